@@ -1,0 +1,28 @@
+"""What is asked, as data (TOML beside this file) and its typed reader."""
+
+from evenedit.protocol.grid import FACTORS, Factor, Level, factor, level_code
+from evenedit.protocol.prompts import PromptSet, load_prompts
+from evenedit.protocol.rubric import (
+    AXES,
+    DEFAULT_RATES,
+    QUESTIONS,
+    VERDICTS,
+    Rate,
+    questions_for,
+)
+
+__all__ = [
+    "AXES",
+    "DEFAULT_RATES",
+    "FACTORS",
+    "QUESTIONS",
+    "VERDICTS",
+    "Factor",
+    "Level",
+    "PromptSet",
+    "Rate",
+    "factor",
+    "level_code",
+    "load_prompts",
+    "questions_for",
+]

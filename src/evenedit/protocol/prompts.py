@@ -1,0 +1,145 @@
+"""Prompt sets: the built-in ones, the user's own in the same format, and the ids people call them by."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, fields
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+from evenedit.records import Prompt, UserError
+
+BUILT_IN = ("diagnostic", "winobias")
+FORMS = {"paper": "the paper's (O-04)", "rules": "the rules' (O04)", "code": "the code's (B04)"}
+"""The three ways the sources write an id; `O-04` and `O04` are different prompts."""
+
+
+@dataclass(frozen=True, slots=True)
+class PromptSet:
+    """Prompts in order, found by id or alias."""
+
+    id: str
+    prompts: tuple[Prompt, ...]
+
+    def __iter__(self) -> Iterator[Prompt]:
+        return iter(self.prompts)
+
+    def __len__(self) -> int:
+        return len(self.prompts)
+
+    def __getitem__(self, prompt_id: str) -> Prompt:
+        return self._by_form()["paper"][prompt_id]
+
+    def _by_form(self) -> dict[str, dict[str, Prompt]]:
+        table: dict[str, dict[str, Prompt]] = {"paper": {p.id: p for p in self.prompts}}
+        for prompt in self.prompts:
+            for form, alias in prompt.aliases.items():
+                table.setdefault(form, {})[alias] = prompt
+        return table
+
+    def resolve(self, name: str) -> Prompt:
+        """The prompt called `name` in any form; refused with every reading where it is ambiguous."""
+        return self.resolve_all([name])[name]
+
+    def resolve_all(self, names: Iterable[str]) -> dict[str, Prompt]:
+        """The prompts of one import. All its ids must be of one form, since O-04 is not O04."""
+        table = self._by_form()
+        names = list(dict.fromkeys(names))
+        found: dict[str, Prompt] = {}
+        forms: dict[str, list[str]] = {}
+        problems: list[str] = []
+        for name in names:
+            hits = {form: ids[name] for form, ids in table.items() if name in ids}
+            if not hits:
+                problems.append(f"prompt id '{name}' is not known{self._readings(name, table)}")
+            elif len({p.id for p in hits.values()}) > 1:
+                problems.append(f"prompt id '{name}' is ambiguous{self._readings(name, table)}")
+            else:
+                found[name] = next(iter(hits.values()))
+                if found[name].aliases:  # a prompt with one id only cannot be misread
+                    forms.setdefault(next(iter(hits)), []).append(name)
+        if len(forms) > 1:
+            problems.append(
+                "prompt ids of several forms are mixed, so their meaning is not certain; use one form:"
+            )
+            for form, members in forms.items():
+                shown = ", ".join(members[:4]) + (" …" if len(members) > 4 else "")
+                problems.append(f"  {FORMS.get(form, form)} form: {shown}")
+            for name in [n for members in forms.values() for n in members][:2]:
+                problems.append(f"  '{name}'{self._readings(name, table)}")
+        if problems:
+            raise UserError(*problems)
+        return found
+
+    def _readings(self, name: str, table: dict[str, dict[str, Prompt]]) -> str:
+        """Every prompt whose id in some form is `name` but for dash, case and zeros."""
+        wanted = _fold(name)
+        readings = [
+            f"{ident} ({FORMS.get(form, form)} id: {prompt.name or prompt.text[:40]}, here {prompt.id})"
+            for form, ids in table.items()
+            for ident, prompt in ids.items()
+            if _fold(ident) == wanted
+        ]
+        if readings:
+            return "; it can be read as " + " or as ".join(readings)
+        return f"; known ids: {', '.join(p.id for p in self.prompts[:4])} …"
+
+
+def _fold(name: str) -> tuple[str, int]:
+    match = re.fullmatch(r"\s*([A-Za-z]+)[-_ ]*0*(\d+)\s*", name)
+    return (match[1].upper(), int(match[2])) if match else (name.strip().upper(), -1)
+
+
+def load_prompts(name: str, folder: Path | None = None) -> PromptSet:
+    """Read a built-in set by name, or the user's TOML file relative to `folder`."""
+    if name in BUILT_IN:
+        return _parse(files(__package__).joinpath(f"{name}.toml").read_text("utf-8"), f"{name}.toml")
+    path = (folder or Path()) / name
+    if not path.is_file():
+        raise UserError(
+            f"prompt set '{name}' is neither built in ({', '.join(BUILT_IN)}) nor a file at {path}"
+        )
+    return _parse(path.read_text("utf-8"), str(path))
+
+
+def merge(sets: Iterable[PromptSet]) -> PromptSet:
+    """Several sets as one; an id may occur once."""
+    sets = list(sets)
+    prompts = tuple(p for s in sets for p in s)
+    seen: set[str] = set()
+    for prompt in prompts:
+        if prompt.id in seen:
+            raise UserError(f"prompt id '{prompt.id}' occurs twice in {', '.join(s.id for s in sets)}")
+        seen.add(prompt.id)
+    return PromptSet("+".join(s.id for s in sets), prompts)
+
+
+def _parse(text: str, where: str) -> PromptSet:
+    try:
+        data = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise UserError(f"{where} is not valid TOML: {error}") from None
+    known = {f.name for f in fields(Prompt)}
+    problems: list[str] = []
+    prompts: list[Prompt] = []
+    rows: list[Any] = data.get("prompts", [])
+    if not rows:
+        problems.append(f"{where} has no [[prompts]]; each needs id, text and category")
+    for number, row in enumerate(rows, 1):
+        label = f"{where}: prompt {number} ({row.get('id', 'no id')})"
+        missing = [key for key in ("id", "text", "category") if not isinstance(row.get(key), str)]
+        unknown = sorted(set(row) - known)
+        if missing:
+            problems.append(f"{label}: needs {', '.join(missing)} as text")
+        if unknown:
+            problems.append(f"{label}: unknown key {', '.join(unknown)}; known: {', '.join(sorted(known))}")
+        if row.get("coded_gender") not in (None, "Male", "Female"):
+            problems.append(f"{label}: coded_gender is '{row['coded_gender']}'; use Male or Female")
+        if not missing and not unknown:
+            prompts.append(Prompt(**row))
+    if problems:
+        raise UserError(*problems)
+    return merge([PromptSet(str(data.get("id", where)), tuple(prompts))])

@@ -1,0 +1,51 @@
+"""The questions of the rubric and the rates made of their answers."""
+
+from __future__ import annotations
+
+import tomllib
+from dataclasses import dataclass
+from importlib.resources import files
+
+from evenedit.records import Experiment, Prompt, Question
+
+
+@dataclass(frozen=True, slots=True)
+class Rate:
+    """The share of valid scores on one question that meet a threshold."""
+
+    id: str
+    question: str
+    at_least: int | None = None
+    at_most: int | None = None
+
+    @property
+    def rule(self) -> str:
+        """The threshold as people write it."""
+        return f"≥{self.at_least}" if self.at_least is not None else f"≤{self.at_most}"
+
+
+_DATA = tomllib.loads(files(__package__).joinpath("axes.toml").read_text("utf-8"))
+
+QUESTIONS: dict[str, Question] = {
+    q["id"]: Question(**(q | {"labels": tuple(q["labels"])})) for q in _DATA["questions"]
+}
+"""Every question by id, in the rubric's order."""
+
+AXES: tuple[str, ...] = tuple(q.id for q in QUESTIONS.values() if q.sided != "choice" and q.replaces is None)
+"""The five axes every edit of one portrait is rated on."""
+
+VERDICTS: tuple[str, ...] = QUESTIONS["stereotype"].labels
+"""The answers of the stereotype question: a value is the 1-based position here."""
+
+DEFAULT_RATES: dict[str, Rate] = {name: Rate(name, **rule) for name, rule in _DATA["rates"].items()}
+"""The rates under their default thresholds."""
+
+
+def questions_for(experiment: str, prompt: Prompt) -> tuple[Question, ...]:
+    """What a rater is asked about an edit of this prompt."""
+    if experiment == Experiment.STEREOTYPE:
+        return (QUESTIONS["stereotype"],)
+    replaced = {q.replaces: q for q in QUESTIONS.values() if q.replaces}
+    return tuple(
+        replaced.get(axis, QUESTIONS[axis]) if prompt.target_years else QUESTIONS[axis] for axis in AXES
+    )
