@@ -151,5 +151,5 @@ class Results:
 
     def to_json(self) -> str:
         """The contract, as text: same results, same bytes."""
-        body = {"schema": SCHEMA} | {k: v for k, v in asdict(self).items()}
+        body = {"schema": SCHEMA, **asdict(self)}
         return json.dumps(body, indent=1, sort_keys=False, ensure_ascii=False, allow_nan=False) + "\n"

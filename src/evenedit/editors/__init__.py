@@ -1,0 +1,1 @@
+"""What is audited: one self-contained file each."""

@@ -1,0 +1,5 @@
+"""`python -m evenedit`."""
+
+from evenedit.cli import main
+
+main()

@@ -1,0 +1,66 @@
+"""From a study's table to its results and report."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from evenedit import examples
+from evenedit.ensemble import combine
+from evenedit.pipeline import Pipeline
+from evenedit.planted import planted_effects
+from evenedit.protocol.prompts import merge
+from evenedit.provenance import provenance
+from evenedit.ratings import RatingTable
+from evenedit.records import UserError
+from evenedit.report import write_report
+from evenedit.results import Results
+from evenedit.stats import AnalysisRules, analyse
+from evenedit.study import Study
+
+
+def rules_of(study: Study) -> AnalysisRules:
+    """How a study says its ratings are to be combined and counted."""
+    ensemble, statistics = study.file.ensemble, study.file.statistics
+    return AnalysisRules(
+        preset=study.file.study.preset,
+        ensemble={
+            "diagnosis": ensemble.diagnosis,
+            "mitigation": ensemble.mitigation,
+            "stereotype": ensemble.stereotype,
+        },
+        missing=study.missing,
+        aging_in_age_axis=study.published,
+        rates=study.rates,
+        draws=statistics.draws,
+        permutations=statistics.permutations,
+        seed=statistics.seed,
+        confidence=statistics.confidence,
+    )
+
+
+def results_of(pipeline: Pipeline, table: RatingTable) -> Results:
+    """Every estimate of a study; for simulated editors, planted beside found."""
+    if table.edits.empty:
+        raise UserError(f"nothing is edited yet. Try: evenedit run {pipeline.study.folder}")
+    study, sources = pipeline.study, pipeline.store.sources()
+    runs = pipeline.store.runs()
+    facts = provenance(study=study.hash, first_run=runs[0]["started"], runs=len(runs))
+    effects = planted_effects(study, pipeline.planned(sources), sources)
+    return analyse(table, rules_of(study), facts, effects)
+
+
+def report_study(pipeline: Pipeline, out: Path) -> Path:
+    """Write a study's report and return the page."""
+    table = pipeline.table()
+    results = results_of(pipeline, table)
+    rules = rules_of(pipeline.study)
+    scores = combine(table, rules.ensemble, rules.missing)
+    study = pipeline.study
+    prompts = merge(s for s in (study.prompts, study.wino) if len(s))
+    return write_report(
+        results,
+        out,
+        title=study.file.study.title,
+        study=study.file.model_dump(mode="json", exclude_none=True, exclude={"store"}),
+        examples=list(examples.choose(scores, pipeline.store, prompts)),
+    )

@@ -1,0 +1,223 @@
+"""Commands only: parse, call, print. Heavy imports wait until a command needs them."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from functools import wraps
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from evenedit import __version__
+
+if TYPE_CHECKING:
+    from evenedit.pipeline import Pipeline
+
+STUDY = click.argument("study", type=click.Path(path_type=Path), default=Path())
+OUT = click.option("--out", type=click.Path(path_type=Path), help="Folder to write to.")
+
+
+def main() -> None:
+    """Run the command line; what the user can mend is one message and exit code 2."""
+    from evenedit.records import UserError
+
+    try:
+        commands.main(standalone_mode=False)
+    except UserError as error:
+        for line in error.problems:
+            click.echo(f"evenedit: {line}", err=True)
+        sys.exit(2)
+    except click.ClickException as error:
+        error.show()
+        sys.exit(2)
+    except click.exceptions.Exit as stop:
+        sys.exit(stop.exit_code)
+    except (KeyboardInterrupt, click.Abort):
+        click.echo("\nevenedit: stopped; what was finished is stored. The same command goes on from here.", err=True)
+        sys.exit(130)
+
+
+def example(text: str) -> Callable[[Any], Any]:
+    """Show an example at the end of a command's help."""
+
+    def add(function: Any) -> Any:
+        @wraps(function)
+        def call(*args: Any, **kwargs: Any) -> Any:
+            return function(*args, **kwargs)
+
+        call.__doc__ = f"{function.__doc__}\n\n\b\nExample:\n  " + text.replace("\n", "\n  ")
+        return call
+
+    return add
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(__version__, prog_name="evenedit")
+def commands() -> None:
+    """EvenEdit shows whether an image editor treats every face the same.
+
+    Begin with: evenedit demo
+    """
+
+
+@commands.command()
+@OUT
+@click.option("--seed", default=1, show_default=True, help="Draws other people and other edits.")
+@example("evenedit demo --out demo")
+def demo(out: Path | None, seed: int) -> None:
+    """Audit four simulated editors on drawn portraits, offline, and write the report."""
+    from evenedit import templates
+
+    folder = out or Path("demo")
+    if not (folder / "study.toml").exists():
+        templates.write("demo", folder, seed=seed)
+    pipeline = _open(folder)
+    pipeline.run()
+    _report(pipeline, folder / "report")
+
+
+@commands.command()
+@click.argument("folder", type=click.Path(path_type=Path))
+@click.option(
+    "--template",
+    type=click.Choice(["small", "demo", "published"]),
+    default="small",
+    show_default=True,
+    help="What the study begins as.",
+)
+@example("evenedit new my-study --template published")
+def new(folder: Path, template: str) -> None:
+    """Begin a study: a folder with a commented study.toml."""
+    from evenedit import templates
+
+    path = templates.write(template, folder)
+    click.echo(f"{path}\nEdit it, then: evenedit plan {folder}")
+
+
+@commands.command()
+@STUDY
+@example("evenedit plan my-study")
+def plan(study: Path) -> None:
+    """Show what a run would do: edits, judge calls, ratings by people, time."""
+    from evenedit.plan import make_plan
+
+    made = make_plan(_open(study))
+    click.echo(f"{made.sources} portraits, {made.prompts} diagnostic prompts, {made.edits:,} edits\n")
+    click.echo(f"{'experiment':12}{'condition':11}{'editor':30}{'edits':>8}{'done':>8}{'time left':>12}")
+    for line in made.lines:
+        left = "not timed" if line.seconds is None else _duration(line.seconds)
+        click.echo(f"{line.experiment:12}{line.condition:11}{line.editor:30}{line.edits:>8,}{line.done:>8,}{left:>12}")
+    click.echo(f"\njudge calls: {made.judge_calls:,} ({made.judge_calls_done:,} done)")
+    if made.human_ratings:
+        click.echo(f"ratings by people: {made.human_ratings:,}")
+    for note in made.notes:
+        click.echo(f"note: {note}")
+
+
+@commands.command()
+@STUDY
+@example("evenedit run my-study")
+def run(study: Path) -> None:
+    """Edit and rate all that is not there yet. Stop it with Ctrl-C, go on with the same command."""
+    _open(study).run()
+    click.echo(f"done. Next: evenedit report {study}")
+
+
+@commands.command()
+@STUDY
+@example("evenedit status my-study")
+def status(study: Path) -> None:
+    """Show how far a study is, and what went wrong."""
+    from evenedit.status import describe
+
+    for line in describe(_open(study)):
+        click.echo(line)
+
+
+@commands.command()
+@STUDY
+@OUT
+@example("evenedit report my-study --out my-study/report")
+def report(study: Path, out: Path | None) -> None:
+    """Write the report of a study: one HTML page, tables, figures, results.json."""
+    _report(_open(study), out or _folder(study) / "report")
+
+
+@commands.command()
+@click.argument("files", nargs=-1, required=True, type=click.Path(path_type=Path))
+@click.option("--out", required=True, type=click.Path(path_type=Path), help="Folder to write to.")
+@click.option("--preset", type=click.Choice(["default", "published"]), default="default", show_default=True)
+@click.option("--missing", type=click.Choice(["exclude", "neutral-3"]), help="Edits that no judge scored.")
+@click.option("--prompts", multiple=True, type=click.Path(path_type=Path), help="Your own prompt set (TOML).")
+@example("evenedit analyze scores.csv verdicts.csv --preset published --out results")
+def analyze(files: tuple[Path, ...], out: Path, preset: str, missing: str | None, prompts: tuple[Path, ...]) -> None:
+    """Write the report of ratings that another pipeline made (CSV, one row per edit and judge)."""
+    from dataclasses import replace
+
+    from evenedit.imports import read_tables
+    from evenedit.protocol import load_prompts
+    from evenedit.provenance import provenance
+    from evenedit.report import write_report
+    from evenedit.stats import AnalysisRules, analyse
+
+    table = read_tables(files, [load_prompts(str(p)) for p in prompts])
+    rules = AnalysisRules.published() if preset == "published" else AnalysisRules.default()
+    if missing:
+        rules = replace(rules, missing=missing)
+    results = analyse(table, rules, provenance(files=[p.name for p in files]))
+    page = write_report(results, out, title=f"Analysis of {', '.join(p.name for p in files)}")
+    click.echo(page)
+
+
+@commands.command()
+@STUDY
+@OUT
+@example("evenedit export my-study --out my-study/export")
+def export(study: Path, out: Path | None) -> None:
+    """Write every rating as CSV, in the format that `evenedit analyze` reads."""
+    from evenedit.exports import write_tables
+
+    for path in write_tables(_open(study).table(), out or _folder(study) / "export"):
+        click.echo(path)
+
+
+@commands.command()
+@click.argument("study", type=click.Path(path_type=Path), required=False)
+@example("evenedit doctor my-study")
+def doctor(study: Path | None) -> None:
+    """Check this installation, and a study's database and images."""
+    from evenedit.doctor import examine
+
+    healthy = True
+    for finding in examine(_open(study) if study else None):
+        healthy &= finding.good
+        click.echo(f"{'ok  ' if finding.good else 'BAD '}{finding.text}")
+    if not healthy:
+        sys.exit(2)
+
+
+def _open(study: Path) -> Pipeline:
+    from evenedit.pipeline import Pipeline
+    from evenedit.store import Store
+    from evenedit.study import Study
+
+    loaded = Study.load(study)
+    return Pipeline(loaded, Store(loaded.folder, loaded.file.store.url))
+
+
+def _report(pipeline: Pipeline, out: Path) -> None:
+    from evenedit.analysis import report_study
+
+    click.echo(report_study(pipeline, out))
+
+
+def _folder(study: Path) -> Path:
+    return study.parent if study.suffix == ".toml" else study
+
+
+def _duration(seconds: float) -> str:
+    minutes, rest = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours} h {minutes:02d} min" if hours else f"{minutes} min {rest:02d} s" if minutes else f"{rest} s"

@@ -1,0 +1,136 @@
+"""From a study to its requests: every edit that each experiment asks for."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+
+from evenedit.records import Experiment, Request, Source
+from evenedit.study import EditorSection, Study
+from evenedit.survey.sampling import balanced
+
+PLACEBO_SHIFT = 10_000
+"""The placebo arm is the baseline again with its seed moved by this."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """Requests that were drawn, each with its inclusion probability."""
+
+    name: str
+    probabilities: Mapping[str, float]
+
+
+def diagnosis(study: Study, sources: Mapping[str, Source]) -> list[Request]:
+    """Every source × prompt × editor × seed."""
+    if study.file.experiments.diagnosis is None:
+        return []
+    return [
+        _request(Experiment.DIAGNOSIS, "baseline", (source,), prompt.id, prompt.text, editor, seed)
+        for editor in study.editors("diagnosis")
+        for seed in editor.seeds
+        for source in sources
+        for prompt in study.prompts
+    ]
+
+
+def sample_cases(
+    name: str, study: Study, requests: Sequence[Request], sources: Mapping[str, Source], size: int
+) -> Sample:
+    """Draw cases from the diagnosis, balanced over editor, race, gender and age within each prompt."""
+    frame = pd.DataFrame(
+        [
+            {"id": r.id, "prompt": r.prompt_id, "editor": r.editor} | dict(sources[r.source_ids[0]].attributes)
+            for r in requests
+        ]
+    )
+    factors = ("editor", "race", "gender", "age")
+    rows, chances = balanced(frame, size, within="prompt", factors=factors, seed=study.file.study.seed)
+    return Sample(name, dict(zip(frame["id"].iloc[rows], chances.tolist(), strict=True)))
+
+
+def mitigation(study: Study, cases: Sequence[Request], features: Mapping[str, str]) -> list[Request]:
+    """The sampled cases again with the feature prompt in front, and the placebo arm."""
+    requests = []
+    for case in cases:
+        text = f"{features[case.source_ids[0]]} {case.instruction}"
+        requests.append(_like(case, "feature", text, case.seed))
+        if study.placebo:
+            requests.append(_like(case, "placebo", case.instruction, case.seed + PLACEBO_SHIFT))
+    return requests
+
+
+def stereotype(study: Study, sources: Mapping[str, Source]) -> list[Request]:
+    """Two portraits per prompt, one of each gender, the same for every editor; and the pronoun-swapped control."""
+    if study.file.experiments.stereotype is None:
+        return []
+    pairs = pair_portraits(sources, len(study.wino), study.file.study.seed)
+    requests = []
+    for editor in study.editors("stereotype"):
+        for prompt, pair in zip(study.wino, pairs, strict=True):
+            for seed in editor.seeds:
+                shared = (pair, prompt.id)
+                requests.append(_request(Experiment.STEREOTYPE, "baseline", *shared, prompt.text, editor, seed))
+                if study.swapped and prompt.swapped_text:
+                    requests.append(
+                        _request(Experiment.STEREOTYPE, "swapped", *shared, prompt.swapped_text, editor, seed)
+                    )
+    return requests
+
+
+def pair_portraits(sources: Mapping[str, Source], count: int, seed: int) -> list[tuple[str, str]]:
+    """`count` (male, female) pairs; each gender's portraits are used evenly over races and ages."""
+    return list(
+        zip(
+            _evenly(sources, "Male", count, seed),
+            _evenly(sources, "Female", count, seed + 1),
+            strict=True,
+        )
+    )
+
+
+def _evenly(sources: Mapping[str, Source], gender: str, count: int, seed: int) -> list[str]:
+    ids = [s.id for s in sources.values() if s.attributes["gender"] == gender]
+    rng = np.random.default_rng(seed)
+    chosen: list[str] = []
+    while ids and len(chosen) < count:
+        size = min(len(ids), count - len(chosen))
+        rows, _ = balanced(
+            pd.DataFrame([{"all": "", **sources[i].attributes} for i in ids]),
+            size,
+            within="all",
+            factors=("race", "age"),
+            seed=int(rng.integers(2**31)),
+        )
+        chosen += [ids[row] for row in rows]
+    return chosen
+
+
+def _request(
+    experiment: Experiment,
+    condition: str,
+    source_ids: tuple[str, ...],
+    prompt_id: str,
+    text: str,
+    editor: EditorSection,
+    seed: int,
+) -> Request:
+    settings = {"kind": editor.plugin, **editor.settings}
+    return Request(experiment, condition, source_ids, prompt_id, text, editor.id, settings, seed)
+
+
+def _like(case: Request, condition: str, instruction: str, seed: int) -> Request:
+    """The same edit in another condition: editor and settings are the baseline's by construction."""
+    return Request(
+        Experiment.MITIGATION,
+        condition,
+        case.source_ids,
+        case.prompt_id,
+        instruction,
+        case.editor,
+        case.settings,
+        seed,
+    )

@@ -1,0 +1,58 @@
+"""Is everything in order? This installation, and a study's database and images."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from importlib.util import find_spec
+
+import evenedit
+from evenedit import plugins
+from evenedit.pipeline import Pipeline
+from evenedit.records import Outcome
+
+EXTRAS = {"postgres": "psycopg", "local": "diffusers", "ray": "ray"}
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One thing looked at."""
+
+    good: bool
+    text: str
+
+
+def examine(pipeline: Pipeline | None) -> Iterator[Finding]:
+    """Look at the installation, then at a study if there is one."""
+    yield Finding(sys.version_info >= (3, 11), f"Python {sys.version.split()[0]}, EvenEdit {evenedit.__version__}")
+    for extra, module in EXTRAS.items():
+        state = "installed" if find_spec(module) else f"not installed: pip install 'evenedit[{extra}]' if you need it"
+        yield Finding(True, f"extra '{extra}': {state}")
+    for group in ("editors", "judges", "sources", "extractors"):
+        for name, point in plugins.installed(group).items():
+            try:
+                point.load()
+            except Exception as error:
+                yield Finding(False, f"{group} '{name}' ({point.value}) does not load: {error}")
+        yield Finding(True, f"{group}: {', '.join(sorted(plugins.installed(group)))}")
+    if pipeline is not None:
+        yield from _study(pipeline)
+
+
+def _study(pipeline: Pipeline) -> Iterator[Finding]:
+    study, store = pipeline.study, pipeline.store
+    yield Finding(True, f"study file is valid; database opens ({len(store.runs())} runs)")
+    yield Finding(os.access(study.folder, os.W_OK), f"folder {study.folder} can be written")
+    free = shutil.disk_usage(study.folder).free / 1e9
+    yield Finding(free > 1, f"{free:.0f} GB free on its disk")
+    wanted = {s.image: s.id for s in store.sources().values()}
+    wanted |= {e.image: i for i, e in store.edits().items() if e.outcome is Outcome.EDITED and e.image}
+    damaged = [sha for sha in wanted if not store.images.is_whole(sha)]
+    yield Finding(not damaged, f"{len(wanted) - len(damaged):,} of {len(wanted):,} images are whole")
+    for sha in damaged[:10]:
+        path = store.images.path(sha)
+        advice = "delete it and run again" if path.exists() else "run again"
+        yield Finding(False, f"image of {wanted[sha]} is {'damaged' if path.exists() else 'missing'}: {path}; {advice}")

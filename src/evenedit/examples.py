@@ -1,0 +1,71 @@
+"""Cases to look at, chosen by a stated rule and never by hand."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from evenedit.protocol import PromptSet
+from evenedit.ratings import QUESTION_IDS, Scores
+from evenedit.records import Edit, Experiment, Outcome, Source
+from evenedit.report import Example
+from evenedit.store import Store
+
+RULES = (
+    ("skin_tone", "largest rated skin-tone change"),
+    ("race_drift", "largest rated race change"),
+    ("gender_drift", "largest rated gender change"),
+    ("edit_success", "lowest rated edit success"),
+)
+"""For each editor, the edit furthest from no change on each of these; ties go to the smallest request id."""
+TYPICAL = "typical: scores nearest to this editor's medians"
+
+
+def choose(scores: Scores, store: Store, prompts: PromptSet) -> Iterator[Example]:
+    """For every editor: the strongest case on each axis, and a typical one."""
+    sources, edits = store.sources(), store.edits()
+    table = scores.edits
+    axes = [QUESTION_IDS.index(q) for q, _ in RULES]
+    answered = np.asarray((scores.values[:, axes] > 0).all(axis=1), dtype=np.bool_)
+    diagnosed = (table["experiment"] == Experiment.DIAGNOSIS) & (table["outcome"] == Outcome.EDITED)
+    eligible = diagnosed.to_numpy() & answered
+    names = {p.id: p.name or p.id for p in prompts}
+    for editor in dict.fromkeys(table["editor"][eligible]):
+        rows = np.flatnonzero(eligible & (table["editor"] == editor).to_numpy())
+        rows = rows[np.argsort(table["request_id"].to_numpy()[rows])]
+        values = scores.values[rows][:, axes].astype(int)
+        departure = np.column_stack([abs(values[:, 0] - 3), values[:, 1] - 1, values[:, 2] - 1, 5 - values[:, 3]])
+        picks: dict[int, str] = {}
+        typical = np.argmin(abs(values - np.median(values, axis=0)).sum(axis=1))
+        picks[int(typical)] = TYPICAL
+        for column, (_, note) in enumerate(RULES):
+            strongest = int(np.argmax(departure[:, column]))
+            if departure[strongest, column] > 1:
+                picks.setdefault(strongest, note)
+        for position, note in picks.items():
+            yield _example(scores, int(rows[position]), note, sources, edits, store, names)
+
+
+def _example(
+    scores: Scores,
+    row: int,
+    note: str,
+    sources: dict[str, Source],
+    edits: dict[str, Edit],
+    store: Store,
+    names: dict[str, str],
+) -> Example:
+    case = scores.edits.iloc[row]
+    source, image = sources[case["source_id"]], edits[case["request_id"]].image
+    assert image is not None
+    return Example(
+        editor=case["editor"],
+        prompt_id=case["prompt_id"],
+        prompt=names[case["prompt_id"]],
+        group=dict(source.attributes),
+        scores={q: int(v) or None for q, v in zip(QUESTION_IDS, scores.values[row], strict=True) if v},
+        source=store.images.open(source.image),
+        edited=store.images.open(image),
+        note=note,
+    )

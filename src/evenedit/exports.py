@@ -1,0 +1,50 @@
+"""Every rating as CSV, in the format that `evenedit analyze` reads."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from evenedit.images import write_whole
+from evenedit.protocol import AXES, VERDICTS
+from evenedit.ratings import NOT_ASKED, QUESTION_IDS, STATUSES, RatingTable
+from evenedit.records import Experiment
+
+SHARED = ("experiment", "condition", "editor", "source_id", "race", "gender", "age", "prompt_id", "seed")
+
+
+def write_tables(table: RatingTable, out: Path) -> list[Path]:
+    """Write edits.csv, scores.csv and, where there are any, verdicts.csv."""
+    out.mkdir(parents=True, exist_ok=True)
+    stereotype = (table.edits["experiment"] == Experiment.STEREOTYPE).to_numpy()
+    frames = {"edits.csv": table.edits, "scores.csv": _answers(table, ~stereotype)}
+    if stereotype.any():
+        frames["verdicts.csv"] = _answers(table, stereotype)
+    for name, frame in frames.items():
+        write_whole(out / name, frame.to_csv(index=False).encode())
+    return [out / name for name in frames]
+
+
+def _answers(table: RatingTable, rows: np.ndarray[tuple[int], np.dtype[np.bool_]]) -> pd.DataFrame:
+    """One row per edit and rater who was asked."""
+    parts = []
+    for number, (rater, kind) in enumerate(zip(table.raters, table.kinds, strict=True)):
+        asked = np.flatnonzero(rows & (table.status[number] != NOT_ASKED))
+        part = table.edits.iloc[asked][["request_id", *SHARED, "outcome"]].copy()
+        part["judge"], part["kind"] = rater, kind.value
+        part["status"] = [STATUSES[code].value for code in table.status[number, asked]]
+        values = table.values[number, asked]
+        if rows[asked].any() and (part["experiment"] == Experiment.STEREOTYPE).all():
+            verdicts = values[:, QUESTION_IDS.index("stereotype")]
+            part["verdict"] = ["" if v == 0 else VERDICTS[v - 1] for v in verdicts]
+        else:
+            for axis in AXES:
+                column = values[:, QUESTION_IDS.index(axis)]
+                if axis == "age_drift":  # a prompt with a target age has its accuracy in this column
+                    column = np.maximum(column, values[:, QUESTION_IDS.index("aging_accuracy")])
+                answers = pd.Series(column, index=part.index).astype("Int64")
+                part[axis] = answers.where(answers > 0)
+        parts.append(part)
+    return pd.concat(parts, ignore_index=True)

@@ -1,0 +1,398 @@
+"""The stages in order. Read this first.
+
+sources ─▶ requests ─▶ edit ─▶ rate ─▶ people ─▶ table ─▶ (statistics, report)
+
+Each stage looks at what the store already holds and does the rest, so a run can be stopped or killed at any
+moment and started again. The thread that runs the pipeline is the only writer.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from typing import TypeVar
+
+import numpy as np
+import pandas as pd
+from PIL.Image import Image
+
+from evenedit import design, plugins
+from evenedit.executors import local
+from evenedit.features import Extractor, extractor_id
+from evenedit.images import NOTE
+from evenedit.progress import Progress
+from evenedit.protocol import questions_for
+from evenedit.provenance import provenance
+from evenedit.ratings import EDIT_COLUMNS, MISSING, NOT_ASKED, QUESTION_IDS, STATUSES, RatingTable
+from evenedit.records import (
+    SIMULATED,
+    Case,
+    Edit,
+    Editor,
+    Experiment,
+    Judge,
+    Kind,
+    Outcome,
+    Question,
+    Refusal,
+    Reply,
+    Request,
+    Source,
+    Status,
+    UserError,
+    digest,
+)
+from evenedit.store import Answered, Store
+from evenedit.study import Study
+
+TRUTH_NOTE = NOTE + "truth"
+COMMIT_EVERY = 0.1
+"""Seconds: results that come faster are committed together."""
+BACKOFF = 0.5
+"""Seconds before the first retry; doubled each time."""
+T = TypeVar("T")
+Result = TypeVar("Result")
+
+
+@dataclass(frozen=True, slots=True)
+class Rater:
+    """Somebody who answers questions about edits."""
+
+    id: str
+    revision: str
+    kind: Kind
+    judge: Judge
+    sees_labels: bool = False
+
+
+class Pipeline:
+    """A study and its store, and the stages between them."""
+
+    def __init__(self, study: Study, store: Store) -> None:
+        self.study = study
+        self.store = store
+
+    def run(self) -> None:
+        """All stages, from wherever the last run stopped."""
+        with self.store.locked():
+            self.store.images.sweep()
+            run_id = self.store.start_run(provenance(study=self.study.hash))
+            sources = self.load_sources()
+            requests = self.request(sources)
+            self.edit(requests, sources, run_id)
+            self.rate(requests, sources, run_id)
+            self.ask_people(requests, sources, run_id)
+            self.store.finish_run(run_id)
+
+    # -- sources -------------------------------------------------------------------------------------------
+
+    def load_sources(self) -> dict[str, Source]:
+        """The portraits, stored on the first run and unchanged ever after."""
+        section = self.study.file.sources
+        wanted = digest(section.model_dump(mode="json"))
+        known = self.store.fact("sources")
+        if known == wanted:
+            return self.store.sources()
+        if known is not None:
+            raise UserError(
+                "the [sources] of study.toml changed after the study had begun; its edits belong to the former "
+                "portraits. Restore the section, or begin a new study in another folder"
+            )
+        sources = []
+        for ident, attributes, origin, image in self._portraits():
+            sources.append(Source(ident, self.store.images.put(image), attributes, origin))
+        self.store.save_sources(sources)
+        self.store.set_fact("sources", wanted)
+        return self.store.sources()
+
+    def preview_sources(self) -> dict[str, Source]:
+        """The portraits' ids and labels, without storing anything."""
+        return self.store.sources() or {
+            ident: Source(ident, "", attributes, origin) for ident, attributes, origin, _ in self._portraits()
+        }
+
+    def _portraits(self) -> Iterable[tuple[str, dict[str, str], str, Image]]:
+        section = self.study.file.sources
+        settings = dict(section.settings)
+        if "path" in settings:  # as written in study.toml: relative to it
+            settings["path"] = str(self.study.folder / settings["path"])
+        portraits: Iterable[tuple[str, dict[str, str], str, Image]] = plugins.build(
+            "sources", section.kind, settings
+        ).portraits()
+        return portraits
+
+    # -- requests ------------------------------------------------------------------------------------------
+
+    def request(self, sources: Mapping[str, Source]) -> list[Request]:
+        """Everything to be edited, kept in the store; feature prompts are written on the way."""
+        self._describe(sources)
+        requests = self.planned(sources)
+        self.store.save_requests(requests)
+        return requests
+
+    def planned(self, sources: Mapping[str, Source]) -> list[Request]:
+        """The requests of the study as it stands; those that need a feature prompt come when it is there."""
+        baseline = design.diagnosis(self.study, sources)
+        requests = baseline + design.stereotype(self.study, sources)
+        section = self.study.file.experiments.mitigation
+        if section:
+            texts = self.store.features(extractor_id(section.extractor.kind, section.extractor.settings))
+            cases = self._cases("mitigation", baseline, sources, section.cases)
+            cases = [c for c in cases if c.source_ids[0] in texts]
+            requests += design.mitigation(self.study, cases, texts)
+        return requests
+
+    def _describe(self, sources: Mapping[str, Source]) -> None:
+        """Write a feature prompt for every portrait among the mitigation cases."""
+        section = self.study.file.experiments.mitigation
+        if section is None:
+            return
+        baseline = design.diagnosis(self.study, sources)
+        cases = self._cases("mitigation", baseline, sources, section.cases, keep=True)
+        ident = extractor_id(section.extractor.kind, section.extractor.settings)
+        known = self.store.features(ident)
+        extractor: Extractor = plugins.build("extractors", section.extractor.kind, section.extractor.settings)
+        for source in dict.fromkeys(c.source_ids[0] for c in cases):
+            if source not in known:
+                feature = extractor.extract(self.store.images.open(sources[source].image))
+                self.store.save_feature(source, ident, feature.text, feature.dimensions)
+
+    def _cases(
+        self,
+        name: str,
+        baseline: Sequence[Request],
+        sources: Mapping[str, Source],
+        size: int,
+        *,
+        keep: bool = False,
+    ) -> list[Request]:
+        """The sampled cases of the diagnosis; `keep` stores them with their inclusion probabilities."""
+        sample = design.sample_cases(name, self.study, baseline, sources, size)
+        if keep:
+            self.store.save_cases(name, sample.probabilities)
+        return [r for r in baseline if r.id in sample.probabilities]
+
+    # -- edit ----------------------------------------------------------------------------------------------
+
+    def edit(self, requests: Sequence[Request], sources: Mapping[str, Source], run_id: int) -> None:
+        """Make every edit that is not there yet; failed ones are tried again."""
+        editors: dict[str, Editor] = {
+            e.id: plugins.build("editors", e.plugin, e.settings) for e in self.study.file.editors
+        }
+        images = self.store.images
+        opened = lru_cache(maxsize=256)(lambda source: images.open(sources[source].image))
+
+        def work(request: Request) -> Edit:
+            started = time.perf_counter()
+            portraits = [opened(s) for s in request.source_ids]
+            editor = editors[request.editor]
+            try:
+                output = self._retry(lambda: editor.edit(portraits, request.instruction, request.seed))
+            except UserError:
+                raise
+            except Exception as error:
+                detail = {"error": f"{type(error).__name__}: {error}"}
+                return Edit(request.id, Outcome.FAILED, None, detail, time.perf_counter() - started)
+            seconds = time.perf_counter() - started
+            if isinstance(output, Refusal):
+                return Edit(request.id, Outcome.REFUSED, None, {"reason": output.reason}, seconds)
+            truth = output.info.get(TRUTH_NOTE)
+            detail = {"truth": json.loads(truth)["values"]} if truth else {}
+            return Edit(request.id, Outcome.EDITED, images.put(output), detail, seconds)
+
+        done = {
+            ident
+            for ident, edit in self.store.edits().items()
+            if edit.outcome is not Outcome.FAILED and (edit.image is None or edit.image in images)
+        }
+        self._work_off(
+            "edit",
+            [r for r in requests if r.id not in done],
+            sum(r.id in done for r in requests),
+            work,
+            lambda edits: self.store.save_edits(edits, run_id),
+        )
+
+    # -- rate ----------------------------------------------------------------------------------------------
+
+    def raters(self) -> list[Rater]:
+        """The study's judges, primary first."""
+        return [
+            Rater(
+                j.id,
+                j.revision,
+                Kind.VLM,
+                plugins.build("judges", j.kind, j.settings),
+                sees_labels=not self.study.blind(j),
+            )
+            for j in self.study.file.judges
+        ]
+
+    def rate(self, requests: Sequence[Request], sources: Mapping[str, Source], run_id: int) -> None:
+        """Ask every judge about every edit it has not answered yet."""
+        raters = self.raters()
+        self._ask("rate", [(r, rater) for r in requests for rater in raters], sources, run_id)
+
+    def people(self) -> list[Rater]:
+        """Simulated people, where the study asks for a dry run of its survey."""
+        survey = self.study.file.survey
+        if survey is None:
+            return []
+        return [
+            Rater(
+                f"{SIMULATED}person-{number:02d}",
+                digest(survey.settings)[:8],
+                Kind.HUMAN,
+                plugins.build("judges", "simulated", survey.settings | {"seed": 1000 + number}),
+            )
+            for number in range(1, survey.simulated_people + 1)
+        ]
+
+    def ask_people(self, requests: Sequence[Request], sources: Mapping[str, Source], run_id: int) -> None:
+        """Have simulated people rate the sampled cases, each case by several of them."""
+        survey, people = self.study.file.survey, self.people()
+        if survey is None or not people:
+            return
+        baseline = [r for r in requests if r.experiment is Experiment.DIAGNOSIS]
+        cases = self._cases("survey", baseline, sources, survey.cases, keep=True)
+        seats = [
+            (case, people[(number * survey.raters_per_item + seat) % len(people)])
+            for number, case in enumerate(cases)
+            for seat in range(min(survey.raters_per_item, len(people)))
+        ]
+        self._ask("people", seats, sources, run_id)
+
+    def _ask(
+        self, title: str, seats: Sequence[tuple[Request, Rater]], sources: Mapping[str, Source], run_id: int
+    ) -> None:
+        edits = self.store.edits()
+        answered = {
+            (rater.id, ident)
+            for rater in {rater.id: rater for _, rater in seats}.values()
+            for ident, status in self.store.answered(rater.id, rater.revision).items()
+            if status is not Status.FAILED
+        }
+        wanted = [(r, rater) for r, rater in seats if r.id in edits and edits[r.id].outcome is Outcome.EDITED]
+
+        def work(seat: tuple[Request, Rater]) -> Answered:
+            request, rater = seat
+            prompt = self.study.prompt(request.prompt_id)
+            questions = questions_for(request.experiment, prompt)
+            image = edits[request.id].image
+            assert image is not None
+            case = Case(
+                [self.store.images.open(sources[s].image) for s in request.source_ids],
+                self.store.images.open(image),
+                prompt,
+                prompt.swapped_text if request.condition == "swapped" and prompt.swapped_text else prompt.text,
+                sources[request.source_ids[0]].attributes if rater.sees_labels else None,
+            )
+            try:
+                reply = checked(self._retry(lambda: rater.judge.judge(case, questions)), questions)
+            except UserError:
+                raise
+            except Exception as error:
+                reply = Reply(Status.FAILED, reason=f"{type(error).__name__}: {error}")
+            return Answered(request.id, rater.id, rater.revision, rater.kind, reply)
+
+        todo = [(r, rater) for r, rater in wanted if (rater.id, r.id) not in answered]
+        self._work_off(
+            title,
+            todo,
+            len(wanted) - len(todo),
+            work,
+            lambda answers: self.store.save_answers(answers, run_id),
+        )
+
+    # -- loops ---------------------------------------------------------------------------------------------
+
+    def _retry(self, call: Callable[[], T]) -> T:
+        """Try again on failure, a few times, waiting longer each time; what the user must mend is not retried."""
+        for attempt in range(self.study.file.executor.retries):
+            try:
+                return call()
+            except UserError:
+                raise
+            except Exception:
+                time.sleep(BACKOFF * 2**attempt)
+        return call()
+
+    def _work_off(
+        self,
+        title: str,
+        tasks: Sequence[T],
+        done_before: int,
+        work: Callable[[T], Result],
+        save: Callable[[list[Result]], None],
+    ) -> None:
+        """Do the tasks on the executor and commit what comes back, soon and together."""
+        waiting: list[Result] = []
+        committed = time.monotonic()
+        with Progress(title, len(tasks) + done_before, done_before) as progress:
+            try:
+                for batch in local.run(tasks, work, self.study.file.executor.workers):
+                    waiting += batch
+                    if time.monotonic() - committed > COMMIT_EVERY:
+                        save(waiting)
+                        waiting, committed = [], time.monotonic()
+                    progress.advance(len(batch))
+            finally:
+                save(waiting)
+
+    # -- table ---------------------------------------------------------------------------------------------
+
+    def table(self) -> RatingTable:
+        """Everything rated so far, as the statistics read it."""
+        sources = self.store.sources()
+        wanted = {r.id: r for r in self.planned(sources)}
+        edits = self.store.edits()
+        rows = {ident: i for i, ident in enumerate(i for i in wanted if i in edits)}
+        frame = pd.DataFrame(
+            [_row(wanted[i], edits[i], sources) for i in rows],
+            columns=list(EDIT_COLUMNS),
+        )
+        raters = [*self.raters(), *self.people()]
+        values = np.full((len(raters), len(rows), len(QUESTION_IDS)), MISSING, dtype=np.int8)
+        status = np.full((len(raters), len(rows)), NOT_ASKED, dtype=np.int8)
+        for number, rater in enumerate(raters):
+            for ident, state in self.store.answered(rater.id, rater.revision).items():
+                if ident in rows:
+                    status[number, rows[ident]] = STATUSES.index(state)
+            for rating in self.store.ratings(rater.id, rater.revision):
+                if rating.request_id in rows and rating.value is not None:
+                    question = QUESTION_IDS.index(rating.question_id)
+                    values[number, rows[rating.request_id], question] = rating.value
+        return RatingTable(frame, tuple(r.id for r in raters), tuple(r.kind for r in raters), values, status)
+
+
+def checked(reply: Reply, questions: Sequence[Question]) -> Reply:
+    """A reply with an impossible value is unparseable as a whole: nothing is clamped, nothing guessed."""
+    if reply.status is not Status.SCORED:
+        return replace(reply, values={})
+    for question in questions:
+        value = reply.values.get(question.id)
+        if value is not None and (type(value) is not int or not 1 <= value <= len(question.labels)):
+            reason = f"{question.id} is {value!r}, not 1 to {len(question.labels)}"
+            return Reply(Status.UNPARSEABLE, reason=reason, raw=reply.raw)
+    return replace(reply, values={q.id: reply.values.get(q.id) for q in questions})
+
+
+def _row(request: Request, edit: Edit, sources: Mapping[str, Source]) -> dict[str, object]:
+    attributes = sources[request.source_ids[0]].attributes if len(request.source_ids) == 1 else {}
+    shift = design.PLACEBO_SHIFT if request.condition == "placebo" else 0
+    return {
+        "request_id": request.id,
+        "experiment": request.experiment.value,
+        "condition": request.condition,
+        "editor": request.editor,
+        "source_id": "+".join(request.source_ids),
+        "prompt_id": request.prompt_id,
+        "seed": request.seed - shift,  # a placebo edit is paired with the baseline it repeats
+        "race": attributes.get("race", ""),
+        "gender": attributes.get("gender", ""),
+        "age": attributes.get("age", ""),
+        "outcome": edit.outcome.value,
+    }

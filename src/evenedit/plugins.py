@@ -1,0 +1,62 @@
+"""Editors, judges, sources and extractors are found by entry point, the built-in ones like everybody's."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping
+from difflib import get_close_matches
+from importlib.metadata import EntryPoint, entry_points
+from typing import Any
+
+
+def installed(group: str) -> dict[str, EntryPoint]:
+    """Everything installed under `evenedit.<group>`, by name."""
+    return {point.name: point for point in entry_points(group=f"evenedit.{group}")}
+
+
+def build(group: str, name: str, settings: Mapping[str, Any]) -> Any:
+    """Make the plug-in `name`; settings were checked by `problems` before."""
+    return _factory(group, name)(**settings)
+
+
+def problems(group: str, name: str, settings: Mapping[str, Any]) -> list[str]:
+    """What is wrong with asking for this plug-in with these settings: one line each, none if all is well."""
+    known = installed(group)
+    noun = group.removesuffix("s")
+    if name not in known:
+        return [f"{noun} kind '{name}' is not installed{suggest(name, known)}"]
+    try:
+        parameters = inspect.signature(_factory(group, name)).parameters
+    except ImportError as error:
+        return [f"{noun} kind '{name}' needs a package that is missing: {error.name or error}"]
+    if any(p.kind is p.VAR_KEYWORD for p in parameters.values()):
+        return []
+    found = [f"unknown setting '{key}'{suggest(key, parameters)}" for key in settings if key not in parameters]
+    found += [
+        f"setting '{key}' is needed" for key, p in parameters.items() if p.default is p.empty and key not in settings
+    ]
+    return found
+
+
+def is_simulated(group: str, name: str) -> bool:
+    """Whether the plug-in declares itself simulated."""
+    return bool(getattr(_factory(group, name), "simulated", False))
+
+
+def images_taken(name: str) -> int:
+    """How many input images an editor accepts at most."""
+    return int(getattr(_factory("editors", name), "max_images", 1))
+
+
+def suggest(name: str, known: Any) -> str:
+    """The tail of an error about an unknown name: the nearest one, or the list."""
+    names = sorted(known)
+    near = get_close_matches(name, names, n=1)
+    if near:
+        return f"; did you mean '{near[0]}'?"
+    return f"; known: {', '.join(names) or 'none'}"
+
+
+def _factory(group: str, name: str) -> Callable[..., Any]:
+    factory: Callable[..., Any] = installed(group)[name].load()
+    return factory

@@ -1,0 +1,52 @@
+"""Progress with counts, rate and time left: a bar on a terminal, plain lines elsewhere."""
+
+from __future__ import annotations
+
+import sys
+import time
+from types import TracebackType
+
+from tqdm import tqdm
+
+LINE_EVERY = 10.0
+"""Seconds between plain lines."""
+
+
+class Progress:
+    """Counts work done; use as a context manager."""
+
+    def __init__(self, title: str, total: int, done: int = 0) -> None:
+        self.title, self.total, self.done = title, total, done
+        self._before = done
+        self._started = self._printed = time.monotonic()
+        self._bar = (
+            tqdm(total=total, initial=done, desc=title, unit="", dynamic_ncols=True, leave=True)
+            if sys.stderr.isatty() and total > done
+            else None
+        )
+
+    def __enter__(self) -> Progress:
+        return self
+
+    def advance(self, count: int) -> None:
+        """Note that `count` more are done."""
+        self.done += count
+        if self._bar is not None:
+            self._bar.update(count)
+        elif time.monotonic() - self._printed > LINE_EVERY:
+            self._printed = time.monotonic()
+            self._line()
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._bar is not None:
+            self._bar.close()
+        elif self.total > self._before:
+            self._line()
+
+    def _line(self) -> None:
+        seconds = time.monotonic() - self._started
+        rate = (self.done - self._before) / seconds if seconds else 0.0
+        left = f", {(self.total - self.done) / rate:.0f} s left" if rate and self.done < self.total else ""
+        print(f"{self.title}: {self.done}/{self.total}, {rate:.1f}/s{left}", file=sys.stderr, flush=True)

@@ -1,0 +1,44 @@
+"""Where a result comes from: versions, commit, platform, time."""
+
+from __future__ import annotations
+
+import platform
+import subprocess
+import sys
+from datetime import UTC, datetime
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import evenedit
+
+
+def provenance(**facts: Any) -> dict[str, Any]:
+    """What is needed to say how a result came about."""
+    packages = ("numpy", "pandas", "pillow", "sqlalchemy")
+    return {
+        "evenedit": evenedit.__version__,
+        "git": _git(Path(__file__).parent),
+        "python": platform.python_version(),
+        "platform": platform.platform(),
+        "packages": {name: version(name) for name in packages},
+        "time": datetime.now(UTC).isoformat(timespec="seconds"),
+        "command": " ".join(["evenedit", *sys.argv[1:]]),
+        **facts,
+    }
+
+
+def _git(folder: Path) -> dict[str, Any] | None:
+    """Commit and dirty flag of the checkout EvenEdit runs from; None when installed without one."""
+    try:
+        commit = _run(folder, "rev-parse", "HEAD")
+        dirty = bool(_run(folder, "status", "--porcelain", "--untracked-files=no"))
+    except (OSError, subprocess.SubprocessError):
+        return None
+    return {"commit": commit, "dirty": dirty}
+
+
+def _run(folder: Path, *arguments: str) -> str:
+    return subprocess.run(
+        ["git", "-C", str(folder), *arguments], capture_output=True, text=True, check=True, timeout=5
+    ).stdout.strip()

@@ -1,0 +1,121 @@
+"""The tables about the audit itself: what its numbers depend on, who answered, what was planted and found."""
+
+from __future__ import annotations
+
+from evenedit.report.index import POOLED, Index, name, rate_id
+from evenedit.report.table import Cell, Column, Number, Table, table_of, text
+from evenedit.results import Coverage
+
+
+def sensitivity(index: Index) -> Table | None:
+    """The same rates under other thresholds and the other convention for missing scores."""
+    conventions = tuple(dict.fromkeys(s.missing for s in index.results.sensitivity))
+    cells: dict[tuple[str, ...], dict[str, tuple[Cell, ...]]] = {}
+    used: dict[tuple[str, ...], str] = {}
+    for s in index.results.sensitivity:
+        where = s.experiment if s.condition == "baseline" else f"{s.experiment}, {s.condition}"
+        key = (s.editor or POOLED, where, rate_id(s.measure), s.threshold)
+        share = Number(s.value, "share", n=s.n)
+        cells.setdefault(key, {})[s.missing] = (share, Number(s.race_gap, "points"), s.n)
+        if s.is_default:
+            used[key] = "in this report"
+    empty: tuple[Cell, ...] = (Number(None, "share"), Number(None, "points"), None)
+    columns = [text("editor", "Editor"), text("experiment", "Experiment"), text("rate", "Rate")]
+    columns += [text("threshold", "Threshold"), text("used", "Used")]
+    for c in conventions:
+        columns += [
+            Column(f"{c}_rate", f"Rate, {name(c)}"),
+            Column(f"{c}_race_gap", "Gap over races"),
+            Column(f"{c}_valid", "n"),
+        ]
+    return table_of(
+        index,
+        "sensitivity",
+        "Sensitivity to thresholds and missing scores",
+        "What each rate, and its gap over races, would have been under another reading of the same scores.",
+        columns,
+        [(*key, used.get(key, ""), *(x for c in conventions for x in by.get(c, empty))) for key, by in cells.items()],
+    )
+
+
+def coverage(index: Index) -> Table | None:
+    """How the calls of each judge ended, by editor and group."""
+    ordered = sorted(index.results.coverage, key=lambda c: len(c.group))
+    return table_of(
+        index,
+        "coverage",
+        "Judges and coverage",
+        "How the calls ended. Only scored calls carry values; nothing is guessed.",
+        (
+            text("judge", "Judge"),
+            text("experiment", "Experiment"),
+            text("editor", "Editor"),
+            text("group", "Group"),
+            Column("answered", "Answered"),
+            *(Column(s, s) for s in ("scored", "refused", "unparseable", "failed")),
+        ),
+        [_coverage_row(c) for c in ordered],
+    )
+
+
+def _coverage_row(c: Coverage) -> tuple[Cell, ...]:
+    calls = c.scored + c.refused + c.unparseable + c.failed
+    share = Number(c.scored / calls if calls else None, "share", n=calls, missing=calls - c.scored)
+    return c.rater, c.experiment, c.editor, c.group, share, c.scored, c.refused, c.unparseable, c.failed
+
+
+def agreement(index: Index) -> Table | None:
+    """How far the raters agree."""
+    return table_of(
+        index,
+        "agreement",
+        "Agreement between raters",
+        "On edits that both scored. Mean difference: second minus first, in points of the scale.",
+        (
+            text("first", "First"),
+            text("second", "Second"),
+            text("experiment", "Experiment"),
+            text("question", "Question"),
+            Column("n", "n"),
+            Column("exact", "Same score"),
+            Column("within_one", "Within one point"),
+            Column("mean_difference", "Mean difference"),
+        ),
+        [
+            (
+                *(a.first, a.second, a.experiment, a.question, a.n),
+                Number(a.exact, "share"),
+                Number(a.within_one, "share"),
+                Number(a.mean_difference, "change"),
+            )
+            for a in index.results.agreement
+        ],
+    )
+
+
+def planted_and_found(index: Index) -> Table | None:
+    """What was planted in simulated editors beside what the audit found."""
+    inside = {True: "yes", False: "no", None: "–"}
+    return table_of(
+        index,
+        "planted",
+        "Planted and found",
+        "Rate of the group minus everybody else's: the known effect of a simulated editor and its estimate.",
+        (
+            text("editor", "Editor"),
+            text("rate", "Rate"),
+            text("group", "Group"),
+            Column("planted", "Planted"),
+            Column("found", "Found"),
+            text("inside", "Planted inside interval"),
+        ),
+        [
+            (
+                *(p.editor, rate_id(p.measure), p.group),
+                Number(p.planted, "points"),
+                Number(p.found, "points", p.low, p.high),
+                inside[p.inside],
+            )
+            for p in index.results.planted
+        ],
+    )

@@ -1,0 +1,281 @@
+"""What was observed, in plain words graded by how sure one can be. A pure function of `Results`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from evenedit.records import Estimate
+from evenedit.report.index import RATES, Index, excludes, name, rate_id
+from evenedit.report.table import NOTHING, Number, Span, Unit, format_number
+from evenedit.results import Coverage, GapTest, Results
+
+Certainty = Literal["observed", "clear", "suggestive", "none", "caution"]
+
+EVERYTHING = "The audit as a whole"
+MOST_TOLD = 6
+"""Clear gaps told one by one; the rest share a sentence."""
+
+PHRASES = {
+    "edit_success": "had the requested edit applied",
+    "soft_erasure": "came back with the requested edit missing or weak (soft erasure)",
+    "skin_lighter": "were rated lighter in skin tone than the source",
+    "skin_darker": "were rated darker in skin tone than the source",
+    "race_change": "were rated as changed in apparent race",
+    "gender_change": "were rated as changed in apparent gender",
+    "older": "were rated older than the source",
+    "younger": "were rated younger than the source",
+    "refused": "were refused by the editor",
+}
+"""What a rate says of edits."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sentence:
+    """One thing that can be said."""
+
+    text: str
+    certainty: Certainty
+    """observed = a measurement; clear, suggestive, none = a difference; caution = what limits the rest."""
+    about: str = EVERYTHING
+    """The editor, or the audit as a whole."""
+
+
+def summarise(results: Results | Index) -> list[Sentence]:
+    """Everything worth saying, the audit as a whole first, then editor by editor."""
+    index = results if isinstance(results, Index) else Index(results)
+    sentences = [*_overall(index)]
+    for editor in index.editors():
+        sentences += _rates(index, editor)
+        sentences += _gaps(index, editor)
+        sentences += _mitigation(index, editor)
+        sentences += _stereotype(index, editor)
+    return sentences
+
+
+def _share(value: float | None) -> str:
+    return format_number(value, "share")
+
+
+def _shown(e: Estimate, unit: Unit = "share") -> str:
+    """A value with its interval: 6.0% [4.0, 8.0]."""
+    number = Number.of(e, unit)
+    return f"{number.shown} {number.interval or '(no interval)'}"
+
+
+def _join(parts: Sequence[str]) -> str:
+    return parts[0] if len(parts) == 1 else f"{', '.join(parts[:-1])} and {parts[-1]}"
+
+
+def _overall(index: Index) -> Iterator[Sentence]:
+    counts = index.results.counts
+    if "edits" in counts:
+        text = f"{counts['edits']:,} edits were asked for"
+        ends = [f"{counts[k]:,} {k}" for k in ("refused", "failed") if counts.get(k)]
+        text += f", of which {_join(ends)}." if ends else "; none was refused and none failed."
+        if counts.get("needs_review"):
+            text += f" On {counts['needs_review']:,} the judges disagree enough to need a person's review."
+        yield Sentence(text, "observed")
+    for rater in index.raters:
+        yield from _coverage(index, rater)
+    planted = [p for p in index.results.planted if p.inside is not None]
+    if planted:
+        inside = sum(bool(p.inside) for p in planted)
+        yield Sentence(
+            f"The simulated editors have known effects: {inside} of {len(planted)} planted values "
+            f"({_share(inside / len(planted))}) lie inside the {index.level} interval the audit found.",
+            "observed",
+        )
+
+
+def _coverage(index: Index, rater: str) -> Iterator[Sentence]:
+    rows = [c for c in index.results.coverage if c.rater == rater]
+    whole = [c for c in rows if not c.group]
+    if not whole:  # the data has groups only: one factor's groups make the whole
+        factor = next(iter(rows[0].group))
+        whole = [c for c in rows if tuple(c.group) == (factor,)]
+    scored, calls = sum(c.scored for c in whole), sum(_calls(c) for c in whole)
+    if not calls:
+        return
+    text = f"{rater} answered {_share(scored / calls)} of {calls:,} calls"
+    groups: dict[str, list[int]] = {}
+    for c in rows:
+        if tuple(c.group) == ("race",):
+            sums = groups.setdefault(c.group["race"], [0, 0])
+            sums[0] += c.scored
+            sums[1] += _calls(c)
+    shares = {g: s / n for g, (s, n) in groups.items() if n}
+    if len(shares) > 1 and max(shares.values()) > min(shares.values()):
+        low, high = min(shares, key=shares.__getitem__), max(shares, key=shares.__getitem__)
+        text += f"; by race label from {_share(shares[low])} ({name(low)}) to {_share(shares[high])} ({name(high)})"
+    yield Sentence(text + ".", "observed" if scored / calls >= 0.9 else "caution")
+
+
+def _calls(c: Coverage) -> int:
+    return c.scored + c.refused + c.unparseable + c.failed
+
+
+def _rates(index: Index, editor: str) -> Iterator[Sentence]:
+    for rates in (
+        ("soft_erasure", "skin_lighter", "skin_darker"),
+        ("race_change", "gender_change", "older", "younger"),
+    ):
+        pairs = [(r, e) for r in rates if (e := index.find(f"rate.{r}", editor)) is not None and e.value is not None]
+        if pairs:
+            n, missing = Span(tuple(e.n for _, e in pairs)), Span(tuple(e.missing for _, e in pairs))
+            said = _join([f"{_shown(e)} {PHRASES[r]}" for r, e in pairs])
+            yield Sentence(f"Of {n.shown} edits with a score ({missing.shown} without), {said}.", "observed", editor)
+    refused = index.find("rate.refused", editor)
+    if refused is not None and refused.value:
+        yield Sentence(f"{_shown(refused)} of {refused.n:,} requests {PHRASES['refused']}.", "observed", editor)
+
+
+def _gaps(index: Index, editor: str) -> Iterator[Sentence]:
+    usual = ("diagnosis", "baseline")
+    tests = [
+        t
+        for t in index.results.tests
+        if t.editor == editor and (t.experiment, t.condition) == usual and _happened(index, t)
+    ]
+    graded: dict[str, list[GapTest]] = {"clear": [], "suggestive": [], "none": []}
+    for t in sorted(tests, key=lambda t: (-t.value, t.p)):
+        graded[index.grade(t)].append(t)
+    for t in graded["clear"][:MOST_TOLD]:
+        yield Sentence(_clear(index, t), "clear", editor)
+    if rest := graded["clear"][MOST_TOLD:]:
+        yield Sentence(f"Clear differences too, all smaller: {_list(rest)}.", "clear", editor)
+    if maybe := graded["suggestive"]:
+        yield Sentence(
+            f"Signs of a difference that may be chance among {len(tests)} comparisons: {_list(maybe)}.",
+            "suggestive",
+            editor,
+        )
+    for factor in index.factors():
+        quiet = [t for t in graded["none"] if t.factor == factor]
+        if quiet:
+            every = len(quiet) == sum(t.factor == factor for t in tests)
+            yield Sentence(_quiet(index, factor, quiet, every), "none", editor)
+
+
+def _happened(index: Index, t: GapTest) -> bool:
+    """Whether the rate is above 0: what never happened, as refusal often, differs for nobody."""
+    e = index.find(f"rate.{rate_id(t.measure)}", t.editor)
+    return e is None or e.value != 0
+
+
+def _clear(index: Index, t: GapTest) -> str:
+    rate = rate_id(t.measure)
+    ends = [index.find(f"rate.{rate}", t.editor, {t.factor: code}) for code in (t.highest, t.lowest)]
+    high, low = (_shown(e) if e else NOTHING for e in ends)
+    return (
+        f"A clear difference by {t.factor} label: {high} of edits of portraits labelled {name(t.highest)} "
+        f"{PHRASES.get(rate, f'met {name(rate).lower()}')}, against {low} of those labelled {name(t.lowest)} "
+        f"(gap {format_number(t.value, 'points')}, {_p(t.p_holm)} after Holm, {t.faces} faces)."
+    )
+
+
+def _p(p: float) -> str:
+    return "p < 0.001" if p < 0.001 else f"p = {p:.3f}"
+
+
+def _list(tests: Sequence[GapTest]) -> str:
+    return _join(
+        [
+            f"{name(rate_id(t.measure)).lower()} by {t.factor} ({format_number(t.value, 'points')}, highest "
+            f"{name(t.highest)}, lowest {name(t.lowest)}, {_p(t.p)})"
+            for t in tests
+        ]
+    )
+
+
+def _quiet(index: Index, factor: str, tests: Sequence[GapTest], every: bool) -> str:
+    order = list(RATES)
+    rates = sorted((rate_id(t.measure) for t in tests), key=lambda r: order.index(r) if r in order else len(order))
+    which = f"any of the {len(rates)} rates" if every and len(rates) > 1 else _join([name(r).lower() for r in rates])
+    text = f"No difference by {factor} label was shown for {which}."
+    bounds = [
+        (max(abs(c.low), abs(c.high)), c, t)
+        for t in tests
+        for c in index.contrasts_of(t)
+        if c.low is not None and c.high is not None
+    ]
+    if not bounds:
+        return f"{text} The data give no interval, so how large a difference could hide is unknown."
+    size, contrast, test = max(bounds, key=lambda b: b[0])
+    return (
+        f"{text} That is not proof of equality: the intervals still allow a group to differ from everybody else by up "
+        f"to {format_number(size, 'points')} ({name(rate_id(test.measure)).lower()}, {name(contrast.group[factor])})."
+    )
+
+
+def _mitigation(index: Index, editor: str) -> Iterator[Sentence]:
+    def delta(axis: str, arm: str, group: dict[str, str] | None = None) -> Estimate | None:
+        e = index.find(f"delta.{axis}", editor, group, experiment="mitigation", condition=arm)
+        return e if e is not None and e.value is not None else None
+
+    told = placebo_arm = False
+    for axis in ("race_drift", "gender_drift", "skin_tone"):
+        e, placebo = delta(axis, "feature"), delta(axis, "placebo")
+        if e is None:
+            continue
+        told, placebo_arm = True, placebo_arm or placebo is not None
+        text = f"With the feature prompt the mean {name(axis).lower()} score moved by {_shown(e, 'change')}"
+        text += f" over {e.n:,} pairs"
+        by_race = {
+            race: d.value
+            for race in index.levels("race", "mitigation")
+            if (d := delta(axis, "feature", {"race": race})) is not None and d.value is not None
+        }
+        if len(by_race) > 1:
+            ends = [pick(by_race, key=by_race.__getitem__) for pick in (min, max)]
+            low, high = (f"{format_number(by_race[race], 'change')} ({name(race)})" for race in ends)
+            text += f", by race label from {low} to {high}"
+        if placebo is not None:
+            text += f"; the baseline again with another seed (placebo) moved it by {_shown(placebo, 'change')}"
+        moved = excludes(e.low, e.high)
+        grade: Certainty = "none"
+        if moved:
+            grade = "clear" if placebo is not None and _apart(e, placebo) else "suggestive"
+        yield Sentence(f"{text}.{'' if moved else ' No change at all is within the interval.'}", grade, editor)
+    if told and not placebo_arm:
+        yield Sentence(
+            "There is no placebo arm. High scores tend to come down when an edit is repeated (regression to the mean), "
+            "so these changes cannot be credited to the feature prompt alone.",
+            "caution",
+            editor,
+        )
+
+
+def _apart(a: Estimate, b: Estimate) -> bool:
+    """Whether two intervals do not meet."""
+    if a.low is None or a.high is None or b.low is None or b.high is None:
+        return False
+    return a.high < b.low or b.high < a.low
+
+
+def _stereotype(index: Index, editor: str) -> Iterator[Sentence]:
+    e = index.find("rate.followed", editor, experiment="stereotype")
+    if e is None or e.value is None:
+        return
+    text = f"Of {e.n:,} clear verdicts on two-person prompts, {_shown(e)} followed the stereotype"
+    if excludes(e.low, e.high, 0.5):
+        side = "above" if e.value > 0.5 else "below"
+        yield Sentence(f"{text}, clearly {side} the 50% of no preference.", "clear", editor)
+    else:
+        yield Sentence(f"{text}; 50%, no preference, cannot be ruled out.", "none", editor)
+    swapped = index.find("rate.followed", editor, experiment="stereotype", condition="swapped")
+    if swapped is not None and swapped.value is not None:
+        yield Sentence(
+            f"With the pronoun swapped the share is {_shown(swapped)} of {swapped.n:,}. An editor that only "
+            "obeys the pronoun would fall to the mirror image of the share above.",
+            "observed",
+            editor,
+        )
+    else:
+        yield Sentence(
+            "There is no pronoun-swapped control. Prompts of this kind often name a gender, so obeying the prompt "
+            "cannot be told from following the stereotype.",
+            "caution",
+            editor,
+        )

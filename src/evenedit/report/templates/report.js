@@ -1,0 +1,84 @@
+"use strict";
+(() => {
+  const root = document.documentElement;
+  const make = (tag, properties) => Object.assign(document.createElement(tag), properties);
+
+  // Light or dark: the system's choice until the reader makes one.
+  const theme = document.getElementById("theme");
+  const system = matchMedia("(prefers-color-scheme: dark)");
+  const dark = () => (root.dataset.theme ? root.dataset.theme === "dark" : system.matches);
+  const label = () => { theme.textContent = dark() ? "Light" : "Dark"; };
+  try { const kept = localStorage.getItem("evenedit-theme"); if (kept) root.dataset.theme = kept; } catch { /* private mode */ }
+  theme.hidden = false;
+  theme.addEventListener("click", () => {
+    root.dataset.theme = dark() ? "light" : "dark";
+    try { localStorage.setItem("evenedit-theme", root.dataset.theme); } catch { /* private mode */ }
+    label();
+  });
+  system.addEventListener("change", label);
+  label();
+
+  // Tables: a click on a heading sorts; the foot stays.
+  for (const table of document.querySelectorAll("table")) {
+    const body = table.tBodies[0];
+    if (body.rows.length < 2) continue;
+    const heads = [...table.tHead.rows[0].cells];
+    heads.forEach((head, column) => {
+      const button = make("button", { type: "button", textContent: head.textContent });
+      head.replaceChildren(button);
+      button.addEventListener("click", () => {
+        const down = head.getAttribute("aria-sort") !== "descending" && (head.classList.contains("num") || head.hasAttribute("aria-sort"));
+        heads.forEach((other) => other.removeAttribute("aria-sort"));
+        head.setAttribute("aria-sort", down ? "descending" : "ascending");
+        const key = (row) => {
+          const cell = row.cells[column];
+          if (!head.classList.contains("num")) return cell.textContent;
+          return cell.dataset.sort === undefined ? null : Number(cell.dataset.sort);
+        };
+        const compare = (a, b) => (typeof a === "string" ? a.localeCompare(b) : a - b) * (down ? -1 : 1);
+        const rows = [...body.rows].map((row) => [key(row), row]);
+        rows.sort(([a], [b]) => (a === null) - (b === null) || (a === null ? 0 : compare(a, b)));
+        body.append(...rows.map(([, row]) => row));
+      });
+    });
+    if (body.rows.length > 9) filter(table.closest(".table"), () => [...body.rows], "rows");
+  }
+  for (const cards of document.querySelectorAll(".cards"))
+    if (cards.children.length > 6) filter(cards, () => [...cards.children], "examples");
+
+  // Every word typed must occur.
+  function filter(before, items, what) {
+    const input = make("input", { type: "search", placeholder: "e.g. race black" });
+    const count = make("span", {});
+    count.setAttribute("role", "status");
+    const box = make("label", { className: "filter" });
+    box.append(`Filter ${what} `, input, count);
+    before.before(box);
+    input.addEventListener("input", () => {
+      const words = input.value.toLowerCase().split(/\s+/).filter(Boolean);
+      const all = items();
+      for (const item of all) item.hidden = !words.every((word) => item.textContent.toLowerCase().includes(word));
+      count.textContent = words.length ? `${all.filter((item) => !item.hidden).length} of ${all.length}` : "";
+    });
+  }
+
+  // Pictures: a click enlarges, arrows walk on.
+  const zoom = document.getElementById("zoom");
+  let shown = null;
+  const show = (card) => {
+    shown = card;
+    zoom.querySelector(".views").replaceChildren(...[...card.querySelectorAll("img")].map((img) => make("img", { src: img.src, alt: img.alt })));
+    zoom.querySelector(".about").innerHTML = card.querySelector("figcaption").innerHTML;
+    if (!zoom.open) zoom.showModal();
+  };
+  for (const button of document.querySelectorAll(".pair")) button.addEventListener("click", () => show(button.closest(".card")));
+  zoom.addEventListener("click", (event) => { if (event.target === zoom) zoom.close(); });
+  zoom.addEventListener("keydown", (event) => {
+    const step = { ArrowRight: "nextElementSibling", ArrowLeft: "previousElementSibling" }[event.key];
+    let next = step && shown[step];
+    while (next && next.hidden) next = next[step];
+    if (next) show(next);
+  });
+
+  addEventListener("beforeprint", () => { for (const part of document.querySelectorAll("details")) part.open = true; });
+})();

@@ -1,0 +1,110 @@
+"""Ratings in, results out: ensemble, panels, intervals, tests, in this order."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from evenedit.ensemble import combine
+from evenedit.ratings import RatingTable, Scores
+from evenedit.records import Estimate, Experiment, Outcome, is_simulated
+from evenedit.results import Contrast, GapTest, Planted, Results
+from evenedit.stats.agreement import agreement
+from evenedit.stats.bootstrap import Bootstrap
+from evenedit.stats.coverage import coverage
+from evenedit.stats.diagnosis import diagnosis_panels
+from evenedit.stats.estimates import estimates
+from evenedit.stats.gaps import contrasts, gaps
+from evenedit.stats.measures import answers
+from evenedit.stats.mitigation import mitigation_panels
+from evenedit.stats.permutation import gap_tests
+from evenedit.stats.rules import AnalysisRules
+from evenedit.stats.sensitivity import sensitivity
+from evenedit.stats.stereotype import stereotype_panels
+
+
+class Effect(NamedTuple):
+    """What a simulated editor is known to do: a group's rate minus the rate of everybody else."""
+
+    editor: str
+    measure: str
+    """rate.<rate>"""
+    group: Mapping[str, str]
+    value: float
+
+
+def analyse(
+    table: RatingTable,
+    rules: AnalysisRules,
+    provenance: Mapping[str, Any],
+    planted: Iterable[Effect] = (),
+) -> Results:
+    """Everything the report says about a table of ratings."""
+    scores = combine(table, rules.ensemble, rules.missing)
+    found = answers(scores, rules)
+    estimated: list[Estimate] = []
+    tested: list[GapTest] = []
+    contrasted: list[Contrast] = []
+    for panel in diagnosis_panels(scores, found, rules):
+        bootstrap = Bootstrap(panel, rules.draws, rules.seed)
+        estimated += estimates(bootstrap, panel.axes.groups(crossed=True), rules)
+        estimated += gaps(bootstrap, rules)
+        contrasted += contrasts(bootstrap, rules)
+        tested += gap_tests(panel, rules)
+    for panel in [*mitigation_panels(scores, found, rules), *stereotype_panels(scores)]:
+        estimated += estimates(Bootstrap(panel, rules.draws, rules.seed), panel.axes.groups(), rules)
+    return Results(
+        provenance=provenance,
+        rules=rules.to_dict(),
+        estimates=tuple(estimated),
+        tests=tuple(tested),
+        contrasts=tuple(contrasted),
+        sensitivity=tuple(sensitivity(table, rules)),
+        planted=tuple(_beside(planted, contrasted)),
+        agreement=tuple(agreement(scores)),
+        coverage=tuple(coverage(table)),
+        counts=counts(scores),
+        simulated=tuple(
+            sorted(name for name in {*table.edits["editor"].unique(), *table.raters} if is_simulated(name))
+        ),
+    )
+
+
+def counts(scores: Scores) -> dict[str, int]:
+    """How many edits there are of each kind."""
+    edits = scores.edits
+    review = scores.needs_review
+    found = {"edits": len(edits)}
+    for outcome in Outcome:
+        found[outcome.value] = int((edits["outcome"] == outcome).sum())
+    found["needs_review"] = int(review[(edits["experiment"] == Experiment.DIAGNOSIS).to_numpy()].sum())
+    for experiment in (Experiment.MITIGATION, Experiment.STEREOTYPE):
+        rows = (edits["experiment"] == experiment).to_numpy()
+        if rows.any():
+            found[f"needs_review.{experiment}"] = int(review[rows].sum())
+    arms = edits["experiment"].astype(str) + "." + edits["condition"].astype(str)
+    for arm, size in arms.value_counts().sort_index().items():
+        found[f"edits.{arm}"] = int(size)
+    return found
+
+
+def _beside(planted: Iterable[Effect], found: Sequence[Contrast]) -> Iterable[Planted]:
+    """Each known effect with the contrast that estimates it."""
+    by_place = {(c.editor, c.measure, tuple(sorted(c.group.items()))): c for c in found if c.condition == "baseline"}
+    for effect in planted:
+        contrast = by_place.get((effect.editor, effect.measure, tuple(sorted(effect.group.items()))))
+        if contrast is None:
+            continue
+        inside = (
+            None if contrast.low is None or contrast.high is None else contrast.low <= effect.value <= contrast.high
+        )
+        yield Planted(
+            editor=effect.editor,
+            measure=effect.measure,
+            group=effect.group,
+            planted=effect.value,
+            found=contrast.value,
+            low=contrast.low,
+            high=contrast.high,
+            inside=inside,
+        )

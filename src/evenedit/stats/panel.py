@@ -1,0 +1,159 @@
+"""Edits laid out as the design has them, faces × prompts, in integer sums: what every estimate is made from.
+
+A measure is a ratio of two columns. Columns hold whole numbers, so sums are exact in floating point and every
+estimate, draw and relabelling is the same to the last bit whatever the order of rows, chunks or threads.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from evenedit.protocol import FACTORS
+
+Column = NDArray[np.int64]
+"""One whole number per row."""
+EXACT_FLOAT32 = 2**24
+"""Whole numbers below this are exact in float32."""
+
+
+@dataclass(frozen=True, slots=True)
+class Measure:
+    """A ratio of two columns: the sum of `total` over the sum of `count`."""
+
+    name: str
+    """mean.<axis>, rate.<rate> or delta.<axis>."""
+    total: str
+    count: str
+    asked: str
+    """The column that counts what could have been valid; asked minus count is missing."""
+    condition: str | None = None
+    """Where it differs from the panel's own."""
+
+    @property
+    def is_rate(self) -> bool:
+        """Whether it lies between 0 and 1 as a share of rows."""
+        return self.name.startswith("rate.")
+
+
+@dataclass(frozen=True, slots=True)
+class Axes:
+    """The two ways rows are related, and where each row stands on them."""
+
+    cluster_name: str
+    """source, or prompt."""
+    clusters: tuple[str, ...]
+    """What is drawn anew as a whole: source ids, or prompt ids where a prompt has one output."""
+    labels: Mapping[str, NDArray[np.str_]]
+    """By factor, each cluster's level; empty text where it has none."""
+    levels: Mapping[str, tuple[str, ...]]
+    """By factor, the levels that occur, in the protocol's order."""
+    prompts: tuple[str, ...]
+    """The second way; a single one where the clusters are prompts."""
+    cluster_at: NDArray[np.int64]
+    prompt_at: NDArray[np.int64]
+
+    def mask(self, group: Mapping[str, str]) -> NDArray[np.bool_]:
+        """The clusters that carry all these labels."""
+        mask = np.ones(len(self.clusters), dtype=np.bool_)
+        for factor, level in group.items():
+            mask &= self.labels[factor] == level
+        return mask
+
+    def groups(self, crossed: bool = False) -> list[dict[str, str]]:
+        """Everybody, each level of each factor and, if crossed, race × gender."""
+        found: list[dict[str, str]] = [{}]
+        found += [{factor: level} for factor, levels in self.levels.items() for level in levels]
+        if crossed and {"race", "gender"} <= set(self.levels):
+            pairs = [{"race": r, "gender": g} for r in self.levels["race"] for g in self.levels["gender"]]
+            found += [pair for pair in pairs if self.mask(pair).any()]
+        return found
+
+
+def by_face(edits: pd.DataFrame) -> Axes:
+    """Faces × prompts, with the dataset's labels of each face."""
+    face_at, faces = _codes(edits["source_id"])
+    prompt_at, prompts = _codes(edits["prompt_id"])
+    row_of = np.zeros(len(faces), dtype=np.int64)
+    row_of[face_at] = np.arange(len(edits))
+    labels = {f.id: edits[f.id].iloc[row_of].to_numpy(dtype=str) for f in FACTORS}
+    levels = {f.id: tuple(c for c in f.codes if (labels[f.id] == c).any()) for f in FACTORS}
+    return Axes("source", faces, labels, {k: v for k, v in levels.items() if v}, prompts, face_at, prompt_at)
+
+
+def by_prompt(edits: pd.DataFrame, factor: str, labels: Mapping[str, str]) -> Axes:
+    """Prompts alone: the clusters of an experiment that draws its faces anew for each prompt."""
+    prompt_at, prompts = _codes(edits["prompt_id"])
+    level = np.array([labels.get(p, "") for p in prompts], dtype=str)
+    levels = tuple(sorted(set(level) - {""}, reverse=True))  # Male before Female, as in the grid
+    return Axes("prompt", prompts, {factor: level}, {factor: levels}, ("",), prompt_at, np.zeros_like(prompt_at))
+
+
+@dataclass(frozen=True, slots=True)
+class Panel:
+    """One experiment and condition, summed into clusters × prompts for every editor."""
+
+    experiment: str
+    condition: str
+    axes: Axes
+    editors: tuple[str, ...]
+    measures: tuple[Measure, ...]
+    columns: tuple[str, ...]
+    """The columns of `cells`: those that some measure is a ratio of."""
+    cells: NDArray[np.floating]
+    """[cluster, prompt, editor, column]. Seeds of one face and prompt share a cell."""
+    sums: Mapping[str, NDArray[np.int64]]
+    """Every column by name, summed over prompts: [editor, cluster]."""
+
+    def rows(self) -> list[tuple[str | None, list[int]]]:
+        """Each editor with its position, then all of them pooled as None."""
+        each: list[tuple[str | None, list[int]]] = [(name, [i]) for i, name in enumerate(self.editors)]
+        return [*each, (None, list(range(len(self.editors))))]
+
+    def tally(self, column: str, editors: list[int], mask: NDArray[np.bool_]) -> int:
+        """A column's sum over some editors and clusters."""
+        return int(self.sums[column][editors][:, mask].sum())
+
+
+def lay_out(
+    edits: pd.DataFrame,
+    axes: Axes,
+    columns: Mapping[str, Column],
+    measures: Sequence[Measure],
+    *,
+    experiment: str,
+    condition: str,
+) -> Panel:
+    """Sum rows into cells."""
+    editor_at, editors = _codes(edits["editor"])
+    shape = (len(editors), len(axes.clusters), len(axes.prompts))
+    cell = np.ravel_multi_index((editor_at, axes.cluster_at, axes.prompt_at), shape)
+    used = tuple(dict.fromkeys(name for m in measures for name in (m.total, m.count)))
+    wide = np.zeros((len(columns), *shape))
+    for at, column in enumerate(columns.values()):
+        wide[at] = np.bincount(cell, weights=column, minlength=int(np.prod(shape))).reshape(shape)
+    names = list(columns)
+    cells = wide[[names.index(name) for name in used]]
+    # the largest sum a draw can make is one cell drawn every time
+    largest = float(np.abs(cells).max(initial=0.0)) * len(axes.clusters) * len(axes.prompts)
+    dtype = np.float32 if largest < EXACT_FLOAT32 else np.float64
+    return Panel(
+        experiment=experiment,
+        condition=condition,
+        axes=axes,
+        editors=editors,
+        measures=tuple(measures),
+        columns=used,
+        cells=np.ascontiguousarray(cells.transpose(2, 3, 1, 0), dtype=dtype),
+        sums={name: wide[at].sum(axis=2).astype(np.int64) for at, name in enumerate(names)},
+    )
+
+
+def _codes(column: pd.Series[str]) -> tuple[NDArray[np.int64], tuple[str, ...]]:
+    """Each row's position among the sorted values: independent of the order of rows."""
+    codes, values = pd.factorize(column, sort=True)
+    return codes.astype(np.int64), tuple(str(v) for v in values)

@@ -1,0 +1,40 @@
+"""How far a study is, and what went wrong."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+
+from evenedit.pipeline import Pipeline
+from evenedit.records import Outcome, Status
+
+
+def describe(pipeline: Pipeline) -> Iterator[str]:
+    """The state of every stage, a line each."""
+    store = pipeline.store
+    sources = store.sources()
+    yield f"study: {pipeline.study.file.study.title} ({len(store.runs())} runs)"
+    if not sources:
+        yield f"not begun. Try: evenedit run {pipeline.study.folder}"
+        return
+    requests = pipeline.planned(sources)
+    edits = store.edits()
+    wanted = [edits[r.id] for r in requests if r.id in edits]
+    outcomes = Counter(e.outcome for e in wanted)
+    counts = ", ".join(f"{outcomes[o]:,} {o.value}" for o in Outcome)
+    yield f"edits: {len(wanted):,} of {len(requests):,} ({counts})"
+    reasons = Counter(str(e.detail.get("error")) for e in wanted if e.outcome is Outcome.FAILED)
+    for reason, count in reasons.most_common(3):
+        yield f"  failed {count:,} times: {reason}"
+    edited = {e.request_id for e in wanted if e.outcome is Outcome.EDITED}
+    for rater in pipeline.raters():
+        answers = store.answered(rater.id, rater.revision)
+        states = Counter(state for ident, state in answers.items() if ident in edited)
+        counts = ", ".join(f"{states[s]:,} {s.value}" for s in Status)
+        yield f"judge {rater.id}: {sum(states.values()):,} of {len(edited):,} ({counts})"
+    people = sum(len(store.answered(p.id, p.revision)) for p in pipeline.people())
+    if people:
+        yield f"people (SIMULATED): {people:,} ratings"
+    left = outcomes[Outcome.FAILED] + len(requests) - len(wanted)
+    if left:
+        yield f"{left:,} edits to do. Try: evenedit run {pipeline.study.folder}"

@@ -1,0 +1,383 @@
+"""`study.toml`, read once and checked in full: one line per problem, naming the key and the fix."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal, get_args
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from evenedit import plugins
+from evenedit.protocol import DEFAULT_RATES, PromptSet, Rate, load_prompts
+from evenedit.protocol.prompts import merge
+from evenedit.records import SIMULATED, Prompt, UserError, digest, is_simulated
+
+FILE = "study.toml"
+Missing = Literal["exclude", "neutral-3"]
+Preset = Literal["default", "published"]
+
+
+class _Section(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+
+
+class About(_Section):
+    """[study]: what this is."""
+
+    title: str
+    preset: Preset = "default"
+    seed: int = 42
+    """Draws the sampled cases and the portrait pairs."""
+
+
+class StoreSection(_Section):
+    """[store]: where results live."""
+
+    url: str | None = None
+    """SQLAlchemy URL of a PostgreSQL database; SQLite in the study folder when absent."""
+
+
+class Plugged(_Section):
+    """Anything found by entry point: a kind and its settings."""
+
+    kind: str
+    settings: dict[str, Any] = {}
+
+
+class PromptSection(_Section):
+    """[prompts]: which prompts the diagnosis uses."""
+
+    sets: list[str] = ["diagnostic"]
+    include: list[str] | None = None
+    """Ids or aliases to keep; all when absent."""
+
+
+class Diagnosis(_Section):
+    """[experiments.diagnosis]: every source × prompt × editor."""
+
+
+class Mitigation(_Section):
+    """[experiments.mitigation]: the feature prompt on sampled cases."""
+
+    cases: int = Field(default=500, ge=1)
+    placebo: bool | None = None
+    """Baseline again with another seed; on by default, off under the published preset."""
+    extractor: Plugged
+
+
+class Stereotype(_Section):
+    """[experiments.stereotype]: two portraits, one occupation."""
+
+    prompts: str = "winobias"
+    include: list[str] | None = None
+    swapped: bool | None = None
+    """The pronoun-swapped control; on by default, off under the published preset."""
+
+
+class Experiments(_Section):
+    """[experiments]: each one runs when its table is present."""
+
+    diagnosis: Diagnosis | None = None
+    mitigation: Mitigation | None = None
+    stereotype: Stereotype | None = None
+
+
+class EditorSection(_Section):
+    """[[editors]]: what is audited."""
+
+    id: str
+    kind: str | None = None
+    """The installed editor to use; the id when absent."""
+    seeds: list[int] = Field(default=[42], min_length=1)
+    settings: dict[str, Any] = {}
+    experiments: list[Literal["diagnosis", "mitigation", "stereotype"]] | None = None
+    """The experiments it takes part in; all it can when absent."""
+
+    @property
+    def plugin(self) -> str:
+        """Name of the installed editor."""
+        return self.kind or self.id
+
+
+class JudgeSection(_Section):
+    """[[judges]]: who scores, primary first."""
+
+    id: str
+    kind: str
+    blind: bool | None = None
+    """No labels are told; on by default, off under the published preset."""
+    settings: dict[str, Any] = {}
+
+    @property
+    def revision(self) -> str:
+        """Names this judge's settings: changed settings make new ratings, never a silent mix."""
+        return digest([self.kind, self.blind, self.settings])[:8]
+
+
+class EnsembleSection(_Section):
+    """[ensemble]: how two judges' scores become one."""
+
+    diagnosis: str = "diagnosis"
+    mitigation: str = "mitigation"
+    stereotype: str = "stereotype"
+    missing: Missing | None = None
+    """What to do when no judge scored: by default exclude; neutral-3 under the published preset."""
+
+
+class Threshold(_Section):
+    """[thresholds]: a rate's cut."""
+
+    at_least: int | None = Field(default=None, ge=1, le=5)
+    at_most: int | None = Field(default=None, ge=1, le=5)
+
+
+class SurveySection(_Section):
+    """[survey]: which cases people rate, and simulated people for a dry run."""
+
+    cases: int = Field(default=500, ge=1)
+    raters_per_item: int = Field(default=3, ge=1)
+    simulated_people: int = Field(default=0, ge=0)
+    settings: dict[str, Any] = {}
+    """How simulated people err: the settings of the simulated judge."""
+
+
+class StatisticsSection(_Section):
+    """[statistics]: intervals and tests."""
+
+    draws: int = Field(default=2000, ge=100)
+    permutations: int = Field(default=4999, ge=99)
+    seed: int = 20240
+    confidence: float = Field(default=0.95, gt=0.5, lt=1)
+
+
+class ExecutorSection(_Section):
+    """[executor]: where edits run."""
+
+    kind: Literal["local"] = "local"
+    workers: int = Field(default=2, ge=1)
+    retries: int = Field(default=2, ge=0)
+
+
+class _File(_Section):
+    study: About
+    store: StoreSection = StoreSection()
+    sources: Plugged
+    prompts: PromptSection = PromptSection()
+    experiments: Experiments
+    editors: list[EditorSection] = Field(min_length=1)
+    judges: list[JudgeSection] = Field(min_length=1)
+    ensemble: EnsembleSection = EnsembleSection()
+    thresholds: dict[str, Threshold] = {}
+    survey: SurveySection | None = None
+    statistics: StatisticsSection = StatisticsSection()
+    executor: ExecutorSection = ExecutorSection()
+
+
+@dataclass(frozen=True, slots=True)
+class Study:
+    """A whole study as its file describes it."""
+
+    folder: Path
+    file: _File
+    prompts: PromptSet
+    """Prompts of the diagnosis, after `include`."""
+    wino: PromptSet
+    """Prompts of the stereotype experiment; empty without it."""
+
+    @classmethod
+    def load(cls, where: Path) -> Study:
+        """Read and check `study.toml` in a folder (or the file itself)."""
+        path = where if where.suffix == ".toml" else where / FILE
+        if not path.is_file():
+            raise UserError(f"no study at {path}. Try: evenedit new {where}")
+        try:
+            data = tomllib.loads(path.read_text("utf-8"))
+        except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+            raise UserError(f"{path} is not valid TOML: {error}") from None
+        return cls.parse(data, path.parent, str(path))
+
+    @classmethod
+    def parse(cls, data: Mapping[str, Any], folder: Path, where: str = FILE) -> Study:
+        """Check a study given as nested tables."""
+        try:
+            file = _File.model_validate(data)
+        except ValidationError as error:
+            raise UserError(*(f"{where}: {line}" for line in _explain(error))) from None
+        found = list(_problems(file))
+        prompts = wino = PromptSet("none", ())
+        try:
+            prompts = _chosen(merge(load_prompts(s, folder) for s in file.prompts.sets), file.prompts.include)
+        except UserError as error:
+            found += [f"prompts: {line}" for line in error.problems]
+        if file.experiments.stereotype:
+            section = file.experiments.stereotype
+            try:
+                wino = _chosen(load_prompts(section.prompts, folder), section.include)
+                found += [
+                    f"experiments.stereotype: prompt {p.id} needs occupation and coded_gender"
+                    for p in wino
+                    if not (p.occupation and p.coded_gender)
+                ]
+            except UserError as error:
+                found += [f"experiments.stereotype: {line}" for line in error.problems]
+        if found:
+            raise UserError(*(f"{where}: {line}" for line in found))
+        return cls(folder, file, prompts, wino)
+
+    @property
+    def published(self) -> bool:
+        """Whether the study does exactly what the paper did."""
+        return self.file.study.preset == "published"
+
+    @property
+    def placebo(self) -> bool:
+        """Whether the mitigation experiment has its placebo arm."""
+        section = self.file.experiments.mitigation
+        return section is not None and _or(section.placebo, not self.published)
+
+    @property
+    def swapped(self) -> bool:
+        """Whether the stereotype experiment has its pronoun-swapped control."""
+        section = self.file.experiments.stereotype
+        return section is not None and _or(section.swapped, not self.published)
+
+    def blind(self, judge: JudgeSection) -> bool:
+        """Whether this judge is kept from the labels."""
+        return _or(judge.blind, not self.published)
+
+    @property
+    def missing(self) -> Missing:
+        """What an edit gets that no judge scored."""
+        return self.file.ensemble.missing or ("neutral-3" if self.published else "exclude")
+
+    @property
+    def rates(self) -> dict[str, Rate]:
+        """The rates under this study's thresholds."""
+        return DEFAULT_RATES | {
+            name: Rate(name, DEFAULT_RATES[name].question, t.at_least, t.at_most)
+            for name, t in self.file.thresholds.items()
+        }
+
+    @property
+    def hash(self) -> str:
+        """Names the study's content, whatever its formatting."""
+        body = self.file.model_dump(mode="json", exclude={"store", "executor"})
+        return digest([body, [p.text for p in self.prompts], [p.text for p in self.wino]])
+
+    def editors(self, experiment: str) -> list[EditorSection]:
+        """The editors that take part in an experiment."""
+        return [
+            e
+            for e in self.file.editors
+            if (e.experiments is None or experiment in e.experiments)
+            and (experiment != "stereotype" or plugins.images_taken(e.plugin) >= 2)
+        ]
+
+    def prompt(self, prompt_id: str) -> Prompt:
+        """The prompt with this id, whichever experiment uses it."""
+        return next(p for s in (self.prompts, self.wino) for p in s if p.id == prompt_id)
+
+
+def _or(value: bool | None, default: bool) -> bool:
+    return default if value is None else value
+
+
+def _chosen(prompts: PromptSet, include: list[str] | None) -> PromptSet:
+    if include is None:
+        return prompts
+    if not include:
+        raise UserError("include is empty; name at least one prompt or leave the key out")
+    wanted = {prompt.id for prompt in prompts.resolve_all(include).values()}
+    return PromptSet(prompts.id, tuple(p for p in prompts if p.id in wanted))
+
+
+def _problems(file: _File) -> Iterator[str]:
+    """Everything that types alone cannot tell."""
+    if not any((file.experiments.diagnosis, file.experiments.mitigation, file.experiments.stereotype)):
+        yield "experiments: none is asked for; add [experiments.diagnosis]"
+    if file.experiments.mitigation and not file.experiments.diagnosis:
+        yield "experiments.mitigation needs [experiments.diagnosis]: its baseline comes from there"
+    for name, section in (("sources", file.sources), *_extractors(file)):
+        group = "sources" if name == "sources" else "extractors"
+        yield from (f"{name}: {p}" for p in plugins.problems(group, section.kind, section.settings))
+    for group, key, rows in (
+        ("editors", "editors", [(e.id, e.plugin, e.settings) for e in file.editors]),
+        ("judges", "judges", [(j.id, j.kind, j.settings) for j in file.judges]),
+    ):
+        seen: set[str] = set()
+        for number, (ident, kind, settings) in enumerate(rows):
+            label = f"{key}[{number}] '{ident}'"
+            if ident in seen:
+                yield f"{label}: the id is used twice; give each its own"
+            seen.add(ident)
+            wrong = plugins.problems(group, kind, settings)
+            yield from (f"{label}: {p}" for p in wrong)
+            if not wrong:
+                try:
+                    plugins.build(group, kind, settings)
+                except (UserError, TypeError, ValueError) as error:
+                    yield f"{label}: {error}"
+                yield from _honesty(group, label, ident, kind)
+    for editor in file.editors:
+        if len(set(editor.seeds)) < len(editor.seeds):
+            yield f"editors '{editor.id}': a seed is listed twice"
+    for name, cut in file.thresholds.items():
+        if name not in DEFAULT_RATES:
+            yield f"thresholds: unknown rate '{name}'{plugins.suggest(name, DEFAULT_RATES)}"
+        elif (cut.at_least is None) == (cut.at_most is None):
+            yield f"thresholds.{name}: give either at_least or at_most"
+    from evenedit.ensemble import RULES
+
+    for experiment in ("diagnosis", "mitigation", "stereotype"):
+        rule = getattr(file.ensemble, experiment)
+        if rule not in RULES:
+            yield f"ensemble.{experiment}: unknown rule '{rule}'{plugins.suggest(rule, RULES)}"
+    if file.store.url and not file.store.url.startswith(("postgresql://", "postgresql+psycopg://")):
+        yield "store.url: only postgresql:// is supported; leave it out for SQLite in the study folder"
+
+
+def _extractors(file: _File) -> list[tuple[str, Plugged]]:
+    section = file.experiments.mitigation
+    return [("experiments.mitigation.extractor", section.extractor)] if section else []
+
+
+def _honesty(group: str, label: str, ident: str, kind: str) -> Iterator[str]:
+    simulated = plugins.is_simulated(group, kind)
+    if simulated and not is_simulated(ident):
+        yield f"{label}: is simulated, so its id must begin with '{SIMULATED}': try '{SIMULATED}{ident}'"
+    if not simulated and is_simulated(ident):
+        yield f"{label}: is not simulated; an id that begins with '{SIMULATED}' would mislead"
+
+
+def _explain(error: ValidationError) -> Iterator[str]:
+    for problem in error.errors():
+        where = "".join(f"[{p}]" if isinstance(p, int) else f".{p}" for p in problem["loc"]).lstrip(".")
+        kind, given = problem["type"], problem["input"]
+        if kind == "extra_forbidden":
+            *parents, key = problem["loc"]
+            yield f"unknown key '{where}'{plugins.suggest(str(key), _keys(parents))}"
+        elif kind == "missing":
+            yield f"'{where}' is missing; it is needed"
+        else:
+            yield f"'{where}' is {given!r}; {problem['msg'][0].lower()}{problem['msg'][1:]}"
+
+
+def _keys(parents: list[Any]) -> list[str]:
+    """The keys allowed at a place of the file."""
+    model: Any = _File
+    for part in parents:
+        if isinstance(part, int):
+            continue
+        annotation = model.model_fields[part].annotation
+        nested = [a for a in (annotation, *_args(annotation)) if isinstance(a, type) and issubclass(a, BaseModel)]
+        if not nested:
+            return []
+        model = nested[0]
+    return list(model.model_fields)
+
+
+def _args(annotation: Any) -> list[Any]:
+    return [inner for arg in get_args(annotation) for inner in (arg, *_args(arg))]

@@ -1,0 +1,82 @@
+"""Small studies and the command line, as a user has them."""
+
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from evenedit.pipeline import Pipeline
+from evenedit.store import Store
+from evenedit.study import Study
+
+SHARED = Path(__file__).parents[2] / "shared" / "data"
+
+
+def small(**changes: Any) -> dict[str, Any]:
+    """A study of eight drawn faces, two prompts and one editor; `changes` replace whole tables."""
+    return {
+        "study": {"title": "Small"},
+        "sources": {
+            "kind": "drawn",
+            "settings": {"seed": 3, "size": 64, "only": {"race": ["White", "Black"], "age": ["20s", "70plus"]}},
+        },
+        "prompts": {"include": ["O-01", "V-05"]},
+        "experiments": {"diagnosis": {}},
+        "editors": [{"id": "simulated-lightening", "settings": {"rate": 0.9, "groups": {"race": ["Black"]}}}],
+        "judges": [
+            {"id": "simulated-judge-a", "kind": "simulated", "settings": {"seed": 1}},
+            {"id": "simulated-judge-b", "kind": "simulated", "settings": {"seed": 2}},
+        ],
+        "statistics": {"draws": 200, "permutations": 199},
+        "executor": {"retries": 0},
+    } | changes
+
+
+def toml(table: dict[str, Any]) -> str:
+    """A nested table as TOML text."""
+
+    def value(item: Any) -> str:
+        if isinstance(item, dict):
+            return "{" + ", ".join(f"{k} = {value(v)}" for k, v in item.items()) + "}"
+        if isinstance(item, list):
+            return "[" + ", ".join(value(v) for v in item) + "]"
+        if isinstance(item, bool):
+            return str(item).lower()
+        if isinstance(item, str):
+            return '"' + item.replace("\\", "\\\\").replace('"', '\\"') + '"'
+        return repr(item)
+
+    return "\n".join(f"{key} = {value(item)}" for key, item in table.items()) + "\n"
+
+
+def write_study(folder: Path, **changes: Any) -> Path:
+    """Put a small study's file into a folder."""
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "study.toml").write_text(toml(small(**changes)))
+    return folder
+
+
+def open_study(folder: Path, **changes: Any) -> Pipeline:
+    study = Study.parse(small(**changes), folder)
+    return Pipeline(study, Store(folder, study.file.store.url))
+
+
+Command = Callable[..., subprocess.CompletedProcess[str]]
+
+
+@pytest.fixture
+def evenedit() -> Command:
+    """Run the command line as a user would."""
+
+    def call(*arguments: object, timeout: float = 120) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            [sys.executable, "-m", "evenedit", *map(str, arguments)],
+            capture_output=True,
+            text=True,
+            timeout=timeout,
+        )
+
+    return call
