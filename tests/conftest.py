@@ -61,7 +61,7 @@ def write_study(folder: Path, **changes: Any) -> Path:
 
 def open_study(folder: Path, **changes: Any) -> Pipeline:
     study = Study.parse(small(**changes), folder)
-    return Pipeline(study, Store(folder, study.file.store.url))
+    return Pipeline(study, Store(folder, study.file.store.url, study.file.store.images))
 
 
 Command = Callable[..., subprocess.CompletedProcess[str]]

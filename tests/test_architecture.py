@@ -13,7 +13,7 @@ def rooms() -> dict[str, list[Path]]:
     found: dict[str, list[Path]] = {}
     for path in sorted(PACKAGE.rglob("*.py")):
         part = path.relative_to(PACKAGE).parts[0].removesuffix(".py")
-        if part != "__init__":
+        if not part.startswith("__"):
             found.setdefault(part, []).append(path)
     return found
 

@@ -92,7 +92,7 @@ def test_a_failing_editor_is_retried_then_recorded_and_tried_again_next_time(tmp
     assert len(calls) == 2 * 16
     edits = pipeline.store.edits().values()
     assert {e.outcome for e in edits} == {Outcome.FAILED}
-    assert {e.detail["error"] for e in edits} == {"MemoryError: out of memory"}
+    assert {(e.detail["failure"], e.detail["error"]) for e in edits} == {("crash", "MemoryError: out of memory")}
     assert not pipeline.store.run_of_replies(), "what was not edited is not rated"
     pipeline.run()
     assert {e.outcome for e in pipeline.store.edits().values()} == {Outcome.EDITED}

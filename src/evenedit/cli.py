@@ -204,7 +204,7 @@ def _open(study: Path) -> Pipeline:
     from evenedit.study import Study
 
     loaded = Study.load(study)
-    return Pipeline(loaded, Store(loaded.folder, loaded.file.store.url))
+    return Pipeline(loaded, Store(loaded.folder, loaded.file.store.url, loaded.file.store.images))
 
 
 def _report(pipeline: Pipeline, out: Path) -> None:

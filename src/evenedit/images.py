@@ -16,6 +16,11 @@ NOTE = "evenedit-"
 """Text chunks under this prefix travel with a drawn picture (its parameters, its ground truth)."""
 
 
+def open_images(where: str) -> ImageFolder:
+    """The pictures at a folder, or at a URL that fsspec knows (s3://, gs://, …)."""
+    return RemoteImages(where) if "://" in where else ImageFolder(Path(where))
+
+
 class ImageFolder:
     """A folder of content-addressed PNG files."""
 
@@ -43,7 +48,7 @@ class ImageFolder:
         """The picture with this hash; pixels are decoded when first used."""
         path = self.path(sha256)
         try:
-            return Image.open(io.BytesIO(path.read_bytes()))
+            return Image.open(io.BytesIO(self._read(sha256)))
         except (OSError, UnidentifiedImageError):
             raise UserError(
                 f"the stored image {path} is missing or damaged; "
@@ -57,8 +62,39 @@ class ImageFolder:
 
     def is_whole(self, sha256: str) -> bool:
         """Whether the file is there and still has the content its name says."""
-        path = self.path(sha256)
-        return path.is_file() and hashlib.sha256(path.read_bytes()).hexdigest() == sha256
+        return sha256 in self and hashlib.sha256(self._read(sha256)).hexdigest() == sha256
+
+    def _read(self, sha256: str) -> bytes:
+        return self.path(sha256).read_bytes()
+
+
+class RemoteImages(ImageFolder):
+    """Content-addressed PNG files on a file system that machines share, by fsspec."""
+
+    def __init__(self, url: str) -> None:
+        import fsspec
+
+        self._files, root = fsspec.core.url_to_fs(url)
+        super().__init__(Path(root))
+
+    def __contains__(self, sha256: str) -> bool:
+        return bool(self._files.exists(str(self.path(sha256))))
+
+    def put(self, image: Image.Image) -> str:
+        """Store a picture and return its hash: an object store shows an object whole or not at all."""
+        content = encode(image)
+        sha256 = hashlib.sha256(content).hexdigest()
+        if sha256 not in self:
+            path = str(self.path(sha256))
+            self._files.makedirs(path.rsplit("/", 1)[0], exist_ok=True)
+            self._files.pipe_file(path, content)
+        return sha256
+
+    def sweep(self) -> None:
+        """Nothing is ever left half written here."""
+
+    def _read(self, sha256: str) -> bytes:
+        return bytes(self._files.cat_file(str(self.path(sha256))))
 
 
 def encode(image: Image.Image) -> bytes:

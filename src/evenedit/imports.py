@@ -1,19 +1,21 @@
 """Other people's score tables in: CSV files, one row per edit and judge, become one `RatingTable`.
 
-Scores need the columns of SCORE_COLUMNS, verdicts those of VERDICT_COLUMNS; which one a file is, its columns
-tell. Nothing is guessed or clamped: rows that cannot be read are listed with their line numbers.
+A file's columns tell whether it holds scores or verdicts. Nothing is guessed or clamped: rows that cannot be read
+are listed with their line numbers.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
+from pandas.api.types import union_categoricals
 
 from evenedit.protocol import AXES, FACTORS, QUESTIONS, VERDICTS, PromptSet, level_code, load_prompts
 from evenedit.protocol.prompts import BUILT_IN, merge
@@ -32,6 +34,9 @@ SHOWN = 20
 KINDS = (Kind.VLM, Kind.INSTRUMENT, Kind.HUMAN)
 """The order of raters in a table; within a kind, the order of the files."""
 EDIT_KEY = ["experiment", "condition", "editor", "source_id", "prompt_id", "seed"]
+_SCORE = {"": 0} | {f"{score}{tail}": score for score in range(1, 6) for tail in ("", ".0")}
+"""What a score may look like; "4.0" is how some tools write 4."""
+_VERDICT = {"": 0} | {name: at for at, name in enumerate(VERDICTS, 1)}
 
 
 @dataclass(slots=True)
@@ -58,16 +63,16 @@ class _Problems:
 
 def read_tables(paths: Sequence[Path], prompt_sets: Sequence[PromptSet] = ()) -> RatingTable:
     """Read score and verdict files as one table; `prompt_sets` beside the built-in ones tell further prompts."""
-    frames = [_read(Path(path)) for path in paths]
-    if not frames:
+    if not paths:
         raise UserError("no file to read; give at least one CSV of scores or verdicts")
+    frames = [_read(Path(path)) for path in paths]
     problems = _Problems()
-    rows = pd.concat([_checked(frame, problems) for frame in frames], ignore_index=True)
+    rows = _stacked([_checked(frame, problems) for frame in frames])
     problems.check()
     prompts = merge([*(load_prompts(name) for name in BUILT_IN), *prompt_sets])
-    found = prompts.resolve_all(rows["prompt_id"].unique())
-    targeted = rows["prompt_id"].map({name: bool(p.target_years) for name, p in found.items()}).to_numpy(bool)
-    rows["prompt_id"] = rows["prompt_id"].map({name: p.id for name, p in found.items()})
+    found = prompts.resolve_all(str(name) for name in rows["prompt_id"].unique())
+    targeted = _numbers(rows["prompt_id"], lambda name: int(bool(found[name].target_years))) == 1
+    rows["prompt_id"] = _texts(rows["prompt_id"], lambda name: found[name].id)
     for question in QUESTIONS.values():
         if question.replaces:
             old, new = question.replaces, question.id
@@ -79,58 +84,63 @@ def read_tables(paths: Sequence[Path], prompt_sets: Sequence[PromptSet] = ()) ->
 def _read(path: Path) -> pd.DataFrame:
     """One file as text, with the name and line of each row."""
     try:
-        frame = pd.read_csv(
-            path, dtype=str, keep_default_na=False, encoding="utf-8-sig", skip_blank_lines=False,
-            index_col=False, on_bad_lines="error",
-        )  # fmt: skip
-    except FileNotFoundError:
-        raise UserError(f"{path} is not there; give the path of a CSV file") from None
-    except IsADirectoryError:
-        raise UserError(f"{path} is a folder; give the path of a CSV file") from None
-    except PermissionError:
-        raise UserError(f"{path} cannot be read: permission denied") from None
+        frame = pd.read_csv(path, dtype="category", keep_default_na=False, encoding="utf-8-sig", skip_blank_lines=False)
+    except OSError as error:
+        raise UserError(f"{path} cannot be read: {error.strerror}; give the path of a CSV file") from None
     except pd.errors.EmptyDataError:
         raise UserError(f"{path} is empty; expected a CSV file with a header") from None
     except UnicodeDecodeError:
         raise UserError(f"{path} is not a UTF-8 text; save it as CSV in UTF-8") from None
     except (pd.errors.ParserError, ValueError) as error:
         raise UserError(f"{path} is not a CSV file: {error}") from None
+    if not isinstance(frame.index, pd.RangeIndex):  # pandas takes what is too much for an index
+        raise UserError(f"{path} is not a CSV file: line 2 has more fields than the header")
     frame.columns = [str(name).strip() for name in frame.columns]
     wanted = VERDICT_COLUMNS if "verdict" in frame.columns else SCORE_COLUMNS
+    if not frame.columns.is_unique:
+        raise UserError(f"{path} has two columns of one name: {', '.join(frame.columns)}")
     missing = [name for name in wanted if name not in frame.columns]
     if missing:
         shown = ", ".join(name[:40] for name in frame.columns[:30])
         raise UserError(f"{path} lacks the columns: {', '.join(missing)}", f"  it has: {shown}")
-    frame = frame.loc[:, ~frame.columns.duplicated()]
-    frame = frame.reindex(columns=[*wanted, *(c for c in OPTIONAL if c not in wanted)], fill_value="").fillna("")
-    frame = frame.assign(_file=path.name, _line=np.arange(2, len(frame) + 2))
+    columns = {name: _filled(frame[name]) if name in frame.columns else "" for name in (*wanted, *OPTIONAL)}
+    frame = pd.DataFrame(columns, index=frame.index).assign(_file=path.name, _line=np.arange(2, len(frame) + 2))
     frame = frame[(frame[list(wanted)] != "").any(axis=1)]
     if frame.empty:
         raise UserError(f"{path} has a header but no rows")
     return frame
 
 
+def _filled(column: pd.Series[Any]) -> pd.Series[Any]:
+    """A short row's absent texts as empty ones."""
+    if not column.isna().any():
+        return column
+    if "" not in column.cat.categories:
+        column = column.cat.add_categories([""])
+    return column.fillna("")
+
+
 def _checked(frame: pd.DataFrame, problems: _Problems) -> pd.DataFrame:
-    """The rows with codes for texts: each distinct text is read once."""
+    """The rows with known texts and numeric answers."""
     out = frame[["_file", "_line"]].copy()
     is_verdict = "verdict" in frame.columns
     for column in (*_COMMON, "source_id", "request_id"):
-        out[column] = _each(frame[column], str.strip)
-    for column in ("seed", "outcome", "kind"):
-        out[column] = _each(frame[column], lambda text, empty=OPTIONAL[column]: text.strip() or empty)
+        out[column] = _texts(frame[column], str.strip)
+    for column in ("outcome", "kind"):
+        out[column] = _texts(frame[column], partial(_or_else, OPTIONAL[column]))
+    out["seed"] = _texts(frame["seed"], _seed)
     allowed = [Experiment.STEREOTYPE] if is_verdict else [Experiment.DIAGNOSIS, Experiment.MITIGATION]
-    no_judge = (out["judge"] == "") & (out["status"] == "") & (out["outcome"] != Outcome.EDITED)
+    no_judge = ((out["judge"] == "") & (out["status"] == "") & (out["outcome"] != Outcome.EDITED)).to_numpy()
     for column, known in (("experiment", allowed), ("outcome", list(Outcome)), ("kind", list(KINDS))):
-        _known(out, problems, column, known)
-    _known(out, problems, "status", list(Status), ignore=no_judge.to_numpy())
+        _known(out, column, known, problems)
+    _known(out, "status", [*Status, ""], problems)
+    for column in ("judge", "status"):
+        problems.add(out, (out[column] == "").to_numpy() & ~no_judge, f"{column} is empty")
     for column in ("condition", "editor", "prompt_id", *(() if is_verdict else ("source_id",))):
         problems.add(out, (out[column] == "").to_numpy(), f"{column} is empty")
-    problems.add(out, ((out["judge"] == "") & ~no_judge).to_numpy(), "judge is empty")
-    seeds = _each(out["seed"], _whole)
-    problems.add(out, seeds.isna().to_numpy(), "seed '{seed}' is not a whole number")
-    out["seed"] = seeds.fillna(0).astype(np.int64)
+    problems.add(frame, (out["seed"] == "").to_numpy(), "seed is '{seed}'; expected a whole number of 64 bits")
     for factor in FACTORS:
-        out[factor.id] = "" if is_verdict else _levels(frame, factor.id, problems)
+        out[factor.id] = _texts(out["status"], lambda _: "") if is_verdict else _levels(frame, factor.id, problems)
     _answers(frame, out, is_verdict, problems)
     return out
 
@@ -139,128 +149,150 @@ def _answers(frame: pd.DataFrame, out: pd.DataFrame, is_verdict: bool, problems:
     """Fill in every question's value code."""
     columns = {"stereotype": "verdict"} if is_verdict else {axis: axis for axis in AXES}
     scored = (out["status"] == Status.SCORED).to_numpy()
+    unscored = out["status"].isin([s.value for s in Status if s != Status.SCORED]).to_numpy()
     impossible = scored & (out["outcome"] != Outcome.EDITED).to_numpy()
     problems.add(out, impossible, "status is scored but the outcome is {outcome}")
     for question in QUESTION_IDS:
-        out[question] = np.zeros(len(out), dtype=np.int8)
-    for question, column in columns.items():
-        text = _each(frame[column], str.strip)
-        value = _each(text, _verdict if is_verdict else _score)
-        unknown = value.isna().to_numpy() | (is_verdict & scored & (text == "").to_numpy())
+        if question not in columns:
+            out[question] = np.zeros(len(out), dtype=np.int8)
+            continue
+        column = columns[question]
+        text = _texts(frame[column], str.strip)
+        value = _numbers(text, (_VERDICT if is_verdict else _SCORE).get)
+        unknown = np.isnan(value) | (is_verdict & scored & (value == 0))
         expected = f"one of: {', '.join(VERDICTS)}" if is_verdict else "a whole number from 1 to 5"
         shown = out.assign(_text=text)
         problems.add(shown, unknown, f"{column} is '{{_text}}'; expected {expected}")
-        value = value.fillna(0).astype(np.int8)
-        problems.add(
-            shown,
-            ~scored & (value > 0).to_numpy(),
-            f"{column} is '{{_text}}' but the status is '{{status}}'",
-        )
-        out[question] = value
+        problems.add(shown, unscored & (value > 0), f"{column} is '{{_text}}' but the status is '{{status}}'")
+        out[question] = np.where(unknown, 0, value).astype(np.int8)
 
 
 def _assemble(rows: pd.DataFrame, problems: _Problems) -> RatingTable:
     """Rows of edit × judge as a table of edits and a cube of answers."""
-    edit = rows.groupby(EDIT_KEY, sort=False).ngroup().to_numpy().astype(np.int64)
-    first = np.zeros(edit.max() + 1, dtype=np.int64)
-    first[edit[::-1]] = np.arange(len(rows))[::-1]
-    rated = rows["judge"] != ""
-    _same_twice(rows, edit, problems)
+    edit = _numbered(rows, EDIT_KEY)
+    first = _first(edit)
+    _refuse_repeats(rows, _numbered(rows, [*EDIT_KEY, "judge"]), problems)
     for column in ("outcome", "request_id"):
-        _consistent(rows, pd.Series(edit), column, "the same edit", problems)
+        _refuse_changes(rows, edit, column, "edit", problems)
+    single = rows[(rows["experiment"] != Experiment.STEREOTYPE).to_numpy()]
     for factor in FACTORS:
-        single = (rows["experiment"] != Experiment.STEREOTYPE).to_numpy()
-        _consistent(rows[single], rows["source_id"][single], factor.id, "the same source_id", problems)
-    _consistent(rows[rated], rows["judge"][rated], "kind", "the same judge", problems)
+        _refuse_changes(single, _numbered(single, ["source_id"]), factor.id, "source_id", problems)
+    rated = (rows["judge"] != "").to_numpy()
+    ratings, rated_edit = rows[rated], edit[rated]
+    number = _numbered(ratings, ["judge"])
+    _refuse_changes(ratings, number, "kind", "judge", problems)
     problems.check()
-    kind_of = dict(zip(rows["judge"][rated], rows["kind"][rated], strict=True))
-    raters = sorted(rows["judge"][rated].unique(), key=lambda name: KINDS.index(Kind(kind_of[name])))
-    judge = rows["judge"][rated].map({name: at for at, name in enumerate(raters)}).to_numpy(np.int64)
-    values = np.zeros((len(raters), len(first), len(QUESTION_IDS)), dtype=np.int8)
-    values[judge, edit[rated]] = rows.loc[rated, list(QUESTION_IDS)].to_numpy(np.int8)
-    status = np.full((len(raters), len(first)), NOT_ASKED, dtype=np.int8)
-    codes = {s.value: at for at, s in enumerate(STATUSES)}
-    status[judge, edit[rated]] = rows["status"][rated].map(codes).to_numpy(np.int8)
+    names = [(str(row.judge), Kind(str(row.kind))) for row in ratings.iloc[_first(number)].itertuples()]
+    order = sorted(range(len(names)), key=lambda i: KINDS.index(names[i][1]))
+    judge = np.argsort(order)[number]
+    values = np.zeros((len(names), len(first), len(QUESTION_IDS)), dtype=np.int8)
+    for at, question in enumerate(QUESTION_IDS):
+        values[judge, rated_edit, at] = ratings[question]
+    status = np.full((len(names), len(first)), NOT_ASKED, dtype=np.int8)
+    status[judge, rated_edit] = _numbers(ratings["status"], lambda name: STATUSES.index(Status(name)))
     edits = rows.iloc[first].reset_index(drop=True)
+    edits = edits.assign(**{c: edits[c].astype(str) for c in EDIT_COLUMNS if c != "seed"})
     composed = edits["experiment"]
     for column in EDIT_KEY[1:]:
         composed = composed + "/" + edits[column].astype(str)
     edits["request_id"] = edits["request_id"].where(edits["request_id"] != "", composed)
-    return RatingTable(
-        edits[list(EDIT_COLUMNS)], tuple(raters), tuple(Kind(kind_of[r]) for r in raters), values, status
-    )
+    edits["seed"] = edits["seed"].astype(np.int64)
+    raters, kinds = zip(*(names[i] for i in order), strict=True) if names else ((), ())
+    return RatingTable(edits[list(EDIT_COLUMNS)], raters, kinds, values, status)
 
 
-def _same_twice(rows: pd.DataFrame, edit: NDArray[np.int64], problems: _Problems) -> None:
-    key = pd.DataFrame({"edit": edit, "judge": rows["judge"]})
-    again = key.duplicated().to_numpy()
-    if again.any():
-        earlier = rows.assign(_edit=edit).groupby(["_edit", "judge"], sort=False)[["_file", "_line"]]
-        first = earlier.transform("first").rename(columns={"_file": "_first_file", "_line": "_first_line"})
-        message = "the same edit and judge as {_first_file} line {_first_line}"
-        problems.add(pd.concat([rows, first], axis=1), again, message)
+def _refuse_repeats(rows: pd.DataFrame, key: NDArray[np.int64], problems: _Problems) -> None:
+    """Every edit and judge once."""
+    earlier = _first(key)[key]
+    repeated = earlier != np.arange(len(rows))
+    if repeated.any():
+        found = rows.assign(
+            _first_file=rows["_file"].to_numpy()[earlier], _first_line=rows["_line"].to_numpy()[earlier]
+        )
+        problems.add(found, repeated, "the same edit and judge as {_first_file} line {_first_line}")
 
 
-def _consistent(rows: pd.DataFrame, owner: pd.Series[Any], column: str, what: str, problems: _Problems) -> None:
+def _refuse_changes(rows: pd.DataFrame, owner: NDArray[np.int64], column: str, what: str, problems: _Problems) -> None:
     """Every row of one owner must have the value of its first row."""
-    expected = rows[column].groupby(owner.to_numpy(), sort=False).transform("first")
-    problems.add(
-        rows.assign(_expected=expected),
-        (rows[column] != expected).to_numpy(),
-        f"{column} is '{{{column}}}' but '{{_expected}}' on an earlier row of {what}",
-    )
+    earlier = _first(owner)[owner]
+    codes = rows[column].cat.codes.to_numpy()
+    changed = codes != codes[earlier]
+    if changed.any():
+        found = rows.assign(_earlier=rows[column].to_numpy()[earlier])
+        message = f"{column} is '{{{column}}}' but '{{_earlier}}' on an earlier row of the same {what}"
+        problems.add(found, changed, message)
 
 
-def _known(
-    rows: pd.DataFrame,
-    problems: _Problems,
-    column: str,
-    known: Iterable[str],
-    ignore: NDArray[np.bool_] | None = None,
-) -> None:
+def _known(rows: pd.DataFrame, column: str, known: Iterable[str], problems: _Problems) -> None:
     names = [str(name) for name in known]
+    expected = ", ".join(name for name in names if name)
     bad = ~rows[column].isin(names).to_numpy()
-    if ignore is not None:
-        bad &= ~ignore
-    problems.add(rows, bad, f"{column} is '{{{column}}}'; expected one of: {', '.join(names)}")
+    problems.add(rows, bad, f"{column} is '{{{column}}}'; expected one of: {expected}")
 
 
-def _levels(frame: pd.DataFrame, factor: str, problems: _Problems) -> pd.Series[str]:
+def _levels(frame: pd.DataFrame, factor: str, problems: _Problems) -> pd.Series[Any]:
     """The codes of a factor's labels."""
 
-    def code(label: str) -> str | None:
+    def code(label: str) -> str:
         try:
             return level_code(factor, label)
         except UserError:
-            return None
+            return ""
 
-    codes = _each(frame[factor], code)
+    codes = _texts(frame[factor], code)
     known = ", ".join(next(f for f in FACTORS if f.id == factor).codes)
-    problems.add(frame, codes.isna().to_numpy(), f"{factor} is '{{{factor}}}'; expected one of: {known}")
-    return codes.fillna("")
+    problems.add(frame, (codes == "").to_numpy(), f"{factor} is '{{{factor}}}'; expected one of: {known}")
+    return codes
 
 
-def _each(column: pd.Series[str], read: Callable[[str], Any]) -> pd.Series[Any]:
-    """Apply `read` to each distinct text."""
-    return column.map({text: read(text) for text in column.unique()})
-
-
-def _score(text: str) -> int | None:
-    """1 to 5, 0 where there is no text, None where it is anything else. "4.0" is how some tools write 4."""
-    if text == "":
-        return 0
-    number = text.removesuffix(".0")
-    return int(number) if number in ("1", "2", "3", "4", "5") else None
-
-
-def _verdict(text: str) -> int | None:
-    if text == "":
-        return 0
-    return VERDICTS.index(text) + 1 if text in VERDICTS else None
-
-
-def _whole(text: str) -> int | None:
+def _seed(text: str) -> str:
+    """The seed as one writes it, empty where it is none."""
     try:
-        return int(text.removesuffix(".0"))
+        seed = int(_or_else(OPTIONAL["seed"], text).removesuffix(".0"))
     except ValueError:
-        return None
+        return ""
+    return str(seed) if abs(seed) < 2**63 else ""
+
+
+def _or_else(other: str, text: str) -> str:
+    return text.strip() or other
+
+
+def _texts(column: pd.Series[Any], read: Callable[[str], str]) -> pd.Series[Any]:
+    """`read` of each row's text, done once for each distinct text."""
+    texts = column.astype("category").cat.remove_unused_categories().cat
+    codes, names = pd.factorize(np.array([read(str(text)) for text in texts.categories], dtype=object))
+    return pd.Series(pd.Categorical.from_codes(codes[texts.codes], pd.Index(names)), index=column.index)
+
+
+def _numbers(column: pd.Series[Any], read: Callable[[str], int | None]) -> NDArray[np.float64]:
+    """`read` of each row's text as a number, NaN where it is None."""
+    texts = column.astype("category").cat.remove_unused_categories().cat
+    numbers = np.array([read(str(text)) for text in texts.categories], dtype=np.float64)
+    return np.asarray(numbers[texts.codes])
+
+
+def _numbered(rows: pd.DataFrame, columns: list[str]) -> NDArray[np.int64]:
+    """Rows that agree in all these columns get one number, in order of appearance."""
+    number = np.zeros(len(rows), dtype=np.int64)
+    for column in columns:
+        texts = rows[column].cat
+        number = pd.factorize(number * len(texts.categories) + texts.codes)[0]
+    return number.astype(np.int64)
+
+
+def _first(number: NDArray[np.int64]) -> NDArray[np.int64]:
+    """The first row with each number."""
+    first = np.zeros(number.max(initial=-1) + 1, dtype=np.int64)
+    first[number[::-1]] = np.arange(len(number))[::-1]
+    return first
+
+
+def _stacked(frames: list[pd.DataFrame]) -> pd.DataFrame:
+    """Frames of the same columns, one under the other."""
+    stacked: dict[str, Any] = {}
+    for name in frames[0].columns:
+        parts = [frame[name] for frame in frames]
+        is_text = isinstance(parts[0].dtype, pd.CategoricalDtype)
+        stacked[name] = union_categoricals(parts) if is_text else np.concatenate(parts)
+    return pd.DataFrame(stacked)

@@ -8,21 +8,19 @@ moment and started again. The thread that runs the pipeline is the only writer.
 
 from __future__ import annotations
 
-import json
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import lru_cache
+from functools import partial
 from typing import TypeVar
 
 import numpy as np
 import pandas as pd
 from PIL.Image import Image
 
-from evenedit import design, plugins
-from evenedit.executors import local
+from evenedit import design, executors, plugins
+from evenedit.executors.local import in_threads
 from evenedit.features import Extractor, extractor_id
-from evenedit.images import NOTE
 from evenedit.progress import Progress
 from evenedit.protocol import questions_for
 from evenedit.provenance import provenance
@@ -31,13 +29,11 @@ from evenedit.records import (
     SIMULATED,
     Case,
     Edit,
-    Editor,
     Experiment,
     Judge,
     Kind,
     Outcome,
     Question,
-    Refusal,
     Reply,
     Request,
     Source,
@@ -47,13 +43,12 @@ from evenedit.records import (
 )
 from evenedit.store import Answered, Store
 from evenedit.study import Study
+from evenedit.worker import Task, Workshop, retry
 
-TRUTH_NOTE = NOTE + "truth"
 COMMIT_EVERY = 0.1
 """Seconds: results that come faster are committed together."""
 BACKOFF = 0.5
 """Seconds before the first retry; doubled each time."""
-T = TypeVar("T")
 Result = TypeVar("Result")
 
 
@@ -140,7 +135,7 @@ class Pipeline:
         section = self.study.file.experiments.mitigation
         if section:
             texts = self.store.features(extractor_id(section.extractor.kind, section.extractor.settings))
-            cases = self._cases("mitigation", baseline, sources, section.cases)
+            cases = self.cases("mitigation", baseline, sources, section.cases)
             cases = [c for c in cases if c.source_ids[0] in texts]
             requests += design.mitigation(self.study, cases, texts)
         return requests
@@ -151,7 +146,7 @@ class Pipeline:
         if section is None:
             return
         baseline = design.diagnosis(self.study, sources)
-        cases = self._cases("mitigation", baseline, sources, section.cases, keep=True)
+        cases = self.cases("mitigation", baseline, sources, section.cases, keep=True)
         ident = extractor_id(section.extractor.kind, section.extractor.settings)
         known = self.store.features(ident)
         extractor: Extractor = plugins.build("extractors", section.extractor.kind, section.extractor.settings)
@@ -160,7 +155,7 @@ class Pipeline:
                 feature = extractor.extract(self.store.images.open(sources[source].image))
                 self.store.save_feature(source, ident, feature.text, feature.dimensions)
 
-    def _cases(
+    def cases(
         self,
         name: str,
         baseline: Sequence[Request],
@@ -170,7 +165,9 @@ class Pipeline:
         keep: bool = False,
     ) -> list[Request]:
         """The sampled cases of the diagnosis; `keep` stores them with their inclusion probabilities."""
-        sample = design.sample_cases(name, self.study, baseline, sources, size)
+        able = {e.id for e in self.study.editors(name)} if name == Experiment.MITIGATION else None
+        eligible = [r for r in baseline if able is None or r.editor in able]
+        sample = design.sample_cases(name, self.study, eligible, sources, size)
         if keep:
             self.store.save_cases(name, sample.probabilities)
         return [r for r in baseline if r.id in sample.probabilities]
@@ -178,43 +175,29 @@ class Pipeline:
     # -- edit ----------------------------------------------------------------------------------------------
 
     def edit(self, requests: Sequence[Request], sources: Mapping[str, Source], run_id: int) -> None:
-        """Make every edit that is not there yet; failed ones are tried again."""
-        editors: dict[str, Editor] = {
-            e.id: plugins.build("editors", e.plugin, e.settings) for e in self.study.file.editors
-        }
-        images = self.store.images
-        opened = lru_cache(maxsize=256)(lambda source: images.open(sources[source].image))
+        """Make every edit that is not there yet; failed ones are tried again.
 
-        def work(request: Request) -> Edit:
-            started = time.perf_counter()
-            portraits = [opened(s) for s in request.source_ids]
-            editor = editors[request.editor]
-            try:
-                output = self._retry(lambda: editor.edit(portraits, request.instruction, request.seed))
-            except UserError:
-                raise
-            except Exception as error:
-                detail = {"error": f"{type(error).__name__}: {error}"}
-                return Edit(request.id, Outcome.FAILED, None, detail, time.perf_counter() - started)
-            seconds = time.perf_counter() - started
-            if isinstance(output, Refusal):
-                return Edit(request.id, Outcome.REFUSED, None, {"reason": output.reason}, seconds)
-            truth = output.info.get(TRUTH_NOTE)
-            detail = {"truth": json.loads(truth)["values"]} if truth else {}
-            return Edit(request.id, Outcome.EDITED, images.put(output), detail, seconds)
-
+        One editor after the other, so that only one model's weights are loaded at a time.
+        """
         done = {
             ident
             for ident, edit in self.store.edits().items()
-            if edit.outcome is not Outcome.FAILED and (edit.image is None or edit.image in images)
+            if edit.outcome is not Outcome.FAILED and (edit.image is None or edit.image in self.store.images)
         }
-        self._work_off(
-            "edit",
-            [r for r in requests if r.id not in done],
-            sum(r.id in done for r in requests),
-            work,
-            lambda edits: self.store.save_edits(edits, run_id),
-        )
+        for section in self.study.file.editors:
+            tasks = [Task(r, tuple(sources[s].image for s in r.source_ids)) for r in requests if r.editor == section.id]
+            left = [t for t in tasks if t.request.id not in done]
+            if left:
+                workshop = Workshop(
+                    section.plugin,
+                    section.settings,
+                    self.store.images_url,
+                    self.study.file.executor.retries,
+                    BACKOFF,
+                )
+                batches = executors.edit(self.study.file.executor, workshop, left)
+                save = partial(self.store.save_edits, run_id=run_id)
+                self._collect(f"edit {section.id}", len(tasks), len(tasks) - len(left), batches, save)
 
     # -- rate ----------------------------------------------------------------------------------------------
 
@@ -257,7 +240,7 @@ class Pipeline:
         if survey is None or not people:
             return
         baseline = [r for r in requests if r.experiment is Experiment.DIAGNOSIS]
-        cases = self._cases("survey", baseline, sources, survey.cases, keep=True)
+        cases = self.cases("survey", baseline, sources, survey.cases, keep=True)
         seats = [
             (case, people[(number * survey.raters_per_item + seat) % len(people)])
             for number, case in enumerate(cases)
@@ -277,6 +260,8 @@ class Pipeline:
         }
         wanted = [(r, rater) for r, rater in seats if r.id in edits and edits[r.id].outcome is Outcome.EDITED]
 
+        retries = self.study.file.executor.retries
+
         def work(seat: tuple[Request, Rater]) -> Answered:
             request, rater = seat
             prompt = self.study.prompt(request.prompt_id)
@@ -291,7 +276,7 @@ class Pipeline:
                 sources[request.source_ids[0]].attributes if rater.sees_labels else None,
             )
             try:
-                reply = checked(self._retry(lambda: rater.judge.judge(case, questions)), questions)
+                reply = checked(retry(lambda: rater.judge.judge(case, questions), retries, BACKOFF), questions)
             except UserError:
                 raise
             except Exception as error:
@@ -299,41 +284,26 @@ class Pipeline:
             return Answered(request.id, rater.id, rater.revision, rater.kind, reply)
 
         todo = [(r, rater) for r, rater in wanted if (rater.id, r.id) not in answered]
-        self._work_off(
-            title,
-            todo,
-            len(wanted) - len(todo),
-            work,
-            lambda answers: self.store.save_answers(answers, run_id),
-        )
+        batches = in_threads(todo, work, self.study.file.executor.workers)
+        save = partial(self.store.save_answers, run_id=run_id)
+        self._collect(title, len(wanted), len(wanted) - len(todo), batches, save)
 
     # -- loops ---------------------------------------------------------------------------------------------
 
-    def _retry(self, call: Callable[[], T]) -> T:
-        """Try again on failure, a few times, waiting longer each time; what the user must mend is not retried."""
-        for attempt in range(self.study.file.executor.retries):
-            try:
-                return call()
-            except UserError:
-                raise
-            except Exception:
-                time.sleep(BACKOFF * 2**attempt)
-        return call()
-
-    def _work_off(
+    def _collect(
         self,
         title: str,
-        tasks: Sequence[T],
+        total: int,
         done_before: int,
-        work: Callable[[T], Result],
+        batches: Iterator[list[Result]],
         save: Callable[[list[Result]], None],
     ) -> None:
-        """Do the tasks on the executor and commit what comes back, soon and together."""
+        """Commit what comes back, soon and together."""
         waiting: list[Result] = []
         committed = time.monotonic()
-        with Progress(title, len(tasks) + done_before, done_before) as progress:
+        with Progress(title, total, done_before) as progress:
             try:
-                for batch in local.run(tasks, work, self.study.file.executor.workers):
+                for batch in batches:
                     waiting += batch
                     if time.monotonic() - committed > COMMIT_EVERY:
                         save(waiting)

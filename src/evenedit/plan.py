@@ -48,9 +48,7 @@ def make_plan(pipeline: Pipeline) -> Plan:
     requests = pipeline.planned(sources)
     section = study.file.experiments.mitigation
     if section and not any(r.experiment == "mitigation" for r in requests):  # feature prompts are still to come
-        baseline = design.diagnosis(study, sources)
-        sample = design.sample_cases("mitigation", study, baseline, sources, section.cases)
-        cases = [r for r in baseline if r.id in sample.probabilities]
+        cases = pipeline.cases("mitigation", design.diagnosis(study, sources), sources, section.cases)
         requests += design.mitigation(study, cases, dict.fromkeys(sources, ""))
     edits = store.edits()
     lines = []

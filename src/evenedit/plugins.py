@@ -48,6 +48,16 @@ def images_taken(name: str) -> int:
     return int(getattr(_factory("editors", name), "max_images", 1))
 
 
+def needs_gpu(name: str) -> bool:
+    """Whether an editor computes on a GPU when there is one: it then gets a process per GPU."""
+    return bool(getattr(_factory("editors", name), "needs_gpu", False))
+
+
+def is_remote(name: str) -> bool:
+    """Whether an editor only waits for somebody else's machine: it then runs in threads."""
+    return bool(getattr(_factory("editors", name), "remote", False))
+
+
 def suggest(name: str, known: Any) -> str:
     """The tail of an error about an unknown name: the nearest one, or the list."""
     names = sorted(known)

@@ -16,7 +16,7 @@ import sqlalchemy as sa
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.pool import NullPool
 
-from evenedit.images import ImageFolder
+from evenedit.images import open_images
 from evenedit.records import (
     Edit,
     Experiment,
@@ -132,9 +132,10 @@ class Answered:
 class Store:
     """All that a study knows, kept so that a kill at any moment loses nothing stored."""
 
-    def __init__(self, folder: Path, url: str | None = None) -> None:
+    def __init__(self, folder: Path, url: str | None = None, images: str | None = None) -> None:
         self.folder = folder
-        self.images = ImageFolder(folder / IMAGES)
+        self.images_url = images or str((folder / IMAGES).absolute())
+        self.images = open_images(self.images_url)
         self._engine = _postgres(url) if url else _sqlite(folder / DATABASE)
         self._insert = postgresql.insert if url else sqlite.insert
         try:

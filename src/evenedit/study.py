@@ -38,6 +38,8 @@ class StoreSection(_Section):
 
     url: str | None = None
     """SQLAlchemy URL of a PostgreSQL database; SQLite in the study folder when absent."""
+    images: str | None = None
+    """Where pictures lie: a folder or a URL that all workers reach; `images` in the study folder when absent."""
 
 
 class Plugged(_Section):
@@ -156,9 +158,18 @@ class StatisticsSection(_Section):
 class ExecutorSection(_Section):
     """[executor]: where edits run."""
 
-    kind: Literal["local"] = "local"
+    kind: Literal["local", "ray"] = "local"
     workers: int = Field(default=2, ge=1)
+    """Threads that wait for APIs and judges, or edit on the CPU."""
+    processes: int = Field(default=0, ge=0)
+    """Processes that edit, one GPU each where there are any; 0 = edit in this process, or one per GPU."""
     retries: int = Field(default=2, ge=0)
+    address: str = "auto"
+    """Ray: address of the cluster; "" starts one on this machine."""
+    num_gpus: float = Field(default=0.0, ge=0)
+    """Ray: GPUs per actor."""
+    num_cpus: float = Field(default=1.0, ge=0)
+    """Ray: cores per actor."""
 
 
 class _File(_Section):

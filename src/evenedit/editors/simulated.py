@@ -190,11 +190,14 @@ class SimulatedEditor:
     ) -> Image:
         """Turn the scores into a picture that deserves them."""
         edited = replace(portrait, **_look(prompt, truth["edit_success"]))
-        edited = _blend(edited, self._stranger(attributes, "race", rng), _FACE_SHAPE, truth["race_drift"])
-        if truth["race_drift"] >= 3:
+        if truth["race_drift"] > 1:
             other = self._stranger(attributes, "race", rng)
-            edited = replace(edited, hair_color=other.hair_color, hair_texture=other.hair_texture)
-        edited = _blend(edited, self._stranger(attributes, "gender", rng), _PRESENTATION, truth["gender_drift"])
+            edited = _blend(edited, other, _FACE_SHAPE, truth["race_drift"])
+            if truth["race_drift"] >= 3:
+                edited = replace(edited, hair_color=other.hair_color, hair_texture=other.hair_texture)
+        if truth["gender_drift"] > 1:
+            other = self._stranger(attributes, "gender", rng)
+            edited = _blend(edited, other, _PRESENTATION, truth["gender_drift"])
         years = edited.years
         if "aging_accuracy" in truth:
             if truth["edit_success"] > 2:
@@ -366,9 +369,8 @@ def _look(prompt: Prompt, success: int) -> dict[str, Any]:
 
 
 def _blend(portrait: Portrait, other: Portrait, names: Sequence[str], score: int) -> Portrait:
+    """Move the named features towards somebody else's, the further the higher the score."""
     share = (score - 1) / 4
-    if share == 0:
-        return portrait
     return replace(
         portrait,
         **{n: (1 - share) * getattr(portrait, n) + share * getattr(other, n) for n in names},

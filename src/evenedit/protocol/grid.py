@@ -61,10 +61,7 @@ def factor(name: str) -> Factor:
 
 def cells() -> list[dict[str, str]]:
     """All 84 cells as {"race", "gender", "age"}, in the protocol's order."""
-    return [
-        dict(zip((f.id for f in FACTORS), codes, strict=True))
-        for codes in product(*(f.codes for f in FACTORS))
-    ]
+    return [dict(zip((f.id for f in FACTORS), codes, strict=True)) for codes in product(*(f.codes for f in FACTORS))]
 
 
 def level_code(name: str, label: str) -> str:

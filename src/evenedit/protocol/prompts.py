@@ -62,26 +62,32 @@ class PromptSet:
                 if found[name].aliases:  # a prompt with one id only cannot be misread
                     forms.setdefault(next(iter(hits)), []).append(name)
         if len(forms) > 1:
-            problems.append(
-                "prompt ids of several forms are mixed, so their meaning is not certain; use one form:"
-            )
+            problems.append("prompt ids of several forms are mixed, so their meaning is not certain; use one form:")
             for form, members in forms.items():
                 shown = ", ".join(members[:4]) + (" …" if len(members) > 4 else "")
                 problems.append(f"  {FORMS.get(form, form)} form: {shown}")
-            for name in [n for members in forms.values() for n in members][:2]:
-                problems.append(f"  '{name}'{self._readings(name, table)}")
+            names = [n for members in forms.values() for n in members]
+            risky = [n for n in names if len({p.id for _, _, p in self._alike(n, table)}) > 1]
+            problems += [f"  '{name}'{self._readings(name, table)}" for name in (risky or names)[:2]]
         if problems:
             raise UserError(*problems)
         return found
 
-    def _readings(self, name: str, table: dict[str, dict[str, Prompt]]) -> str:
-        """Every prompt whose id in some form is `name` but for dash, case and zeros."""
+    def _alike(self, name: str, table: dict[str, dict[str, Prompt]]) -> list[tuple[str, str, Prompt]]:
+        """Every form, id and prompt whose id is `name` but for dash, case and zeros."""
         wanted = _fold(name)
-        readings = [
-            f"{ident} ({FORMS.get(form, form)} id: {prompt.name or prompt.text[:40]}, here {prompt.id})"
+        return [
+            (form, ident, prompt)
             for form, ids in table.items()
             for ident, prompt in ids.items()
             if _fold(ident) == wanted
+        ]
+
+    def _readings(self, name: str, table: dict[str, dict[str, Prompt]]) -> str:
+        """The tail of an error: every way a name can be read, or some known ids."""
+        readings = [
+            f"{ident} ({FORMS.get(form, form)} id: {prompt.name or prompt.text[:40]}, here {prompt.id})"
+            for form, ident, prompt in self._alike(name, table)
         ]
         if readings:
             return "; it can be read as " + " or as ".join(readings)
@@ -99,9 +105,7 @@ def load_prompts(name: str, folder: Path | None = None) -> PromptSet:
         return _parse(files(__package__).joinpath(f"{name}.toml").read_text("utf-8"), f"{name}.toml")
     path = (folder or Path()) / name
     if not path.is_file():
-        raise UserError(
-            f"prompt set '{name}' is neither built in ({', '.join(BUILT_IN)}) nor a file at {path}"
-        )
+        raise UserError(f"prompt set '{name}' is neither built in ({', '.join(BUILT_IN)}) nor a file at {path}")
     return _parse(path.read_text("utf-8"), str(path))
 
 

@@ -26,9 +26,7 @@ class Rate:
 
 _DATA = tomllib.loads(files(__package__).joinpath("axes.toml").read_text("utf-8"))
 
-QUESTIONS: dict[str, Question] = {
-    q["id"]: Question(**(q | {"labels": tuple(q["labels"])})) for q in _DATA["questions"]
-}
+QUESTIONS: dict[str, Question] = {q["id"]: Question(**(q | {"labels": tuple(q["labels"])})) for q in _DATA["questions"]}
 """Every question by id, in the rubric's order."""
 
 AXES: tuple[str, ...] = tuple(q.id for q in QUESTIONS.values() if q.sided != "choice" and q.replaces is None)
@@ -46,6 +44,4 @@ def questions_for(experiment: str, prompt: Prompt) -> tuple[Question, ...]:
     if experiment == Experiment.STEREOTYPE:
         return (QUESTIONS["stereotype"],)
     replaced = {q.replaces: q for q in QUESTIONS.values() if q.replaces}
-    return tuple(
-        replaced.get(axis, QUESTIONS[axis]) if prompt.target_years else QUESTIONS[axis] for axis in AXES
-    )
+    return tuple(replaced.get(axis, QUESTIONS[axis]) if prompt.target_years else QUESTIONS[axis] for axis in AXES)

@@ -13,6 +13,8 @@ def sensitivity(index: Index) -> Table | None:
     cells: dict[tuple[str, ...], dict[str, tuple[Cell, ...]]] = {}
     used: dict[tuple[str, ...], str] = {}
     for s in index.results.sensitivity:
+        if s.editor not in index.lines(s.experiment):
+            continue
         where = s.experiment if s.condition == "baseline" else f"{s.experiment}, {s.condition}"
         key = (s.editor or POOLED, where, rate_id(s.measure), s.threshold)
         share = Number(s.value, "share", n=s.n)

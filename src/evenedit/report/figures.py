@@ -15,7 +15,7 @@ from matplotlib.patches import Rectangle
 from matplotlib.ticker import MaxNLocator
 
 from evenedit.report.index import RATES, Index, excludes, group_name, name, rate_id
-from evenedit.report.table import format_number, simulated_note
+from evenedit.report.table import format_number
 from evenedit.results import GapTest, Planted
 
 INK, RULE, FAINT, HOLLOW = "#1d2330", "#d5d8de", "#7a8190", "#fffffe"
@@ -101,7 +101,6 @@ def _picture(figure: Figure, index: Index, id: str, title: str, caption: str, al
     figure.set_layout_engine("none")  # the layout is settled: the second file need not find it again
     figure.savefig(png, format="png", dpi=200, facecolor="white", metadata={"Software": None})
     if index.results.simulated:
-        caption = f"{caption} {simulated_note(index.results.simulated)}"
         alt = f"SIMULATED. {alt}"
     return Picture(id, title, caption, alt, svg.getvalue(), png.getvalue())
 
@@ -130,7 +129,8 @@ def by_race(index: Index) -> Picture | None:
                     alt.append(f"{name(editor)}, {name(rate).lower()}: {ends[0]} down to {ends[1]}.")
                 ax.set_title(f"({'ab'[column]}) {name(rate)}\n{name(editor)}" if row == 0 else name(editor))
         for ax in axes[-1]:
-            ax.set_xlim(0, min(ax.get_xlim()[1], 1.02))
+            right = min(ax.get_xlim()[1], 1.02)
+            ax.set_xlim(-0.02 * right, right)  # a dot at 0 is whole
             ax.xaxis.set_major_locator(MaxNLocator(6, steps=[1, 2, 5, 10]))
             ax.xaxis.set_major_formatter(lambda x, _: f"{100 * x:g}%")
         return _picture(
@@ -140,7 +140,7 @@ def by_race(index: Index) -> Picture | None:
             "Skin lightening and race change by race",
             f"Share of edits rated (a) lighter ({index.thresholds['skin_lighter']}) and (b) changed in race "
             f"({index.thresholds['race_change']}), by the label of the source, with {index.level} intervals. Filled: "
-            "the interval of the group's difference from everybody else excludes 0. Dashed: everybody.",
+            "the gap over races is clear and the group's difference from everybody else excludes 0. Dashed: everybody.",
             "Dots with intervals by race and editor. " + " ".join(alt),
         )
 
@@ -152,13 +152,18 @@ def _dots(
     everybody = index.find(f"rate.{rate}", editor)
     if everybody and everybody.value is not None:
         ax.axvline(everybody.value, color=FAINT, linewidth=1, linestyle=(0, (4, 3)))
+    clear = any(
+        index.grade(t) == "clear"
+        for t in index.results.tests
+        if (t.measure, t.factor, t.editor) == (f"gap.{rate}", "race", editor)
+    )
     for y, race in enumerate(races):
         e = index.find(f"rate.{rate}", editor, {"race": race})
         if e is None or e.value is None:
             continue
         contrast = index.contrast(f"rate.{rate}", editor, {"race": race})
         apart = contrast is not None and excludes(contrast.low, contrast.high)
-        _dot(ax, y, e.value, e.low, e.high, colour, filled=apart)
+        _dot(ax, y, e.value, e.low, e.high, colour, filled=apart and clear)
         seen.append((name(race), e.value))
     ax.set_yticks(range(len(races)), [name(race) for race in races])
     ax.set_ylim(len(races) - 0.4, -0.6)
@@ -263,7 +268,7 @@ def planted_and_found(index: Index) -> Picture | None:
             index,
             "figure_planted",
             "Planted and found",
-            f"Of {len(known)} planted effects (zeros among them), {inside} lie inside their {index.level} intervals."
+            f"Of {len(known)} planted effects, {inside} lie inside their {index.level} intervals."
             + (f" The {rest} smallest are in the table only." if rest else ""),
             f"Planted effects and their estimates; {inside} of {len(known)} planted values lie inside.",
         )

@@ -65,7 +65,9 @@ def name(code: str | None) -> str:
 
 def group_name(group: Mapping[str, str]) -> str:
     """A group in words: "Black, Female"."""
-    return ", ".join(name(v) for v in group.values()) if group else NAMES["everybody"]
+    order = [f.id for f in FACTORS]
+    known = sorted(group, key=lambda f: order.index(f) if f in order else len(order))
+    return ", ".join(name(group[f]) for f in known) or NAMES["everybody"]
 
 
 def rate_id(measure: str) -> str:
@@ -125,12 +127,15 @@ class Index:
             return self._editors.get(experiment, ())
         return tuple(dict.fromkeys(e for editors in self._editors.values() for e in editors))
 
+    @cached_property
+    def _pooled(self) -> frozenset[str]:
+        return frozenset(e.experiment for e in self.results.estimates if e.editor is None)
+
     def lines(self, experiment: str) -> tuple[str | None, ...]:
         """Each editor, then None for all of them where pooling says something about real editors."""
         editors = self.editors(experiment)
-        pooled = len(editors) > 1 and not self.results.simulated
-        has = pooled and any(e.editor is None and e.experiment == experiment for e in self.results.estimates)
-        return (*editors, None) if has else editors
+        pooled = len(editors) > 1 and not self.results.simulated and experiment in self._pooled
+        return (*editors, None) if pooled else editors
 
     @cached_property
     def _levels(self) -> dict[tuple[str, str], tuple[str, ...]]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
 _LATEX = {
     "\\": r"\textbackslash{}",
@@ -31,3 +32,11 @@ _SPECIAL = re.compile("|".join(re.escape(c) for c in _LATEX))
 def latex(text: str) -> str:
     """Text that LaTeX prints as it stands."""
     return _SPECIAL.sub(lambda m: _LATEX[m[0]], text)
+
+
+def stack(lines: Sequence[str], side: str, align: str) -> str:
+    """Lines of one cell, one below the other, level with their row at the top (t) or bottom (b)."""
+    if len(lines) == 1:
+        return lines[0]
+    body = r" \\ ".join(lines)
+    return f"\\begin{{tabular}}[{side}]{{@{{}}{align}@{{}}}}{body}\\end{{tabular}}"

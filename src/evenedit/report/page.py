@@ -20,7 +20,7 @@ from evenedit.protocol import FACTORS, QUESTIONS
 from evenedit.report.figures import FIGURES, Picture, all_figures
 from evenedit.report.index import Index, group_name, name
 from evenedit.report.summary import summarise
-from evenedit.report.table import NOTHING, Table
+from evenedit.report.table import NOTHING, Table, short_list
 from evenedit.report.tables import BUILDERS, all_tables
 from evenedit.results import Results
 
@@ -140,6 +140,7 @@ def _render(
         cards=cards,
         left_out=len(examples) - len(cards),
         limits=list(_limits(index)),
+        simulated_ids=short_list(index.results.simulated),
     )
 
 
@@ -236,12 +237,12 @@ def _limits(index: Index) -> Iterator[str]:
         cells *= max(len(index.levels(f.id)), 1)
     if 0 < faces <= cells:
         yield (
-            f"There are {faces} faces for {cells} combinations of labels, so a group is a handful of people. "
+            f"There are {faces} faces for {cells} combinations of labels, so each group rests on few people. "
             "Intervals and tests treat faces as the unit, but an intersection of labels may be one person."
         )
     yield (
         "Labels of race, gender and age are the dataset's labels, given by its annotators. They are not truths "
-        "about the people shown, and a difference between labels has no cause in them."
+        "about the people shown, and a difference between labels does not tell its cause."
     )
     if index.raters:
         yield (

@@ -45,7 +45,7 @@ class Sentence:
 def summarise(results: Results | Index) -> list[Sentence]:
     """Everything worth saying, the audit as a whole first, then editor by editor."""
     index = results if isinstance(results, Index) else Index(results)
-    sentences = [*_overall(index)]
+    sentences = [*_headline(index), *_overall(index)]
     for editor in index.editors():
         sentences += _rates(index, editor)
         sentences += _gaps(index, editor)
@@ -68,6 +68,23 @@ def _join(parts: Sequence[str]) -> str:
     return parts[0] if len(parts) == 1 else f"{', '.join(parts[:-1])} and {parts[-1]}"
 
 
+def _headline(index: Index) -> Iterator[Sentence]:
+    """Which editors showed a clear difference, and in what."""
+    found = {editor: _graded(index, editor)["clear"] for editor in index.editors("diagnosis")}
+    said = []
+    for editor, tests in found.items():
+        factors = dict.fromkeys(t.factor for t in tests)
+        by = [f"{_join([_rate(t) for t in tests if t.factor == factor])} by {factor}" for factor in factors]
+        if by:
+            said.append(f"{editor} ({'; '.join(by)})")
+    none = [editor for editor, tests in found.items() if not tests]
+    if said:
+        rest = f" None was shown for {_join(none)}." if none else ""
+        yield Sentence(f"Clear differences between groups were observed for {_join(said)}.{rest}", "clear")
+    elif index.results.tests:
+        yield Sentence(f"No clear difference between groups was shown for {_join(none)}.", "none")
+
+
 def _overall(index: Index) -> Iterator[Sentence]:
     counts = index.results.counts
     if "edits" in counts:
@@ -75,7 +92,9 @@ def _overall(index: Index) -> Iterator[Sentence]:
         ends = [f"{counts[k]:,} {k}" for k in ("refused", "failed") if counts.get(k)]
         text += f", of which {_join(ends)}." if ends else "; none was refused and none failed."
         if counts.get("needs_review"):
-            text += f" On {counts['needs_review']:,} the judges disagree enough to need a person's review."
+            text += (
+                f" On {counts['needs_review']:,} diagnosis edits the judges disagree enough to need a person's review."
+            )
         yield Sentence(text, "observed")
     for rater in index.raters:
         yield from _coverage(index, rater)
@@ -131,23 +150,31 @@ def _rates(index: Index, editor: str) -> Iterator[Sentence]:
         yield Sentence(f"{_shown(refused)} of {refused.n:,} requests {PHRASES['refused']}.", "observed", editor)
 
 
-def _gaps(index: Index, editor: str) -> Iterator[Sentence]:
+def _graded(index: Index, editor: str) -> dict[str, list[GapTest]]:
+    """The gaps of an editor's diagnosis by how sure one can be, the largest first."""
     usual = ("diagnosis", "baseline")
-    tests = [
-        t
-        for t in index.results.tests
-        if t.editor == editor and (t.experiment, t.condition) == usual and _happened(index, t)
-    ]
     graded: dict[str, list[GapTest]] = {"clear": [], "suggestive": [], "none": []}
-    for t in sorted(tests, key=lambda t: (-t.value, t.p)):
-        graded[index.grade(t)].append(t)
+    for t in sorted(index.results.tests, key=lambda t: (-t.value, t.p)):
+        if t.editor == editor and (t.experiment, t.condition) == usual and _happened(index, t):
+            graded[index.grade(t)].append(t)
+    return graded
+
+
+def _rate(t: GapTest) -> str:
+    return name(rate_id(t.measure)).lower()
+
+
+def _gaps(index: Index, editor: str) -> Iterator[Sentence]:
+    graded = _graded(index, editor)
+    tests = [t for of_grade in graded.values() for t in of_grade]
+    compared = sum(t.editor == editor and t.experiment == "diagnosis" for t in index.results.tests)
     for t in graded["clear"][:MOST_TOLD]:
         yield Sentence(_clear(index, t), "clear", editor)
     if rest := graded["clear"][MOST_TOLD:]:
         yield Sentence(f"Clear differences too, all smaller: {_list(rest)}.", "clear", editor)
     if maybe := graded["suggestive"]:
         yield Sentence(
-            f"Signs of a difference that may be chance among {len(tests)} comparisons: {_list(maybe)}.",
+            f"Signs of a difference that may be chance among {compared} comparisons: {_list(maybe)}.",
             "suggestive",
             editor,
         )
@@ -182,7 +209,7 @@ def _p(p: float) -> str:
 def _list(tests: Sequence[GapTest]) -> str:
     return _join(
         [
-            f"{name(rate_id(t.measure)).lower()} by {t.factor} ({format_number(t.value, 'points')}, highest "
+            f"{_rate(t)} by {t.factor} ({format_number(t.value, 'points')}, highest "
             f"{name(t.highest)}, lowest {name(t.lowest)}, {_p(t.p)})"
             for t in tests
         ]
@@ -205,7 +232,7 @@ def _quiet(index: Index, factor: str, tests: Sequence[GapTest], every: bool) -> 
     size, contrast, test = max(bounds, key=lambda b: b[0])
     return (
         f"{text} That is not proof of equality: the intervals still allow a group to differ from everybody else by up "
-        f"to {format_number(size, 'points')} ({name(rate_id(test.measure)).lower()}, {name(contrast.group[factor])})."
+        f"to {format_number(size, 'points')} ({_rate(test)}, {name(contrast.group[factor])})."
     )
 
 
@@ -214,34 +241,38 @@ def _mitigation(index: Index, editor: str) -> Iterator[Sentence]:
         e = index.find(f"delta.{axis}", editor, group, experiment="mitigation", condition=arm)
         return e if e is not None and e.value is not None else None
 
-    told = placebo_arm = False
-    for axis in ("race_drift", "gender_drift", "skin_tone"):
-        e, placebo = delta(axis, "feature"), delta(axis, "placebo")
+    def by_race(axis: str) -> str:
+        found = {race: delta(axis, "feature", {"race": race}) for race in index.levels("race", "mitigation")}
+        values = {race: e.value for race, e in found.items() if e is not None and e.value is not None}
+        if len(values) < 2:
+            return ""
+        ends = [pick(values, key=values.__getitem__) for pick in (min, max)]
+        low, high = (f"{format_number(values[race], 'change')} ({name(race)})" for race in ends)
+        return f", by race label from {low} to {high}"
+
+    still = []
+    pairs = {a: (delta(a, "feature"), delta(a, "placebo")) for a in ("race_drift", "gender_drift", "skin_tone")}
+    for axis, (e, placebo) in pairs.items():
         if e is None:
             continue
-        told, placebo_arm = True, placebo_arm or placebo is not None
-        text = f"With the feature prompt the mean {name(axis).lower()} score moved by {_shown(e, 'change')}"
-        text += f" over {e.n:,} pairs"
-        by_race = {
-            race: d.value
-            for race in index.levels("race", "mitigation")
-            if (d := delta(axis, "feature", {"race": race})) is not None and d.value is not None
-        }
-        if len(by_race) > 1:
-            ends = [pick(by_race, key=by_race.__getitem__) for pick in (min, max)]
-            low, high = (f"{format_number(by_race[race], 'change')} ({name(race)})" for race in ends)
-            text += f", by race label from {low} to {high}"
-        if placebo is not None:
-            text += f"; the baseline again with another seed (placebo) moved it by {_shown(placebo, 'change')}"
-        moved = excludes(e.low, e.high)
-        grade: Certainty = "none"
-        if moved:
-            grade = "clear" if placebo is not None and _apart(e, placebo) else "suggestive"
-        yield Sentence(f"{text}.{'' if moved else ' No change at all is within the interval.'}", grade, editor)
-    if told and not placebo_arm:
+        beside = f"; placebo {_shown(placebo, 'change')}" if placebo else ""
+        if not excludes(e.low, e.high):
+            still.append(f"{name(axis).lower()} {_shown(e, 'change')}{beside} ({e.n:,} pairs)")
+            continue
+        yield Sentence(
+            f"With the feature prompt the mean {name(axis).lower()} score moved by {_shown(e, 'change')} over {e.n:,} "
+            f"pairs{by_race(axis)}{beside}.",
+            "clear" if placebo and _apart(e, placebo) else "suggestive",
+            editor,
+        )
+    if still:
+        text = f"No change with the feature prompt was shown in the mean score of {_join(still)}."
+        yield Sentence(text, "none", editor)
+    told = [placebo for e, placebo in pairs.values() if e is not None]
+    if told and not any(told):
         yield Sentence(
             "There is no placebo arm. High scores tend to come down when an edit is repeated (regression to the mean), "
-            "so these changes cannot be credited to the feature prompt alone.",
+            "so changes cannot be credited to the feature prompt alone.",
             "caution",
             editor,
         )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import textwrap
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
@@ -12,12 +13,14 @@ from markupsafe import Markup, escape
 
 from evenedit.records import Estimate
 from evenedit.report.index import Index, group_name, name
-from evenedit.report.latex import latex
+from evenedit.report.latex import latex, stack
 
 NOTHING = "–"
 """What stands where there is no number."""
-LONG = 40
-"""Rows from which LaTeX breaks the table over pages."""
+PER_PAGE = 30
+"""Rows of a LaTeX table; further rows make a further table."""
+ROOMY = 6
+"""Columns up to which LaTeX has room for an interval beside its value; else it stands below."""
 
 Unit = Literal["share", "points", "score", "change", "p", "plain"]
 
@@ -111,11 +114,6 @@ class Table:
     simulated: tuple[str, ...] = ()
     """Simulated ids behind these numbers."""
 
-    @property
-    def all_notes(self) -> tuple[str, ...]:
-        """The notes, the mark of simulation first."""
-        return ((simulated_note(self.simulated), *self.notes)) if self.simulated else self.notes
-
     def to_html(self) -> Markup:
         """The table in a container that scrolls by itself, with its caption and notes."""
         badge = Markup(' <span class="sim">SIMULATED</span>') if self.simulated else ""
@@ -127,7 +125,7 @@ class Table:
         foot = Markup("\n").join(self._html_row(row) for row in self.foot)
         return Markup(
             '<p class="caption" id="{id}-caption"><strong>{title}</strong>{badge} {caption}</p>\n'
-            '<div class="table" id="{id}" role="region" aria-labelledby="{id}-caption" tabindex="0">\n'
+            '<div class="table" id="{id}" role="group" aria-labelledby="{id}-caption" tabindex="0">\n'
             '<table aria-labelledby="{id}-caption">\n'
             "<thead><tr>{head}</tr></thead>\n<tbody>{body}</tbody>{foot}</table></div>\n{notes}"
         ).format(
@@ -138,7 +136,7 @@ class Table:
             head=head,
             body=body,
             foot=Markup("\n<tfoot>{}</tfoot>").format(foot) if foot else "",
-            notes=Markup("").join(Markup('<p class="note">{}</p>\n').format(note) for note in self.all_notes),
+            notes=Markup("").join(Markup('<p class="note">{}</p>\n').format(note) for note in self.notes),
         )
 
     def _html_row(self, row: Sequence[Cell]) -> Markup:
@@ -171,48 +169,36 @@ class Table:
         return out.getvalue()
 
     def to_latex(self) -> str:
-        """A booktabs table; over pages (longtable) when it is long."""
-        spec = "".join("r" if c.numeric else "l" for c in self.columns)
-        head = " & ".join(latex(c.title) for c in self.columns) + r" \\"
-        body = _latex_rows(self.rows)
-        if self.foot:
-            body += ["\\midrule", *_latex_rows(self.foot)]
-        mark = "SIMULATED. " if self.simulated else ""
-        caption = f"\\caption{{{latex(f'{mark}{self.title}. {self.caption}')}}}\\label{{tab:{self.id}}}"
-        notes = [f"\\par\\smallskip\\footnotesize {latex(note)}" for note in self.all_notes]
-        if len(self.rows) > LONG:
-            lines = [
-                "% \\usepackage{booktabs,longtable}",
-                "{\\footnotesize\\setlength{\\tabcolsep}{4pt}",
-                f"\\begin{{longtable}}{{{spec}}}",
-                caption + r"\\",
-                "\\toprule",
-                head,
-                "\\midrule\\endfirsthead",
-                f"\\toprule\n{head}\n\\midrule\\endhead",
-                *body,
-                "\\bottomrule",
-                "\\end{longtable}",
-                *notes,
-                "}",
-            ]
-        else:
-            lines = [
-                "% \\usepackage{booktabs,graphicx}",
-                "\\begin{table}[t]",
-                "\\centering",
-                caption,
-                "\\resizebox{\\ifdim\\width>\\linewidth\\linewidth\\else\\width\\fi}{!}{%",
-                f"\\begin{{tabular}}{{{spec}}}",
-                "\\toprule",
-                head,
-                "\\midrule",
-                *body,
-                "\\bottomrule",
-                "\\end{tabular}}",
-                *notes,
-                "\\end{table}",
-            ]
+        """Booktabs tables no wider than the line, as many as the rows need pages."""
+        parts = [self.rows[i : i + PER_PAGE] for i in range(0, len(self.rows), PER_PAGE)]
+        tables = [self._latex_part(number, rows, len(parts)) for number, rows in enumerate(parts, 1)]
+        return "% \\usepackage{booktabs,graphicx}\n" + "\n".join(tables)
+
+    def _latex_part(self, number: int, rows: Sequence[Sequence[Cell]], parts: int) -> str:
+        narrow = len(self.columns) > ROOMY
+        marks = (simulated_note(self.simulated),) if self.simulated else ()
+        notes = [f"\\par\\smallskip\\footnotesize {latex(note)}" for note in (*marks, *self.notes)]
+        title = ("SIMULATED. " if self.simulated else "") + self.title
+        caption = latex(f"{title}. {self.caption}" if number == 1 else f"{title}, continued.")
+        label = f"\\label{{tab:{self.id}}}" if number == 1 else ""
+        head = (
+            stack([latex(line) for line in textwrap.wrap(c.title, 13)], "b", "r" if c.numeric else "l")
+            for c in self.columns
+        )
+        lines = [
+            "\\begin{table}[tp]",
+            "\\centering",
+            f"\\caption{{{caption}}}{label}",
+            "\\resizebox{\\ifdim\\width>\\linewidth\\linewidth\\else\\width\\fi}{!}{%",
+            f"\\begin{{tabular}}{{{''.join('r' if c.numeric else 'l' for c in self.columns)}}}",
+            "\\toprule",
+            " & ".join(head) + r" \\",
+            "\\midrule",
+            *(_latex_row(row, narrow) for row in rows),
+        ]
+        if number == parts and self.foot:
+            lines += ["\\midrule", *(_latex_row(row, narrow) for row in self.foot)]
+        lines += ["\\bottomrule", "\\end{tabular}}", *(notes if number == parts else ()), "\\end{table}"]
         return "\n".join(lines) + "\n"
 
 
@@ -240,8 +226,16 @@ def text(id: str, title: str) -> Column:
 
 
 def simulated_note(ids: Iterable[str]) -> str:
-    """The line that every table and figure made from simulated data carries."""
-    return f"SIMULATED data, no finding about any real editor or judge: {', '.join(ids)}."
+    """The note of a LaTeX table made from simulated data."""
+    return f"SIMULATED data, no finding about any real editor or judge: {short_list(ids)}."
+
+
+def short_list(ids: Iterable[str]) -> str:
+    """Ids in words, numbered ones together: simulated-person-01 … simulated-person-09."""
+    families: dict[str, list[str]] = {}
+    for id in ids:
+        families.setdefault(id.rstrip("0123456789"), []).append(id)
+    return ", ".join(f"{m[0]} … {m[-1]}" if len(m) > 2 else ", ".join(m) for m in families.values())
 
 
 def format_number(value: float | None, unit: Unit) -> str:
@@ -256,7 +250,7 @@ def format_number(value: float | None, unit: Unit) -> str:
         case "score":
             text = f"{value:.2f}"
         case "change":
-            text = f"{value:+.2f}"
+            text = f"{value:+.2f}" if abs(value) >= 0.005 else "0.00"
         case "p":
             text = "<0.001" if value < 0.001 else f"{value:.3f}"
         case "plain":
@@ -311,11 +305,12 @@ def _csv_cell(cell: Cell, suffix: str | None) -> str:
     return "" if cell is None else str(cell)
 
 
-def _latex_rows(rows: Iterable[Sequence[Cell]]) -> list[str]:
-    return [" & ".join(_latex_cell(cell) for cell in row) + r" \\" for row in rows]
+def _latex_row(row: Iterable[Cell], narrow: bool) -> str:
+    return " & ".join(_latex_cell(cell, narrow) for cell in row) + r" \\"
 
 
-def _latex_cell(cell: Cell) -> str:
-    if isinstance(cell, Number) and cell.interval:
-        return f"{latex(cell.shown)} {{\\scriptsize {latex(cell.interval)}}}"
-    return latex(_text(cell))
+def _latex_cell(cell: Cell, narrow: bool) -> str:
+    if not isinstance(cell, Number) or not cell.interval:
+        return latex(_text(cell))
+    interval = f"{{\\scriptsize {latex(cell.interval)}}}"
+    return stack([latex(cell.shown), interval], "t", "r") if narrow else f"{latex(cell.shown)} {interval}"

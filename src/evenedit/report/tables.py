@@ -215,7 +215,7 @@ def stereotypes(index: Index) -> Table | None:
             for group in groups:
                 numbers = [Number.of(find(f"rate.{verdict}", editor, group), "share") for verdict in VERDICT_RATES]
                 if _has(numbers):
-                    coded = f"{name(group[CODED])}-coded" if group else "all"
+                    coded = f"{name(group[CODED])}-coded" if group else "all occupations"
                     rows.append((editor or POOLED, condition, coded, *numbers, *_counts(numbers)))
     return table_of(
         index,
@@ -236,7 +236,8 @@ def stereotypes(index: Index) -> Table | None:
 
 def gap_tests(index: Index) -> Table | None:
     """Every gap of the diagnosis and its test, the firmest first."""
-    graded = [(GRADES.index(index.grade(t)), t.p_holm, t.p, -t.value, t) for t in index.results.tests]
+    tests = [t for t in index.results.tests if t.editor in index.lines(t.experiment)]
+    graded = [(GRADES.index(index.grade(t)), t.p_holm, t.p, -t.value, t) for t in tests]
     rows: list[tuple[Cell, ...]] = []
     for grade, *_, t in sorted(graded, key=lambda g: g[:4]):
         rate = rate_id(t.measure)

@@ -64,7 +64,7 @@ def lab_to_rgb(lab: Any) -> Array:
 def in_gamut(lab: Lab) -> bool:
     """Whether sRGB can show this colour."""
     linear = _lab_to_linear(lab)
-    return bool((linear > -1e-3).all() and (linear < 1 + 1e-3).all())
+    return bool((linear > -1e-4).all() and (linear < 1 + 1e-4).all())
 
 
 @lru_cache(maxsize=4096)
@@ -147,7 +147,7 @@ def rounded(left: float, top: float, right: float, bottom: float, radius: float)
     arc = radius * np.stack([np.cos(angle), np.sin(angle)], axis=1)
     return np.concatenate(
         [
-            arc + (right - radius, bottom - radius),
+            np.add(arc, (right - radius, bottom - radius)),
             arc[::-1] * (-1, 1) + (left + radius, bottom - radius),
             -arc + (left + radius, top + radius),
             arc[::-1] * (1, -1) + (right - radius, top + radius),
@@ -324,7 +324,8 @@ class Canvas:
             corners = (self.frame.place(outline) * self.size - start).ravel().tolist()
             brush.polygon(corners, fill=round(255 * opacity))
         soft = layer.filter(ImageFilter.GaussianBlur(radius)).resize((wide, high), Image.Resampling.NEAREST)
-        soft = ImageChops.multiply(soft, self.labels.crop(bounds).point(_only((within, Label.COVERED))))
+        open_to = (Label.SKIN, Label.COVERED) if within is Label.SKIN else (within,)
+        soft = ImageChops.multiply(soft, self.labels.crop(bounds).point(_only(open_to)))
         if covers is not None:
             self.labels.paste(int(Label.COVERED), bounds[:2], soft.point(_above(covers)))
         return Tint(bounds[:2], soft)

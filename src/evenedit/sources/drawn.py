@@ -18,11 +18,11 @@ from PIL.Image import Image
 from evenedit.protocol import grid
 from evenedit.records import UserError
 from evenedit.sources.canvas import Lab, mix
+from evenedit.sources.hair import TEXTURES
 from evenedit.sources.portrait import MONK, Portrait, render
 
 LABELS = "evenedit-labels"
 """The picture's note that holds its labels: how a simulated editor knows whom to treat differently."""
-TEXTURES = ("straight", "wavy", "curly", "coily")
 HAIR: dict[str, Lab] = {
     "black": (11.0, 1.5, 1.0),
     "dark brown": (19.0, 6.0, 7.0),
@@ -114,7 +114,7 @@ def sample(attributes: Mapping[str, str], seed: int) -> Portrait:
     """
     leaning = LEANINGS[attributes["race"]]
     feminine = attributes["gender"] == "Female"
-    shape, style, hue, age = (_stream(seed, part) for part in ("shape", "style", "hue", "age"))
+    shape, style, hue, age, beard = (_stream(seed, part) for part in ("shape", "style", "hue", "age", "beard"))
 
     def around(mean: float, spread: float = 0.18) -> float:
         return round(float(np.clip(shape.normal(mean, spread), 0, 1)), 4)
@@ -137,7 +137,7 @@ def sample(attributes: Mapping[str, str], seed: int) -> Portrait:
         eye_tilt=around(0.5),
         brow_weight=around(0.40 if feminine else 0.60),
         lip_fullness=around(0.5),
-        facial_hair=0.0 if feminine else _facial_hair(style),
+        facial_hair=0.0 if feminine else _facial_hair(beard),
         lashes=around(0.62 if feminine else 0.25),
         eye_color=EYES[_pick((0.5, 0.3, 0.12, 0.08), style)],
         outfit="plain",
@@ -166,8 +166,8 @@ def _hair_length(feminine: bool, style: np.random.Generator) -> float:
     return round(float(style.uniform(0.38, 1.0) if long else style.uniform(0.02, 0.30)), 4)
 
 
-def _facial_hair(style: np.random.Generator) -> float:
-    return round(float(style.uniform(0.25, 0.95)), 4) if style.random() < 0.42 else 0.0
+def _facial_hair(beard: np.random.Generator) -> float:
+    return round(float(beard.uniform(0.25, 0.95)), 4) if beard.random() < 0.42 else 0.0
 
 
 def _pick(shares: Sequence[float], stream: np.random.Generator) -> int:

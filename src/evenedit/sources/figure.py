@@ -207,6 +207,7 @@ class Painter:
         hollow = 3.5 * (1 - self.person.cheeks)
         for side in SIDES:
             relief += 5.0 * gauss(x, y, (side * 0.56 * half, 0.522), (0.040, 0.026))
+            relief += 3.0 * gauss(x, y, (side * self.eye_x, BROW_Y - 0.026), (0.040, 0.014))
             relief -= 4.5 * gauss(x, y, (side * self.eye_x * 0.9, EYE_Y - 0.016), (0.040, 0.018))
             relief -= 4.0 * gauss(x, y, (side * self.nose_half * 0.9, self.nose_y - 0.050), (0.010, 0.040))
             relief -= 2.5 * self.age * gauss(x, y, (side * self.eye_x, EYE_Y + 0.034), (0.034, 0.009))
@@ -224,9 +225,9 @@ class Painter:
         skin = self.person.skin
         step = (np.arange(256) - 128) / 128 * RELIEF
         shadow = min(1.0, 0.40 + skin[0] / 90)
-        light = min(1.0 + 1.0 * self.deep, (99 - skin[0]) / 8)
+        light = min(1.0 + 1.3 * self.deep, (99 - skin[0]) / 8)
         lightness = np.clip(skin[0] + np.where(step < 0, shadow, light) * step, 2, 99)
-        warmth = np.where(step < 0, -0.34, -0.08) * step
+        warmth = np.where(step < 0, -0.34, 0.28 * self.deep - 0.08) * step
         return np.stack([lightness, skin[1] + warmth, skin[2] + 0.55 * warmth], axis=1)
 
     def _tints(self, hairline: Array) -> list[tuple[Tint, Lab]]:
@@ -239,13 +240,12 @@ class Painter:
         ]
         if person.facial_hair > 0.04:
             tints.append(self._over_skin(self._beard(), 0.0055, mix(self.hair, person.skin, 0.12)))
-        tints.append(self._over_skin(self._feature_lines(), 0.0016, self.line))
-        if self.age > 0.02:
-            tints.append(self._over_skin(self._age_lines(), 0.0024, self.line))
+        lines = [*self._feature_lines(), *(self._age_lines() if self.age > 0.02 else ())]
+        tints.append(self._over_skin(lines, 0.0018, self.line))
         if person.marks > 0.02:
             color = shift(person.skin, 13 * self.deep - 15 * (1 - self.deep), 9, 2)
             tints.append(self._over_skin(self._mark_lines(), 0.0013, color))
-        brow = mix(self.hair, (12.0, 4.0, 5.0), 0.35 * (1 - self.age))
+        brow = mix(self.hair, (4.0 + 8 * (1 - self.deep), 3.0, 3.0), (0.35 + 0.4 * self.deep) * (1 - self.age))
         return [*tints, self._over_skin([(self._brow(side), 0.92) for side in SIDES], 0.0018, brow)]
 
     def _over_skin(self, strokes: Strokes, blur: float, color: Lab) -> tuple[Tint, Lab]:
@@ -344,4 +344,4 @@ class Painter:
             (0.0, m - 0.037),
         ]
         inner = curve([*flip(line, -1).tolist(), *line[-2::-1]])
-        return [(np.concatenate([inner, edge]), 0.16 + 0.78 * smoothstep(0.25, 0.70, amount))]
+        return [(np.concatenate([inner, edge]), 0.16 + 0.70 * smoothstep(0.25, 0.70, amount))]

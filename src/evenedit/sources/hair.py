@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 
 LONG = 0.32
 """Hair at least this long falls behind the ears."""
+TEXTURES = ("straight", "wavy", "curly", "coily")
+"""How hair can fall."""
 SPRING = {"straight": 0.75, "wavy": 0.95, "curly": 1.15, "coily": 1.2}
 """How much a texture lifts hair off the head."""
 CURLS = {"straight": (0.0, 1.0), "wavy": (0.005, 0.075), "curly": (0.012, 0.046), "coily": (0.0065, 0.026)}
@@ -240,12 +242,11 @@ class Hairdresser:
 
     def _draw_curls(self) -> None:
         bottom = self.end if self.long else 0.40
-        count, rng = 34, self.rng
+        count, rng = 24, self.rng
         x = rng.uniform(-1, 1, count) * (self.spread + 0.01)
         y = rng.uniform(0.13, bottom, count)
         size = rng.uniform(0.010, 0.017, count)
         turn = np.linspace(0.2, 4.2, 12) * rng.choice((-1, 1), (count, 1)) + rng.uniform(0, 6, (count, 1))
         arcs = np.stack([x[:, None] + size[:, None] * np.cos(turn), y[:, None] + size[:, None] * np.sin(turn)], axis=2)
-        strokes = [(ribbon(arc, 0.0048), 0.32) for arc in arcs]
-        for half, color in ((strokes[::2], shift(self.color, 10, 1, 3)), (strokes[1::2], shift(self.color, -9, 0, -1))):
-            self.canvas.apply(self.canvas.tint(half, 0.0016, Label.HAIR), color)
+        curls = [(ribbon(arc, 0.0048), 0.34) for arc in arcs]
+        self.canvas.apply(self.canvas.tint(curls, 0.0016, Label.HAIR), shift(self.color, 11, 1, 3))

@@ -17,6 +17,7 @@ from PIL import Image
 from evenedit.records import UserError
 from evenedit.sources.canvas import Canvas, Frame, Lab, in_gamut, lab_to_rgb, rgb_to_lab
 from evenedit.sources.figure import draw_person
+from evenedit.sources.hair import TEXTURES
 from evenedit.sources.wardrobe import OUTFITS, SCENES, draw_foreground, draw_scene
 
 __all__ = [
@@ -197,9 +198,15 @@ def _parse(text: Any) -> Portrait:
             f"missing {sorted(expected - found)}, unknown {sorted(found - expected)}"
         )
     try:
-        return Portrait(**{field.name: _typed(field.type, data[field.name]) for field in fields(Portrait)})
+        portrait = Portrait(**{field.name: _typed(field.type, data[field.name]) for field in fields(Portrait)})
     except (TypeError, ValueError) as error:
         raise UserError(f"The picture's '{_PORTRAIT}' metadata has a value of the wrong kind: {error}") from error
+    for name, known in (("outfit", OUTFITS), ("scene", SCENES), ("hair_texture", TEXTURES)):
+        if data[name] not in known:
+            raise UserError(
+                f"The picture's '{_PORTRAIT}' metadata has {name} '{data[name]}'; expected one of: {', '.join(known)}"
+            )
+    return portrait
 
 
 def _typed(kind: Any, value: Any) -> Any:

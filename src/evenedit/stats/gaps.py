@@ -76,14 +76,17 @@ def gaps(bootstrap: Bootstrap, rules: AnalysisRules) -> Iterator[Estimate]:
 
 
 def contrasts(bootstrap: Bootstrap, rules: AnalysisRules) -> Iterator[Contrast]:
-    """Each level's rate minus the rate of everybody else, for every editor and pooled."""
+    """Each level's rate minus the rate of everybody else, for every editor and pooled.
+
+    Faces are drawn within every level, prompts are shared: who makes up "everybody else" stays as designed.
+    """
     panel = bootstrap.panel
     for factor, levels in panel.axes.levels.items():
-        labelled = panel.axes.labels[factor] != ""
-        for level in levels if len(levels) > 1 else ():
-            mask = panel.axes.mask({factor: level})
-            rest = labelled & ~mask
-            difference = bootstrap.group(mask).values - bootstrap.group(rest).values
+        masks = {level: panel.axes.mask({factor: level}) for level in levels}
+        for level, mask in masks.items() if len(levels) > 1 else ():
+            others = [masks[other] for other in levels if other != level]
+            rest = np.any(np.stack(others), axis=0)
+            difference = bootstrap.group(mask).values - bootstrap.together(others)
             bounds = percentile(difference, rules.confidence)
             varies = np.nanmax(difference, axis=0, initial=-np.inf) > np.nanmin(difference, axis=0, initial=np.inf)
             for row, (editor, members) in enumerate(panel.rows()):

@@ -65,7 +65,7 @@ class Ledger:
             self.measures.append(measure)
 
 
-def axis_measures(name: str, condition: str | None = None) -> Measure:
+def mean_measure(name: str, condition: str | None = None) -> Measure:
     """The mean of a question."""
     prefix = f"{condition}." if condition else ""
     return Measure(f"mean.{name}", f"{prefix}sum.{name}", f"n.{name}", f"asked.{name}", condition)
@@ -83,7 +83,7 @@ def write_scores(
     for question in AXIS_QUESTIONS:
         value, applies = found.of(question)
         count = valid[question]
-        ledger.add(axis_measures(question, condition), value * count, count, applies)
+        ledger.add(mean_measure(question, condition), value * count, count, applies)
         for rate, met in met_rates(value, question, rates):
             measure = Measure(f"rate.{rate}", f"{prefix}met.{rate}", f"n.{question}", f"asked.{question}", condition)
             ledger.add(measure, met * count, count, applies)
