@@ -172,6 +172,23 @@ def analyze(files: tuple[Path, ...], out: Path, preset: str, missing: str | None
 
 
 @commands.command()
+@click.option("--pairs", required=True, type=click.Path(path_type=Path), help="CSV of source, edited, prompt, labels.")
+@click.option("--sources", type=click.Path(path_type=Path), help="Folder of the sources; the CSV's own by default.")
+@click.option("--editor", default="audited", show_default=True, help="What to call the editor.")
+@click.option("--out", required=True, type=click.Path(path_type=Path), help="Study folder to write to.")
+@example("evenedit audit --pairs edits.csv --editor my-editor --out audit")
+def audit(pairs: Path, sources: Path | None, editor: str, out: Path) -> None:
+    """Go from edited images that exist to a report. Columns: source, edited, prompt, race, gender, age, prompt_id."""
+    from evenedit.audit import begin
+
+    if not (out / "study.toml").exists():
+        begin(pairs, out, editor=editor, sources=sources)
+    pipeline = _open(out)
+    pipeline.run()
+    _report(pipeline, out / "report")
+
+
+@commands.command()
 @STUDY
 @OUT
 @example("evenedit export my-study --out my-study/export")

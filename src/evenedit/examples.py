@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import numpy as np
+import pandas as pd
 
 from evenedit.protocol import PromptSet
 from evenedit.ratings import QUESTION_IDS, Scores
@@ -19,6 +20,7 @@ RULES = (
     ("edit_success", "lowest rated edit success"),
 )
 """For each editor, the edit furthest from no change on each of these; ties go to the smallest request id."""
+UNRATED = "not rated: the first of its prompt by request id"
 TYPICAL = "typical: scores nearest to this editor's medians"
 
 
@@ -31,6 +33,10 @@ def choose(scores: Scores, store: Store, prompts: PromptSet) -> Iterator[Example
     diagnosed = (table["experiment"] == Experiment.DIAGNOSIS) & (table["outcome"] == Outcome.EDITED)
     eligible = diagnosed.to_numpy() & answered
     names = {p.id: p.name or p.id for p in prompts}
+    if not eligible.any():
+        yield from (
+            _example(scores, row, UNRATED, sources, edits, store, names) for row in _first_of_each(scores, diagnosed)
+        )
     for editor in dict.fromkeys(table["editor"][eligible]):
         rows = np.flatnonzero(eligible & (table["editor"] == editor).to_numpy())
         rows = rows[np.argsort(table["request_id"].to_numpy()[rows])]
@@ -45,6 +51,13 @@ def choose(scores: Scores, store: Store, prompts: PromptSet) -> Iterator[Example
                 picks.setdefault(strongest, note)
         for position, note in picks.items():
             yield _example(scores, int(rows[position]), note, sources, edits, store, names)
+
+
+def _first_of_each(scores: Scores, diagnosed: pd.Series[bool]) -> list[int]:
+    """The first edit of every editor and prompt, by request id."""
+    table = scores.edits.assign(row=range(len(scores.edits)))[diagnosed]
+    first = table.sort_values("request_id").drop_duplicates(["editor", "prompt_id"])
+    return [int(row) for row in first.sort_values(["editor", "prompt_id"])["row"]]
 
 
 def _example(

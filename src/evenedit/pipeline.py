@@ -111,12 +111,8 @@ class Pipeline:
 
     def _portraits(self) -> Iterable[tuple[str, dict[str, str], str, Image]]:
         section = self.study.file.sources
-        settings = dict(section.settings)
-        if "path" in settings:  # as written in study.toml: relative to it
-            settings["path"] = str(self.study.folder / settings["path"])
-        portraits: Iterable[tuple[str, dict[str, str], str, Image]] = plugins.build(
-            "sources", section.kind, settings
-        ).portraits()
+        source = plugins.build("sources", section.kind, self.study.located(section.settings))
+        portraits: Iterable[tuple[str, dict[str, str], str, Image]] = source.portraits()
         return portraits
 
     # -- requests ------------------------------------------------------------------------------------------
@@ -190,7 +186,7 @@ class Pipeline:
             if left:
                 workshop = Workshop(
                     section.plugin,
-                    section.settings,
+                    self.study.located(section.settings),
                     self.store.images_url,
                     self.study.file.executor.retries,
                     BACKOFF,

@@ -179,7 +179,7 @@ class _File(_Section):
     prompts: PromptSection = PromptSection()
     experiments: Experiments
     editors: list[EditorSection] = Field(min_length=1)
-    judges: list[JudgeSection] = Field(min_length=1)
+    judges: list[JudgeSection] = []
     ensemble: EnsembleSection = EnsembleSection()
     thresholds: dict[str, Threshold] = {}
     survey: SurveySection | None = None
@@ -277,6 +277,12 @@ class Study:
         """Names the study's content, whatever its formatting."""
         body = self.file.model_dump(mode="json", exclude={"store", "executor"})
         return digest([body, [p.text for p in self.prompts], [p.text for p in self.wino]])
+
+    def located(self, settings: Mapping[str, Any]) -> dict[str, Any]:
+        """Settings for use: a `path` in study.toml is relative to the study's folder."""
+        if "path" not in settings:
+            return dict(settings)
+        return {**settings, "path": str(self.folder / settings["path"])}
 
     def editors(self, experiment: str) -> list[EditorSection]:
         """The editors that take part in an experiment."""

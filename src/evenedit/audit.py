@@ -1,0 +1,138 @@
+"""From images that somebody already has to a study: a table of pairs in, a study folder out."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import os
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+from evenedit.images import read_image, write_whole
+from evenedit.protocol import FACTORS, level_code, load_prompts
+from evenedit.records import Prompt, UserError, digest
+from evenedit.study import FILE
+
+NEEDED = ("source", "edited", "prompt", *(f.id for f in FACTORS))
+SHOWN = 20
+"""Problems listed before the rest are counted."""
+
+
+def begin(pairs: Path, out: Path, *, editor: str, sources: Path | None = None) -> Path:
+    """Write a study over existing pairs: portraits and labels, prompts, and a study file to run."""
+    rows = list(_rows(pairs, sources or pairs.parent))
+    portraits = {row["source"]: {k: row[k] for k in ("race", "gender", "age")} for row in rows}
+    prompts = _prompts(rows)
+    out.mkdir(parents=True, exist_ok=True)
+    relative = {name: os.path.relpath(name, out) for row in rows for name in (row["source"], row["edited"])}
+    _write_csv(out / "labels.csv", [{"file": relative[s], **labels} for s, labels in portraits.items()])
+    _write_csv(
+        out / "pairs.csv",
+        [
+            {"source": relative[r["source"]], "edited": relative[r["edited"]], "prompt": r["prompt"], "refused": ""}
+            for r in rows
+        ],
+    )
+    write_whole(out / "prompts.toml", _prompt_file(prompts).encode())
+    write_whole(out / FILE, _study_file(editor, pairs.name).encode())
+    return out
+
+
+def _rows(pairs: Path, sources: Path) -> Iterator[dict[str, str]]:
+    """The rows with paths that exist, images that open and labels that are known; all problems at once."""
+    try:
+        text = pairs.read_text("utf-8-sig")
+    except FileNotFoundError:
+        raise UserError(f"{pairs}: no such file") from None
+    except UnicodeDecodeError:
+        raise UserError(f"{pairs} is not UTF-8 text; save it as a UTF-8 CSV") from None
+    reader = csv.DictReader(io.StringIO(text))
+    columns = list(reader.fieldnames or ())
+    if "edited" not in columns and "file" in columns:
+        columns[columns.index("file")] = "edited"
+        reader.fieldnames = columns
+    absent = [c for c in NEEDED if c not in columns]
+    if absent:
+        raise UserError(f"{pairs} lacks the column {', '.join(absent)}; found: {', '.join(columns) or 'nothing'}")
+    problems: list[str] = []
+    good: list[dict[str, str]] = []
+    seen: dict[tuple[str, str], int] = {}
+    opened: set[Path] = set()
+    for line, row in enumerate(reader, 2):
+        try:
+            labels = {f.id: level_code(f.id, row[f.id] or "") for f in FACTORS}
+            files = {"source": sources / row["source"], "edited": pairs.parent / row["edited"]}
+            for path in set(files.values()) - opened:
+                read_image(path)
+                opened.add(path)
+            key = (row["source"], row["prompt"])
+            if key in seen:
+                raise UserError(f"the same source and prompt as line {seen[key]}")
+            seen[key] = line
+            good.append({**row, **labels, **{k: str(p) for k, p in files.items()}})
+        except UserError as error:
+            problems.append(f"{pairs.name} line {line}: {error}")
+    if problems:
+        more = [f"and {len(problems) - SHOWN} more"] if len(problems) > SHOWN else []
+        raise UserError(*problems[:SHOWN], *more)
+    if not good:
+        raise UserError(f"{pairs} lists no pairs")
+    yield from good
+
+
+def _prompts(rows: list[dict[str, str]]) -> dict[str, Prompt]:
+    """The prompts of the pairs by text: known ones keep their id and meaning, others get the given id or a new one."""
+    known = {p.text: p for p in load_prompts("diagnostic")}
+    prompts: dict[str, Prompt] = {}
+    for row in rows:
+        text = row["prompt"]
+        if text not in prompts:
+            ident = row.get("prompt_id") or f"P-{digest(text)[:6]}"
+            prompts[text] = known.get(text) or Prompt(ident, text, "Own", name=ident)
+    return prompts
+
+
+def _prompt_file(prompts: Mapping[str, Prompt]) -> str:
+    parts = ['id = "audited"\n']
+    for p in prompts.values():
+        lines = ["[[prompts]]", f"id = {json.dumps(p.id)}", f"text = {json.dumps(p.text, ensure_ascii=False)}"]
+        lines += [f"category = {json.dumps(p.category)}", f"name = {json.dumps(p.name)}"]
+        if p.target_years is not None:
+            lines.append(f"target_years = {p.target_years}")
+        parts.append("\n".join(lines) + "\n")
+    return "\n".join(parts)
+
+
+def _study_file(editor: str, title: str) -> str:
+    return f"""# Made by evenedit audit. Add judges and go on with: evenedit run . && evenedit report .
+
+[study]
+title = {json.dumps(f"Audit of {title}")}
+
+[sources]
+kind = "folder"
+settings = {{ path = "." }}
+
+[prompts]
+sets = ["prompts.toml"]
+
+[experiments.diagnosis]
+
+[[editors]]
+id = {json.dumps(editor)}
+kind = "folder"
+settings = {{ path = "pairs.csv" }}
+
+# [[judges]]                # who scores, primary first; without one the report shows pictures and counts
+# id = "..."
+# kind = "..."
+"""
+
+
+def _write_csv(path: Path, rows: list[dict[str, str]]) -> None:
+    buffer = io.StringIO()
+    writer = csv.DictWriter(buffer, list(rows[0]))
+    writer.writeheader()
+    writer.writerows(rows)
+    write_whole(path, buffer.getvalue().encode())
