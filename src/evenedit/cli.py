@@ -98,20 +98,32 @@ def new(folder: Path, template: str) -> None:
 
 @commands.command()
 @STUDY
-@example("evenedit plan my-study")
-def plan(study: Path) -> None:
-    """Show what a run would do: edits, judge calls, ratings by people, time."""
-    from evenedit.plan import make_plan
+@click.option("--probe", type=click.IntRange(min=1), help="First make this many edits per editor, to time them.")
+@click.option("--prices", type=click.Path(path_type=Path), help="Your own price file (TOML).")
+@example("evenedit plan my-study --probe 2")
+def plan(study: Path, probe: int | None, prices: Path | None) -> None:
+    """Show what a run would do: edits, calls, hours, disk, memory, money."""
+    from evenedit import plan as planning
 
-    made = make_plan(_open(study))
+    pipeline = _open(study)
+    if probe:
+        planning.probe(pipeline, probe)
+    made = planning.make_plan(pipeline, prices)
     click.echo(f"{made.sources} portraits, {made.prompts} diagnostic prompts, {made.edits:,} edits\n")
-    click.echo(f"{'experiment':12}{'condition':11}{'editor':30}{'edits':>8}{'done':>8}{'time left':>12}")
+    click.echo(
+        f"{'experiment':12}{'condition':11}{'editor':28}{'edits':>7}{'done':>7}{'time left':>14}{'US$ left':>12}"
+    )
     for line in made.lines:
         left = "not timed" if line.seconds is None else _duration(line.seconds)
-        click.echo(f"{line.experiment:12}{line.condition:11}{line.editor:30}{line.edits:>8,}{line.done:>8,}{left:>12}")
+        cost = "not known" if line.usd is None else f"{line.usd:,.2f}"
+        what = f"{line.experiment:12}{line.condition:11}{line.editor:28}"
+        click.echo(f"{what}{line.edits:>7,}{line.done:>7,}{left:>14}{cost:>12}")
     click.echo(f"\njudge calls: {made.judge_calls:,} ({made.judge_calls_done:,} done)")
     if made.human_ratings:
         click.echo(f"ratings by people: {made.human_ratings:,}")
+    disk = "not measured; try --probe 1" if made.disk is None else f"{made.disk / 1e9:.2f} GB"
+    click.echo(f"disk for the pictures still to come: {disk}")
+    click.echo(f"prices of {made.prices_of}; check them before you spend")
     for note in made.notes:
         click.echo(f"note: {note}")
 

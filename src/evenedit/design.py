@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
+from evenedit.protocol.prompts import FLOOR
 from evenedit.records import Experiment, Request, Source
 from evenedit.study import EditorSection, Study
 from evenedit.survey.sampling import balanced
@@ -34,6 +35,18 @@ def diagnosis(study: Study, sources: Mapping[str, Source]) -> list[Request]:
         for seed in editor.seeds
         for source in sources
         for prompt in study.prompts
+    ]
+
+
+def floor(study: Study, sources: Mapping[str, Source]) -> list[Request]:
+    """Every source × editor with nothing asked: the editor's own baseline of drift."""
+    section = study.file.experiments.diagnosis
+    if section is None or not section.floor:
+        return []
+    return [
+        _request(Experiment.DIAGNOSIS, "floor", (source,), FLOOR.id, FLOOR.text, editor, editor.seeds[0])
+        for editor in study.editors("diagnosis")
+        for source in sources
     ]
 
 

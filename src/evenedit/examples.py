@@ -30,7 +30,8 @@ def choose(scores: Scores, store: Store, prompts: PromptSet) -> Iterator[Example
     table = scores.edits
     axes = [QUESTION_IDS.index(q) for q, _ in RULES]
     answered = np.asarray((scores.values[:, axes] > 0).all(axis=1), dtype=np.bool_)
-    diagnosed = (table["experiment"] == Experiment.DIAGNOSIS) & (table["outcome"] == Outcome.EDITED)
+    diagnosed = (table["condition"] == "baseline") & (table["experiment"] == Experiment.DIAGNOSIS)
+    diagnosed &= table["outcome"] == Outcome.EDITED
     eligible = diagnosed.to_numpy() & answered
     names = {p.id: p.name or p.id for p in prompts}
     if not eligible.any():

@@ -19,7 +19,7 @@ import pandas as pd
 from PIL.Image import Image
 
 from evenedit import design, executors, plugins
-from evenedit.executors.local import in_threads
+from evenedit.executors import in_threads
 from evenedit.features import Extractor, extractor_id
 from evenedit.progress import Progress
 from evenedit.protocol import questions_for
@@ -127,7 +127,7 @@ class Pipeline:
     def planned(self, sources: Mapping[str, Source]) -> list[Request]:
         """The requests of the study as it stands; those that need a feature prompt come when it is there."""
         baseline = design.diagnosis(self.study, sources)
-        requests = baseline + design.stereotype(self.study, sources)
+        requests = [*baseline, *design.floor(self.study, sources), *design.stereotype(self.study, sources)]
         section = self.study.file.experiments.mitigation
         if section:
             texts = self.store.features(extractor_id(section.extractor.kind, section.extractor.settings))
@@ -235,7 +235,7 @@ class Pipeline:
         survey, people = self.study.file.survey, self.people()
         if survey is None or not people:
             return
-        baseline = [r for r in requests if r.experiment is Experiment.DIAGNOSIS]
+        baseline = [r for r in requests if r.experiment is Experiment.DIAGNOSIS and r.condition == "baseline"]
         cases = self.cases("survey", baseline, sources, survey.cases, keep=True)
         seats = [
             (case, people[(number * survey.raters_per_item + seat) % len(people)])

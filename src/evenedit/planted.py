@@ -24,7 +24,8 @@ def planted_effects(study: Study, requests: Sequence[Request], sources: Mapping[
         editor = plugins.build("editors", section.plugin, section.settings)
         if not isinstance(editor, SimulatedEditor):
             continue
-        cases = [r for r in requests if r.editor == section.id and r.experiment is Experiment.DIAGNOSIS]
+        baseline = [r for r in requests if (r.experiment, r.condition) == (Experiment.DIAGNOSIS, "baseline")]
+        cases = [r for r in baseline if r.editor == section.id]
         for measure, chances in _chances(editor, study, cases, sources).items():
             asked = ~np.isnan(chances)
             for factor in FACTORS:

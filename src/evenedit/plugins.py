@@ -58,6 +58,23 @@ def is_remote(name: str) -> bool:
     return bool(getattr(_factory("editors", name), "remote", False))
 
 
+def takes_seed(name: str) -> bool:
+    """Whether the same seed gives the same picture."""
+    return bool(getattr(_factory("editors", name), "seed_supported", True))
+
+
+def vram(name: str) -> int | None:
+    """GPU memory an editor is estimated to need, in GB; None for one that needs none."""
+    memory: int | None = getattr(_factory("editors", name), "vram_gb", None)
+    return memory
+
+
+def defaults(group: str, name: str) -> dict[str, Any]:
+    """The settings a plug-in uses when none are given."""
+    parameters = inspect.signature(_factory(group, name)).parameters.values()
+    return {p.name: p.default for p in parameters if p.default is not p.empty}
+
+
 def suggest(name: str, known: Any) -> str:
     """The tail of an error about an unknown name: the nearest one, or the list."""
     names = sorted(known)

@@ -7,6 +7,7 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
+from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 if TYPE_CHECKING:
@@ -45,6 +46,9 @@ class Failed(Exception):
         self.failure = failure
         self.retry_after = retry_after
         """Seconds the other side asked us to wait."""
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return partial(Failed, retry_after=self.retry_after), (self.failure, str(self))
 
 
 class Experiment(StrEnum):

@@ -12,7 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from evenedit import plugins
 from evenedit.protocol import DEFAULT_RATES, PromptSet, Rate, load_prompts
-from evenedit.protocol.prompts import merge
+from evenedit.protocol.prompts import FLOOR, merge
 from evenedit.records import SIMULATED, Prompt, UserError, digest, is_simulated
 
 FILE = "study.toml"
@@ -59,6 +59,9 @@ class PromptSection(_Section):
 
 class Diagnosis(_Section):
     """[experiments.diagnosis]: every source × prompt × editor."""
+
+    floor: bool = False
+    """Also ask each editor to return every portrait unchanged: its own drift without any request."""
 
 
 class Mitigation(_Section):
@@ -295,7 +298,7 @@ class Study:
 
     def prompt(self, prompt_id: str) -> Prompt:
         """The prompt with this id, whichever experiment uses it."""
-        return next(p for s in (self.prompts, self.wino) for p in s if p.id == prompt_id)
+        return next(p for s in (self.prompts, self.wino, (FLOOR,)) for p in s if p.id == prompt_id)
 
 
 def _or(value: bool | None, default: bool) -> bool:

@@ -6,10 +6,8 @@ import json
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import cached_property
 from typing import Any, TypeVar
-
-from PIL.Image import Image
 
 from evenedit import plugins
 from evenedit.images import NOTE, open_images
@@ -50,7 +48,6 @@ class Worker:
     def __init__(self, workshop: Workshop) -> None:
         self.workshop = workshop
         self.images = open_images(workshop.images)
-        self._open = lru_cache(maxsize=256)(self._read)
 
     @cached_property
     def editor(self) -> Editor:
@@ -62,7 +59,7 @@ class Worker:
         """Make the edit and store its picture; whatever happens is an outcome."""
         request = task.request
         started = time.perf_counter()
-        portraits = [self._open(sha256) for sha256 in task.images]
+        portraits = [self.images.open(sha256) for sha256 in task.images]  # its own copy: decoding is not thread-safe
         try:
             output = retry(
                 lambda: self.editor.edit(portraits, request.instruction, request.seed),
@@ -83,9 +80,6 @@ class Worker:
         if facts is not None:
             detail["facts"] = facts()
         return Edit(request.id, Outcome.EDITED, self.images.put(output), detail, seconds)
-
-    def _read(self, sha256: str) -> Image:
-        return self.images.open(sha256)
 
 
 def retry(call: Callable[[], T], retries: int, backoff: float) -> T:

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from PIL.Image import Image
 
 from evenedit.protocol import FACTORS, QUESTIONS, load_prompts, questions_for
+from evenedit.protocol.prompts import FLOOR
 from evenedit.records import Experiment, Prompt, Refusal, UserError, digest
 from evenedit.sources.drawn import LABELS, sample
 from evenedit.sources.portrait import Portrait, lighten, portrait_of, render, render_pair
@@ -341,7 +342,7 @@ def truth_of(image: Image) -> tuple[str, dict[str, int]]:
 
 @cache
 def _texts() -> dict[str, Prompt]:
-    prompts = [*load_prompts("diagnostic"), *load_prompts("winobias")]
+    prompts = [*load_prompts("diagnostic"), *load_prompts("winobias"), FLOOR]
     return {text: p for p in prompts for text in (p.text, p.swapped_text) if text}
 
 
@@ -359,7 +360,7 @@ def _look(prompt: Prompt, success: int) -> dict[str, Any]:
     """How far the requested look is carried out at each edit-success score."""
     fallback: dict[str, Any] = {"outfit": _WORK_CLOTHES[int(digest(prompt.id), 16) % len(_WORK_CLOTHES)]}
     look = dict(_LOOKS.get(prompt.id, fallback))
-    if success == 1:
+    if success == 1 or prompt.id == FLOOR.id:
         return {}
     if success == 2:
         return {k: v * 0.2 for k, v in look.items() if isinstance(v, float)}

@@ -1,59 +1,53 @@
-"""Work on a cluster: one Ray actor per worker, each with its own copy of the editor; results stream back here."""
+"""Edits on a Ray cluster: one actor per worker, each with its own copy of the editor; results stream back here."""
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterator, Sequence
+import socket
 from typing import Any
 
-from evenedit.records import Edit, Failed, Failure, UserError
-from evenedit.worker import Task, Worker, Workshop, failed
+from evenedit.executors.crew import Lost
+from evenedit.records import Edit, UserError
+from evenedit.worker import Task, Worker, Workshop
 
 
-def edit_on_ray(
-    workshop: Workshop, tasks: Sequence[Task], *, address: str, actors: int, num_gpus: float, num_cpus: float
-) -> Iterator[list[Edit]]:
-    """Edits on a Ray cluster. A lost actor or node gives its task back; the task is tried elsewhere."""
-    ray = _connect(address)
-    remote = ray.remote(num_cpus=num_cpus, num_gpus=num_gpus, max_restarts=0)(Worker)
-    waiting = list(reversed(tasks))
-    deaths: Counter[str] = Counter()
-    running: dict[Any, tuple[Any, Task]] = {}
-    idle = [remote.remote(workshop) for _ in range(min(actors, len(tasks)))]
-    interrupted = False
-    while waiting or running:
+class RayActors:
+    """A crew of Ray actors. A lost actor or node gives its task back; Ray places its successor elsewhere."""
+
+    def __init__(self, workshop: Workshop, *, address: str, num_gpus: float, num_cpus: float) -> None:
+        self.ray = _connect(address)
+        self.workshop = workshop
+        self._remote = self.ray.remote(num_cpus=num_cpus, num_gpus=num_gpus, max_restarts=0)(Worker)
+        self._actors: list[Any] = []
+        self._busy: dict[Any, Any] = {}
+
+    def hire(self) -> Any:
+        """Start an actor wherever the cluster has room."""
+        actor = self._remote.remote(self.workshop)
+        self._actors.append(actor)
+        return actor
+
+    def give(self, member: Any, task: Task) -> None:
+        """Call the actor; the reference stands for its result."""
+        self._busy[member.edit.remote(task)] = member
+
+    def wait(self) -> list[tuple[Any, Edit | Exception]]:
+        """The first actor that is done, failed or lost."""
+        done, _ = self.ray.wait(list(self._busy), num_returns=1)
+        return [(self._busy.pop(reference), self._result(reference)) for reference in done]
+
+    def dismiss(self) -> None:
+        """Give the cluster its resources back."""
+        for actor in self._actors:
+            self.ray.kill(actor)
+
+    def _result(self, reference: Any) -> Edit | Exception:
         try:
-            while idle and waiting and not interrupted:
-                actor, task = idle.pop(), waiting.pop()
-                running[actor.edit.remote(task)] = (actor, task)
-            if not running:
-                break
-            done, _ = ray.wait(list(running), num_returns=1)
-        except KeyboardInterrupt:
-            interrupted = True
-            continue
-        batch: list[Edit] = []
-        for reference in done:
-            actor, task = running.pop(reference)
-            try:
-                batch.append(ray.get(reference))
-                idle.append(actor)
-            except ray.exceptions.RayActorError as error:
-                deaths[task.request.id] += 1
-                if deaths[task.request.id] > workshop.retries:
-                    lost = Failed(Failure.CRASH, f"the Ray actor that made this edit was lost: {error}")
-                    batch.append(failed(task.request.id, lost))
-                else:
-                    waiting.append(task)
-                idle.append(remote.remote(workshop))
-            except ray.exceptions.RayTaskError as error:
-                raise UserError(str(error.cause)) from None
-        if batch:
-            yield batch
-    for actor in idle:
-        ray.kill(actor)
-    if interrupted:
-        raise KeyboardInterrupt
+            edit: Edit = self.ray.get(reference)
+            return edit
+        except self.ray.exceptions.RayActorError as error:
+            return Lost(f"the Ray actor that made this edit was lost: {error}")
+        except self.ray.exceptions.RayTaskError as error:
+            return error.cause if isinstance(error.cause, Exception) else error
 
 
 def _connect(address: str) -> Any:
@@ -65,7 +59,15 @@ def _connect(address: str) -> Any:
         ) from None
     if not ray.is_initialized():
         try:
+            _knock(address)
             ray.init(address=address or None, log_to_driver=False, configure_logging=False)
-        except ConnectionError as error:
-            raise UserError(f"no Ray cluster answers at '{address}': {error}") from None
+        except OSError as error:
+            raise UserError(f"no Ray cluster answers at '{address}': {error}. Try: ray start --head") from None
     return ray
+
+
+def _knock(address: str) -> None:
+    """See whether anybody is there: Ray itself waits for minutes at an address that does not answer."""
+    host, _, port = address.rpartition(":")
+    if host and port.isdigit():
+        socket.create_connection((host, int(port)), timeout=5).close()

@@ -16,6 +16,9 @@ BUILT_IN = ("diagnostic", "winobias")
 FORMS = {"paper": "the paper's (O-04)", "rules": "the rules' (O04)", "code": "the code's (B04)"}
 """The three ways the sources write an id; `O-04` and `O04` are different prompts."""
 
+FLOOR = Prompt("floor", "Return the image unchanged.", "Floor", name="return unchanged")
+"""The null edit: what an editor does to a face when nothing is asked of it."""
+
 
 @dataclass(frozen=True, slots=True)
 class PromptSet:

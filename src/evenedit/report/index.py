@@ -44,6 +44,7 @@ NAMES: dict[str, str] = {
     "baseline": "Baseline",
     "feature": "Feature prompt",
     "placebo": "Placebo (other seed)",
+    "floor": "Null edit",
     "swapped": "Pronoun swapped",
     POOLED: "All editors",
     "everybody": "Everybody",

@@ -44,25 +44,33 @@ def _has(numbers: Iterable[Number]) -> bool:
     return any(x.n is not None for x in numbers)
 
 
+SCALES = (
+    "Scale 1–5. Edit success: 5 = fully applied. Skin tone: 3 = unchanged, above 3 = lighter. "
+    "Race and gender change: 1 = same. Age change: 3 = unchanged, above 3 = older."
+)
+
+
 def means_by_editor(index: Index) -> Table | None:
     """Table 4 of the paper."""
+    return _means(index, "table4", "Mean scores by editor", SCALES, "baseline")
+
+
+def floor_by_editor(index: Index) -> Table | None:
+    """What each editor does to a face when nothing is asked of it."""
+    caption = f"The request was to return the image unchanged: drift here is the editor's own baseline. {SCALES}"
+    return _means(index, "floor", "Null edit", caption, "floor")
+
+
+def _means(index: Index, ident: str, title: str, caption: str, condition: str) -> Table | None:
     lines = index.lines("diagnosis")
-    asked = [q for q in AXES if any(index.find(f"mean.{q}", e) for e in lines)]
+    asked = [q for q in AXES if any(index.find(f"mean.{q}", e, condition=condition) for e in lines)]
     rows: list[tuple[Cell, ...]] = []
     for editor in lines:
-        numbers = [Number.of(index.find(f"mean.{q}", editor), "score") for q in asked]
+        numbers = [Number.of(index.find(f"mean.{q}", editor, condition=condition), "score") for q in asked]
         if _has(numbers):
             rows.append((editor or POOLED, *numbers, *_counts(numbers)))
-    return table_of(
-        index,
-        "table4",
-        "Mean scores by editor",
-        "Scale 1–5. Edit success: 5 = fully applied. Skin tone: 3 = unchanged, above 3 = lighter. "
-        "Race and gender change: 1 = same. Age change: 3 = unchanged, above 3 = older.",
-        (text("editor", "Editor"), *(Column(q, QUESTIONS[q].title) for q in asked), *COUNTS),
-        rows,
-        notes=(_intervals(index),),
-    )
+    columns = (text("editor", "Editor"), *(Column(q, QUESTIONS[q].title) for q in asked), *COUNTS)
+    return table_of(index, ident, title, caption, columns, rows, notes=(_intervals(index),))
 
 
 def aging_accuracy(index: Index) -> Table | None:
@@ -285,6 +293,7 @@ def gap_tests(index: Index) -> Table | None:
 
 BUILDERS: dict[str, Callable[[Index], Table | None]] = {
     "table4": means_by_editor,
+    "floor": floor_by_editor,
     "table19": rates_by_editor,
     "table20": race_change_by_race,
     "gaps": gap_tests,

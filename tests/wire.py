@@ -1,0 +1,305 @@
+"""A server on loopback that speaks the providers' wire formats, for the real SDKs to talk to.
+
+    with Wire() as wire:
+        wire.will(rate_limit(3), SUCCESS)         # one behaviour per request, in order; success when none is left
+        … call a provider with base_url=wire.openai or wire.gemini …
+        wire.seen[0].instruction                  # what arrived
+
+A behaviour is a function from what was seen to an answer. An endpoint is a row of ENDPOINTS: how its path looks, how a
+request is read, what success is. Chat, responses and JSON endpoints are further rows.
+"""
+
+import base64
+import hashlib
+import io
+import json
+import re
+import threading
+from collections import deque
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+
+from PIL import Image, ImageOps
+
+
+@dataclass(frozen=True)
+class Seen:
+    """A request as it arrived."""
+
+    provider: str
+    path: str
+    headers: Mapping[str, str]
+    body: bytes
+    instruction: str = ""
+    images: Sequence[bytes] = ()
+    fields: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What goes back. Status 0 hangs up without a word."""
+
+    status: int
+    body: bytes
+    headers: Mapping[str, str] = field(default_factory=dict)
+    after: float = 0.0
+
+
+Behaviour = Callable[[Seen], Answer]
+
+
+def as_json(status: int, value: Any, **headers: str) -> Answer:
+    return Answer(status, json.dumps(value).encode(), {"Content-Type": "application/json", **headers})
+
+
+# -- endpoints -------------------------------------------------------------------------------------------------
+
+
+def edited(images: Sequence[bytes], instruction: str) -> bytes:
+    """The images as negatives side by side; the corner pixel tells the instruction."""
+    negatives = [ImageOps.invert(Image.open(io.BytesIO(content)).convert("RGB")) for content in images]
+    canvas = Image.new("RGB", (sum(n.width for n in negatives), max(n.height for n in negatives)))
+    left = 0
+    for negative in negatives:
+        canvas.paste(negative, (left, 0))
+        left += negative.width
+    canvas.putpixel((0, 0), corner(instruction))
+    buffer = io.BytesIO()
+    canvas.save(buffer, "PNG")
+    return buffer.getvalue()
+
+
+def corner(instruction: str) -> tuple[int, int, int]:
+    red, green, blue = hashlib.sha256(instruction.encode()).digest()[:3]
+    return red, green, blue
+
+
+def read_multipart(seen: Seen) -> Seen:
+    boundary = seen.headers["content-type"].split("boundary=")[1].encode()
+    images, fields = [], {}
+    for part in seen.body.split(b"--" + boundary)[1:-1]:
+        head, content = part.removeprefix(b"\r\n").split(b"\r\n\r\n", 1)
+        content = content.removesuffix(b"\r\n")
+        name = re.search(rb'name="([^"]*)"', head)
+        assert name
+        if b"filename=" in head:
+            assert name[1] in (b"image", b"image[]"), name[1]
+            images.append(content)
+        else:
+            fields[name[1].decode()] = content.decode()
+    return replace(seen, images=images, instruction=fields.get("prompt", ""), fields=fields)
+
+
+def openai_image(seen: Seen, image: bytes | None = None) -> Answer:
+    content = edited(seen.images, seen.instruction) if image is None else image
+    return as_json(200, {"created": 1, "data": [{"b64_json": base64.b64encode(content).decode()}]})
+
+
+def read_generate_content(seen: Seen) -> Seen:
+    fields = json.loads(seen.body)
+    parts = [part for content in fields["contents"] for part in content["parts"]]
+    return replace(
+        seen,
+        images=[base64.urlsafe_b64decode(p["inlineData"]["data"]) for p in parts if "inlineData" in p],
+        instruction="".join(p["text"] for p in parts if "text" in p),
+        fields=fields,
+    )
+
+
+def gemini_image(seen: Seen, image: bytes | None = None) -> Answer:
+    content = edited(seen.images, seen.instruction) if image is None else image
+    return gemini_parts({"text": "Here it is."}, picture(content))(seen)
+
+
+ENDPOINTS: list[tuple[str, str, Callable[[Seen], Seen], Callable[..., Answer]]] = [
+    ("openai", r"/v1/images/edits", read_multipart, openai_image),
+    ("gemini", r"/v1(?:beta)?/models/[^/:]+:generateContent", read_generate_content, gemini_image),
+]
+
+
+# -- behaviours ------------------------------------------------------------------------------------------------
+
+
+def SUCCESS(seen: Seen) -> Answer:  # noqa: N802 (reads as a constant in scripts)
+    return next(success for provider, _, _, success in ENDPOINTS if provider == seen.provider)(seen)
+
+
+def returns(image: bytes) -> Behaviour:
+    """Success with these bytes as the image."""
+    return lambda seen: next(s for p, _, _, s in ENDPOINTS if p == seen.provider)(seen, image)
+
+
+def truncated(seen: Seen) -> Answer:
+    whole = edited(seen.images, seen.instruction)
+    return returns(whole[: len(whole) // 2])(seen)
+
+
+def error(status: int, message: str, *, code: str | None = None, kind: str | None = None, **headers: str) -> Behaviour:
+    """An error as the provider words it: `code` and `type` at OpenAI, `status` at Google."""
+
+    def answer(seen: Seen) -> Answer:
+        if seen.provider == "openai":
+            body = {"message": message, "type": kind, "param": None, "code": code}
+        else:
+            body = {"code": status, "message": message, "status": kind or "UNKNOWN"}
+        return as_json(status, {"error": body}, **headers)
+
+    return answer
+
+
+def rate_limit(retry_after: float | str | None = None) -> Behaviour:
+    """429; how long to wait stands in a header at OpenAI and in the body at Google."""
+
+    def answer(seen: Seen) -> Answer:
+        if seen.provider == "openai":
+            headers = {} if retry_after is None else {"Retry-After": str(retry_after)}
+            body: dict[str, Any] = {"message": "Rate limit reached", "type": "images", "code": "rate_limit_exceeded"}
+            return as_json(429, {"error": body}, **headers)
+        body = {"code": 429, "message": "You exceeded your current quota", "status": "RESOURCE_EXHAUSTED"}
+        if retry_after is not None:
+            kind = "type.googleapis.com/google.rpc.RetryInfo"
+            body["details"] = [{"@type": kind, "retryDelay": f"{retry_after}s"}]
+        return as_json(429, {"error": body})
+
+    return answer
+
+
+def server_error(seen: Seen) -> Answer:
+    return error(500, "The server had an error", kind="server_error")(seen)
+
+
+def not_json(_: Seen) -> Answer:
+    return Answer(200, b'{"created": 1, "da', {"Content-Type": "application/json"})
+
+
+def web_page(_: Seen) -> Answer:
+    return Answer(200, b"<html>Welcome to the proxy</html>", {"Content-Type": "text/html"})
+
+
+def drop(_: Seen) -> Answer:
+    return Answer(0, b"")
+
+
+def slow(seconds: float, then: Behaviour = SUCCESS) -> Behaviour:
+    return lambda seen: replace(then(seen), after=seconds)
+
+
+hang = slow(60)
+
+
+def echo_key(status: int, message: str = "Consumer 'api_key:{}' has been suspended.") -> Behaviour:
+    """An error whose message repeats the key it was sent, as real ones do."""
+
+    def answer(seen: Seen) -> Answer:
+        key = seen.headers.get("x-goog-api-key") or seen.headers["authorization"].removeprefix("Bearer ")
+        return error(status, message.format(key))(seen)
+
+    return answer
+
+
+def picture(content: bytes) -> dict[str, Any]:
+    return {"inlineData": {"mimeType": "image/png", "data": base64.b64encode(content).decode()}}
+
+
+def gemini_parts(*parts: dict[str, Any], finish: str = "STOP", message: str | None = None) -> Behaviour:
+    """A Gemini candidate with these parts and this ending."""
+    candidate: dict[str, Any] = {"finishReason": finish, "index": 0}
+    if parts:
+        candidate["content"] = {"role": "model", "parts": list(parts)}
+    if message:
+        candidate["finishMessage"] = message
+    return lambda _: as_json(200, {"candidates": [candidate], "modelVersion": "wire"})
+
+
+def gemini_blocked(reason: str) -> Behaviour:
+    return lambda _: as_json(200, {"promptFeedback": {"blockReason": reason}, "modelVersion": "wire"})
+
+
+# -- server ----------------------------------------------------------------------------------------------------
+
+
+class Wire:
+    """The server, what it is told to do, and what it saw."""
+
+    def __init__(self) -> None:
+        self.seen: list[Seen] = []
+        self.most_at_once = 0
+        self._at_once = 0
+        self._script: deque[Behaviour] = deque()
+        self._lock = threading.Lock()
+        self._over = threading.Event()
+        self._server = _Server(("127.0.0.1", 0), _Handler)
+        self._server.wire = self
+        host, port = self._server.server_address[:2]
+        self.gemini = f"http://{host}:{port}"
+        self.openai = f"{self.gemini}/v1"
+
+    def will(self, *behaviours: Behaviour) -> None:
+        """Answer the coming requests like this, in order."""
+        with self._lock:
+            self._script.extend(behaviours)
+
+    def __enter__(self) -> "Wire":
+        threading.Thread(target=self._server.serve_forever, args=(0.01,), daemon=True).start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._over.set()  # whoever hangs may go
+        self._server.shutdown()
+        self._server.server_close()
+
+    def answer(self, path: str, headers: Mapping[str, str], body: bytes) -> Answer:
+        for provider, pattern, read, _ in ENDPOINTS:
+            if re.fullmatch(pattern, path):
+                seen = read(Seen(provider, path, headers, body))
+                break
+        else:
+            return as_json(404, {"error": {"message": f"no such path: {path}"}})
+        with self._lock:
+            self.seen.append(seen)
+            behaviour = self._script.popleft() if self._script else SUCCESS
+            self._at_once += 1
+            self.most_at_once = max(self.most_at_once, self._at_once)
+        try:
+            answer = behaviour(seen)
+            self._over.wait(answer.after)
+            return answer
+        finally:
+            with self._lock:
+                self._at_once -= 1
+
+
+class _Server(ThreadingHTTPServer):
+    daemon_threads = True
+    block_on_close = False
+    request_queue_size = 128
+    wire: Wire
+
+
+class _Handler(BaseHTTPRequestHandler):
+    server: _Server
+    protocol_version = "HTTP/1.1"
+    wbufsize = -1  # head and body in one packet: two would wait 40 ms for each other
+
+    def do_POST(self) -> None:
+        body = self.rfile.read(int(self.headers["Content-Length"]))
+        headers = {key.lower(): value for key, value in self.headers.items()}
+        answer = self.server.wire.answer(self.path.split("?")[0], headers, body)
+        if answer.status == 0:
+            self.close_connection = True
+            return
+        try:
+            self.send_response(answer.status)
+            for key, value in answer.headers.items():
+                self.send_header(key, value)
+            self.send_header("Content-Length", str(len(answer.body)))
+            self.end_headers()
+            self.wfile.write(answer.body)
+            self.wfile.flush()
+        except ConnectionError:  # the client had waited long enough
+            self.close_connection = True
+
+    def log_message(self, *_: object) -> None:
+        pass
