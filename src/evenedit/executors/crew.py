@@ -17,8 +17,12 @@ class Lost(Exception):
 class Crew(Protocol):
     """Workers of some kind, handled one task at a time."""
 
-    def hire(self) -> Any:
-        """Start a worker."""
+    def hire(self) -> None:
+        """Ask for a worker; it may take its time to arrive."""
+        ...
+
+    def idle(self) -> list[Any]:
+        """Workers that have arrived and have no task."""
         ...
 
     def give(self, member: Any, task: Task) -> None:
@@ -26,7 +30,7 @@ class Crew(Protocol):
         ...
 
     def wait(self) -> list[tuple[Any, Edit | Exception]]:
-        """Wait until a busy worker is done or dead: what it made, the error it raised, or Lost."""
+        """Wait until something happens: what a worker made, the error it raised, or Lost; empty when one arrived."""
         ...
 
     def dismiss(self) -> None:
@@ -35,7 +39,7 @@ class Crew(Protocol):
 
 
 def work_off(crew: Crew, tasks: Sequence[Task], size: int, retries: int) -> Iterator[list[Edit]]:
-    """Do all tasks; yield edits as they come. A lost task is tried again by a new worker, a few times.
+    """Do all tasks; yield edits as they come. A lost task is tried again by another worker, a few times.
 
     On Ctrl-C nothing new is begun; what is under way is finished and yielded, then KeyboardInterrupt is raised.
     """
@@ -44,15 +48,14 @@ def work_off(crew: Crew, tasks: Sequence[Task], size: int, retries: int) -> Iter
     deaths: Counter[str] = Counter()
     interrupted = False
     try:
-        idle = [crew.hire() for _ in range(min(size, len(tasks)))]
-        while waiting or busy:
+        for _ in range(min(size, len(tasks))):
+            crew.hire()
+        while busy or (waiting and not interrupted):
             try:
-                while idle and waiting and not interrupted:
-                    member, task = idle.pop(), waiting.pop()
-                    crew.give(member, task)
-                    busy[member] = task
-                if not busy:
-                    break
+                for member in crew.idle() if not interrupted else ():
+                    if waiting:
+                        busy[member] = waiting.pop()
+                        crew.give(member, busy[member])
                 finished = crew.wait()
             except KeyboardInterrupt:
                 interrupted = True
@@ -63,16 +66,15 @@ def work_off(crew: Crew, tasks: Sequence[Task], size: int, retries: int) -> Iter
                 ident = task.request.id
                 if isinstance(result, Edit):
                     batch.append(result)
-                    idle.append(member)
                 elif not isinstance(result, Lost):
                     raise result
                 else:
+                    crew.hire()
                     deaths[ident] += 1
                     if deaths[ident] > retries:
                         batch.append(failed(ident, Failed(Failure.CRASH, str(result))))
                     else:
                         waiting.append(task)
-                    idle.append(crew.hire())
             if batch:
                 yield batch
     finally:

@@ -31,7 +31,7 @@ class Processes:
         self._free_gpus = list(gpus)
         self._gpu_of: dict[int, str] = {}
 
-    def hire(self) -> int:
+    def hire(self) -> None:
         """Start a process; it takes a GPU that no other process holds."""
         number = next(self._numbers)
         if self.gpus:
@@ -46,7 +46,10 @@ class Processes:
         process.start()
         theirs.close()  # so that the pipe ends when the process does
         self._members[number] = (process, ours)
-        return number
+
+    def idle(self) -> list[int]:
+        """A process can be sent its first task while it still starts."""
+        return [number for number in self._members if number not in self._busy]
 
     def give(self, member: int, task: Task) -> None:
         """Send a task; a process that is gone already shows when we wait for it."""

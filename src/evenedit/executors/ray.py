@@ -9,6 +9,9 @@ from evenedit.executors.crew import Lost
 from evenedit.records import Edit, UserError
 from evenedit.worker import Task, Worker, Workshop
 
+MOST_STILLBORN = 10
+"""Actors that may die before they arrive (their node went away) until we stop asking for more."""
+
 
 class RayActors:
     """A crew of Ray actors. A lost actor or node gives its task back; Ray places its successor elsewhere."""
@@ -17,28 +20,54 @@ class RayActors:
         self.ray = _connect(address)
         self.workshop = workshop
         self._remote = self.ray.remote(num_cpus=num_cpus, num_gpus=num_gpus, max_restarts=0)(Worker)
-        self._actors: list[Any] = []
+        self._arriving: dict[Any, Any] = {}
+        self._stillborn = 0
+        self._idle: list[Any] = []
         self._busy: dict[Any, Any] = {}
 
-    def hire(self) -> Any:
-        """Start an actor wherever the cluster has room."""
+    def hire(self) -> None:
+        """Ask for an actor. It arrives when the cluster has room: after the loss of a node, maybe much later."""
         actor = self._remote.remote(self.workshop)
-        self._actors.append(actor)
-        return actor
+        self._arriving[actor.__ray_ready__.remote()] = actor
+
+    def idle(self) -> list[Any]:
+        """Actors that have arrived and have no task."""
+        return list(self._idle)
 
     def give(self, member: Any, task: Task) -> None:
         """Call the actor; the reference stands for its result."""
+        self._idle.remove(member)
         self._busy[member.edit.remote(task)] = member
 
     def wait(self) -> list[tuple[Any, Edit | Exception]]:
-        """The first actor that is done, failed or lost."""
-        done, _ = self.ray.wait(list(self._busy), num_returns=1)
-        return [(self._busy.pop(reference), self._result(reference)) for reference in done]
+        """The first actor that arrives, or is done, failed or lost."""
+        done, _ = self.ray.wait([*self._busy, *self._arriving], num_returns=1)
+        finished: list[tuple[Any, Edit | Exception]] = []
+        for reference in done:
+            if reference in self._arriving:
+                self._arrive(reference)
+                continue
+            member, result = self._busy.pop(reference), self._result(reference)
+            if not isinstance(result, Lost):
+                self._idle.append(member)
+            finished.append((member, result))
+        return finished
 
     def dismiss(self) -> None:
         """Give the cluster its resources back."""
-        for actor in self._actors:
+        for actor in [*self._arriving.values(), *self._idle, *self._busy.values()]:
             self.ray.kill(actor)
+
+    def _arrive(self, reference: Any) -> None:
+        actor = self._arriving.pop(reference)
+        try:
+            self.ray.get(reference)
+            self._idle.append(actor)
+        except self.ray.exceptions.RayActorError as error:
+            self._stillborn += 1
+            if self._stillborn > MOST_STILLBORN:
+                raise UserError(f"Ray actors cannot start on this cluster: {error}") from None
+            self.hire()
 
     def _result(self, reference: Any) -> Edit | Exception:
         try:
