@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from evenedit import plugins
+from evenedit import executors, plugins
 from evenedit.imports import read_tables
 from evenedit.pipeline import Pipeline
 from evenedit.protocol import AXES, load_prompts
@@ -17,6 +17,7 @@ from evenedit.protocol.grid import cells
 from evenedit.stats import AnalysisRules, analyse
 from evenedit.store import Store
 from evenedit.study import Study
+from evenedit.worker import Task, Workshop
 
 DRAWS = 2000
 NAIVE_DRAWS = 4
@@ -62,6 +63,37 @@ def pipeline_overhead(folder: Path) -> None:
     print(
         f"pipeline: {through * per:.1f} ms per stored edit, bare loop {alone * per:.1f} ms: ratio {through / alone:.2f}"
     )
+
+
+def executor_overhead(folder: Path) -> None:
+    """The same CPU-bound edits in a bare loop, in threads, in two processes and on two Ray actors, start-up apart."""
+    base = study(["O-01", "V-02", "V-09", "O-06"], 256, ["simulated-even"])
+    bare = None
+    for name, section in (
+        ("one thread", {"workers": 1}),
+        ("two threads", {"workers": 2}),
+        ("one process", {"processes": 1}),
+        ("two processes", {"processes": 2}),
+        ("two Ray actors", {"kind": "ray", "address": "", "processes": 2}),
+    ):
+        place = folder / name.replace(" ", "-")
+        pipeline = Pipeline(Study.parse(base | {"executor": section}, place), Store(place))
+        sources = pipeline.load_sources()
+        requests = pipeline.request(sources)
+        if bare is None:
+            editor = plugins.build("editors", "simulated-even", {})
+            images = {s: pipeline.store.images.open(sources[s].image) for s in sources}
+            bare, _ = timed(
+                lambda: [editor.edit([images[r.source_ids[0]]], r.instruction, r.seed) for r in requests]  # noqa: B023
+            )
+            print(f"bare loop: {1000 * bare / len(requests):.1f} ms per edit")
+        tasks = [Task(r, tuple(sources[s].image for s in r.source_ids)) for r in requests]
+        workshop = Workshop("simulated-even", {}, pipeline.store.images_url)
+        batches = executors.edit(pipeline.study.file.executor, workshop, tasks)
+        next(batches)  # workers have started
+        seconds, made = timed(lambda: sum(len(b) for b in batches))  # noqa: B023
+        per = seconds / made
+        print(f"{name}: {1000 * per:.1f} ms per stored edit: ratio to the bare loop {per * len(requests) / bare:.2f}")
 
 
 def scores(faces_per_cell: int, path: Path) -> Path:
@@ -152,6 +184,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         start_up()
         pipeline_overhead(Path(folder) / "overhead")
+        executor_overhead(Path(folder) / "executors")
         resume(Path(folder) / "resume")
         analysis(Path(folder))
 

@@ -43,7 +43,8 @@ def editor(request: pytest.FixtureRequest, server: Wire) -> Editor:
 
 def make(provider: str, server: Wire, **settings: Any) -> Editor:
     kind: Callable[..., Editor] = {"openai": OpenAIImages, "gemini": GeminiImages}[provider]
-    built = kind(base_url=getattr(server, provider), **{"timeout": 20, **settings})
+    model = {"openai": "gpt-image-1", "gemini": "gemini-3.1-flash-image"}[provider]
+    built = kind(base_url=getattr(server, provider), **{"model": model, "timeout": 20, **settings})
     built.provider.sleep = Naps()
     return built
 
@@ -133,7 +134,7 @@ def test_gemini_gets_the_settings_and_a_seed_of_32_bits(server: Wire):
     assert config == {"responseModalities": ["TEXT", "IMAGE"], "temperature": 0.5, "seed": 7}
     assert server.seen[0].headers["x-goog-api-key"] == KEY
     with pytest.raises(UserError, match="temperature"):
-        GeminiImages(temperature=3)
+        GeminiImages(model="gemini-3-pro-image", temperature=3)
 
 
 def test_drafts_of_a_thinking_model_are_not_its_answer(server: Wire):
@@ -348,7 +349,7 @@ def test_making_an_editor_imports_no_sdk():
     code = (
         "import sys; from evenedit.editors.openai_images import OpenAIImages as O\n"
         "from evenedit.editors.gemini_images import GeminiImages as G\n"
-        "O(), G(); print([m for m in ('openai', 'google.genai', 'httpx2', 'pydantic') if m in sys.modules])"
+        "O(model=\"x\"), G(model=\"x\"); print([m for m in ('openai', 'google.genai', 'httpx2', 'pydantic') if m in sys.modules])"
     )
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "[]\n"
 

@@ -162,3 +162,45 @@ def test_a_demo_in_miniature_marks_everything_simulated(evenedit, tmp_path):
     for path in [report / "report.html", *report.glob("tables/*.tex"), *report.glob("figures/*.svg")]:
         assert "SIMULATED" in path.read_text(), path.name
     shutil.rmtree(report)
+
+
+def test_doctor_names_what_a_studys_editor_needs_and_how_to_get_it(evenedit, tmp_path, monkeypatch):
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    editors = [
+        {"id": "my-gpt", "kind": "openai-images", "settings": {"model": "some-model"}},
+        {"id": "step1x-edit-v1p2"},
+    ]
+    said = evenedit("doctor", write_study(tmp_path, editors=editors, judges=[]))
+    assert said.returncode == 2
+    assert "export OPENAI_API_KEY=" in said.stdout
+    assert "evenedit editors setup step1x" in said.stdout
+
+
+def test_the_plan_prices_a_service_and_times_by_a_probe(evenedit, tmp_path):
+    editors = [
+        {"id": "simulated-even"},
+        {"id": "gpt", "kind": "openai-images", "settings": {"model": "gpt-image-1", "quality": "high"}},
+    ]
+    folder = write_study(tmp_path, editors=editors)
+    assert "2.67" in evenedit("plan", folder).stdout, "16 edits at 0.167 dollars"
+    (tmp_path / "mine.toml").write_text('date = "2030-01-01"\n[edits]\n"gpt-image-1" = 1.0\n')
+    mine = evenedit("plan", folder, "--prices", tmp_path / "mine.toml").stdout
+    assert "16.00" in mine and "prices of 2030-01-01" in mine
+    timed = evenedit("plan", write_study(tmp_path / "timed"), "--probe", 2).stdout
+    assert "not timed" not in timed and "GB" in timed
+
+
+def test_the_null_edit_shows_each_editors_own_drift(evenedit, tmp_path):
+    folder = write_study(tmp_path, experiments={"diagnosis": {"floor": True}})
+    assert evenedit("run", folder).returncode == 0
+    page = Path(evenedit("report", folder).stdout.strip()).read_text()
+    assert "Null edit" in page
+    counts = json.loads((folder / "report" / "results.json").read_text())["counts"]
+    assert counts["edits.diagnosis.floor"] == 8
+
+
+def test_setting_up_step1x_prints_the_steps(evenedit, tmp_path):
+    said = evenedit("editors", "setup", "step1x", "--folder", tmp_path / "env")
+    assert said.returncode == 0
+    assert "step1xedit_v1p2" in said.stdout
+    assert not (tmp_path / "env").exists()

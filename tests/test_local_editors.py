@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from conftest import open_study
 from evenedit.editors import flux2, qwen_image_edit
 from evenedit.editors.flux2 import Flux2
 from evenedit.editors.qwen_image_edit import QwenImageEdit
@@ -422,3 +423,34 @@ def test_what_the_two_adapters_share_is_the_same_word_for_word():
     shared = one.keys() & other.keys() - different
     assert len(shared) >= 12
     assert {name for name in shared if one[name] != other[name]} == set()
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("name", ["flux2-dev", "qwen-image-edit-2511"])
+def test_a_study_runs_the_real_pipeline_with_one_and_two_images_and_records_its_settings(name, folders, tmp_path):
+    folder = folders[{"flux2-dev": Flux2, "qwen-image-edit-2511": QwenImageEdit}[name]]
+    settings = {"model": str(folder), "steps": 2, "dtype": "float32"}
+    pipeline = open_study(
+        tmp_path,
+        editors=[{"id": name, "seeds": [1, 2], "settings": settings}],
+        judges=[],
+        experiments={"diagnosis": {}, "stereotype": {"include": ["W-01", "W-26"], "swapped": False}},
+        sources={
+            "kind": "drawn",
+            "settings": {"size": 64, "only": {"race": ["White"], "age": ["20s"], "gender": ["Male", "Female"]}},
+        },
+        prompts={"include": ["O-01"]},
+        executor={"retries": 0, "workers": 1},
+    )
+    pipeline.run()
+    requests, edits = pipeline.store.requests(), pipeline.store.edits()
+    assert len(edits) == 2 * 2 + 2 * 2
+    assert {e.outcome for e in edits.values()} == {"edited"}, [e.detail for e in edits.values()]
+    assert len({e.image for e in edits.values()}) == len(edits), "another seed, prompt or portrait, another picture"
+    assert {len(r.source_ids) for r in requests.values()} == {1, 2}
+    recorded = next(iter(requests.values())).settings
+    assert recorded["steps"] == 2 and recorded["model"] == str(folder) and "guidance_scale" in recorded
+    assert "torch" in str(next(iter(edits.values())).detail["facts"])
+    again = open_study(tmp_path / "again", **pipeline.study.file.model_dump(mode="json", exclude_none=True))
+    again.run()
+    assert {i: e.image for i, e in again.store.edits().items()} == {i: e.image for i, e in edits.items()}

@@ -9,6 +9,7 @@ imports no SDK: it reads what their errors carry, which OpenAI, Gemini and look-
 from __future__ import annotations
 
 import base64
+import importlib
 import io
 import os
 import random
@@ -110,17 +111,33 @@ class Provider(Generic[Client]):
 
         return call_with_retries(once, attempts=self._attempts, sleep=self.sleep)
 
+    def missing(self, module: str) -> list[str]:
+        """What is needed before a call can be made and is not there."""
+        found = []
+        try:
+            importlib.import_module(module)
+        except ImportError:
+            found.append(self._needs_extra())
+        if not os.environ.get(self._key_env, "").strip():
+            found.append(self._needs_key())
+        return found
+
+    def _needs_key(self) -> str:
+        return f"model '{self._model}' needs an API key. Try: export {self._key_env}=…"
+
+    def _needs_extra(self) -> str:
+        return f"model '{self._model}' needs the 'api' extra. Try: pip install 'evenedit[api]'"
+
     def _connected(self) -> Client:
         with self._lock:
             if self._client is None:
                 key = os.environ.get(self._key_env, "").strip()
                 if not key:
-                    raise UserError(f"model '{self._model}' needs an API key. Try: export {self._key_env}=…")
+                    raise UserError(self._needs_key())
                 try:
                     self._client = self._connect(key)
                 except ImportError:
-                    message = f"model '{self._model}' needs the 'api' extra. Try: pip install 'evenedit[api]'"
-                    raise UserError(message) from None
+                    raise UserError(self._needs_extra()) from None
             return self._client
 
 

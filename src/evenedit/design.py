@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
+from evenedit import plugins
 from evenedit.protocol.prompts import FLOOR
 from evenedit.records import Experiment, Request, Source
 from evenedit.study import EditorSection, Study
@@ -131,7 +132,7 @@ def _request(
     editor: EditorSection,
     seed: int,
 ) -> Request:
-    settings = {"kind": editor.plugin, **editor.settings}
+    settings = {"kind": editor.plugin, **plugins.defaults("editors", editor.plugin), **editor.settings}
     return Request(experiment, condition, source_ids, prompt_id, text, editor.id, settings, seed)
 
 

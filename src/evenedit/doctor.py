@@ -5,16 +5,18 @@ from __future__ import annotations
 import os
 import shutil
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from importlib.util import find_spec
+from typing import Any
 
 import evenedit
 from evenedit import plugins
+from evenedit.executors.processes import visible_gpus
 from evenedit.pipeline import Pipeline
 from evenedit.records import Outcome
 
-EXTRAS = {"postgres": "psycopg", "local": "diffusers", "ray": "ray"}
+EXTRAS = {"postgres": "psycopg", "local": "diffusers", "api": "openai", "ray": "ray"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,12 +40,31 @@ def examine(pipeline: Pipeline | None) -> Iterator[Finding]:
             except Exception as error:
                 yield Finding(False, f"{group} '{name}' ({point.value}) does not load: {error}")
         yield Finding(True, f"{group}: {', '.join(sorted(plugins.installed(group)))}")
+    for name in plugins.installed("editors"):
+        for need in _needs(name, {}):
+            yield Finding(True, f"editor '{name}' is not ready: {need}")
     if pipeline is not None:
         yield from _study(pipeline)
 
 
+def _needs(name: str, settings: Mapping[str, Any]) -> list[str]:
+    """What an editor needs that is not here; a kind that cannot be made without settings is judged in a study."""
+    if plugins.problems("editors", name, settings):
+        return []
+    editor = plugins.build("editors", name, settings)
+    found = list(editor.missing()) if hasattr(editor, "missing") else []
+    if not found and plugins.needs_gpu(name) and not visible_gpus():
+        found.append(
+            f"no GPU is visible here; it needs about {plugins.vram(name)} GB and would take hours per edit on a CPU"
+        )
+    return found
+
+
 def _study(pipeline: Pipeline) -> Iterator[Finding]:
     study, store = pipeline.study, pipeline.store
+    for section in study.file.editors:
+        for need in _needs(section.plugin, study.located(section.settings)):
+            yield Finding(False, f"editor '{section.id}': {need}")
     yield Finding(True, f"study file is valid; database opens ({len(store.runs())} runs)")
     yield Finding(os.access(study.folder, os.W_OK), f"folder {study.folder} can be written")
     free = shutil.disk_usage(study.folder).free / 1e9

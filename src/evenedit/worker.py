@@ -63,7 +63,7 @@ class Worker:
         try:
             output = retry(
                 lambda: self.editor.edit(portraits, request.instruction, request.seed),
-                self.workshop.retries,
+                0 if plugins.is_remote(self.workshop.editor) else self.workshop.retries,  # it tries again by itself
                 self.workshop.backoff,
             )
         except UserError:

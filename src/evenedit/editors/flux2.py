@@ -12,6 +12,7 @@ import math
 import re
 from collections.abc import Callable, Sequence
 from importlib.metadata import PackageNotFoundError, version
+from importlib.util import find_spec
 from pathlib import Path
 from threading import Lock
 from typing import Any, TypeVar
@@ -33,6 +34,8 @@ class Flux2:
     """FLUX.2-dev: edits one portrait, or two into one picture. Weights load on the first edit, once."""
 
     max_images = 2
+    needs_gpu = True
+    vram_gb = 20
 
     def __init__(
         self,
@@ -74,6 +77,10 @@ class Flux2:
             raise UserError(f"setting 'revision' is {revision!r}, but 'model' is a folder, which has no revisions")
         self._lock = Lock()  # the scheduler keeps its place in the pipeline: one edit at a time
         self._pipeline: Any = None
+
+    def missing(self) -> list[str]:
+        """What is needed to use it and not there."""
+        return [] if all(find_spec(package) for package in PACKAGES) else [_missing()]
 
     def edit(self, images: Sequence[Image], instruction: str, seed: int) -> Image:
         """Return the edited picture, of the first image's size rounded down to what the model can paint."""

@@ -40,12 +40,13 @@ class GeminiImages:
     """Edits with a Gemini image model, under the provider's own safety settings. The seed is sent, not guaranteed."""
 
     max_images = 2
+    remote = True
     seed_supported = True
 
     def __init__(
         self,
         *,
-        model: str = "gemini-3.1-flash-image",
+        model: str,
         temperature: float | None = None,
         base_url: str | None = None,
         api_key_env: str = "GEMINI_API_KEY",
@@ -67,6 +68,10 @@ class GeminiImages:
             return genai.Client(api_key=key, vertexai=False, http_options=options)
 
         self.provider = Provider(connect, model=model, key_env=api_key_env, attempts=attempts)
+
+    def missing(self) -> list[str]:
+        """What is needed to use it and not there."""
+        return self.provider.missing("google.genai")
 
     def edit(self, images: Sequence[Image], instruction: str, seed: int) -> Image | Refusal:
         """Return the edited picture, or the provider's policy refusal with its reason."""

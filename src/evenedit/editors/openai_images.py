@@ -17,16 +17,17 @@ if TYPE_CHECKING:
 class OpenAIImages:
     """Edits with an OpenAI image model. The API takes no seed: another seed is only another draw.
 
-    The SDK notes that `gpt-image-1` was shut down on 2026-10-23; name a model that your account has.
+    `model` has no default: models are retired (`gpt-image-1` on 2026-10-23, says the SDK), and an audit names its own.
     """
 
     max_images = 2
+    remote = True
     seed_supported = False
 
     def __init__(
         self,
         *,
-        model: str = "gpt-image-1",
+        model: str,
         size: str = "1024x1024",
         quality: str = "auto",
         input_fidelity: str | None = None,
@@ -50,6 +51,10 @@ class OpenAIImages:
             return OpenAI(api_key=key, base_url=base_url, timeout=timeout, max_retries=0)
 
         self.provider = Provider(connect, model=model, key_env=api_key_env, attempts=attempts)
+
+    def missing(self) -> list[str]:
+        """What is needed to use it and not there."""
+        return self.provider.missing("openai")
 
     def edit(self, images: Sequence[Image], instruction: str, seed: int) -> Image | Refusal:
         """Return the edited picture, or the provider's policy refusal with its reason."""

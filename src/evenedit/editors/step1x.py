@@ -41,6 +41,8 @@ class Step1X:
     """Step1X-Edit-v1p2: edits one portrait. Its worker starts, and loads the weights, on the first edit."""
 
     max_images = 1
+    needs_gpu = True
+    vram_gb = 24
 
     def __init__(
         self,
@@ -83,6 +85,12 @@ class Step1X:
         self._facts: dict[str, Any] = {}
         self._workers: list[_Worker] = []  # the one that runs, or none
         weakref.finalize(self, _close, self._workers)
+
+    def missing(self) -> list[str]:
+        """What is needed to use it and not there."""
+        if Path(self.python).is_file():
+            return []
+        return [f"editor '{ID}' needs an environment of its own at {self.python}. Try: evenedit editors setup step1x"]
 
     def edit(self, images: Sequence[Image.Image], instruction: str, seed: int) -> Image.Image:
         """Return the edited picture."""

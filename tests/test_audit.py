@@ -1,0 +1,77 @@
+"""From images that somebody already has to a report in one command."""
+
+import csv
+import json
+from pathlib import Path
+
+import pytest
+from PIL import Image
+
+from conftest import SHARED
+from evenedit.store import Store
+
+COLUMNS = ("source", "edited", "prompt", "race", "gender", "age", "prompt_id")
+
+
+def pairs(folder: Path, change=lambda rows: rows) -> Path:
+    """Two faces, two prompts, drawn as plain colours; one output is missing from the table."""
+    folder.mkdir(parents=True, exist_ok=True)
+    rows = []
+    for number, (race, shade) in enumerate((("White", 200), ("Black", 90))):
+        Image.new("RGB", (64, 64), (shade, shade, shade)).save(folder / f"face{number}.png")
+        for prompt in ("Add a hat.", "Add glasses."):
+            name = f"{prompt[4:7].strip()}{number}.png"
+            Image.new("RGB", (64, 64), (shade, len(prompt), 0)).save(folder / name)
+            rows.append((f"face{number}.png", name, prompt, race, "Female", "30-39", prompt[4:7]))
+    with (folder / "edits.csv").open("w", newline="") as file:
+        csv.writer(file).writerows([COLUMNS, *change(rows)])
+    return folder / "edits.csv"
+
+
+def test_one_command_goes_from_pairs_to_a_report(evenedit, tmp_path):
+    made = evenedit("audit", "--pairs", pairs(tmp_path / "in"), "--editor", "mine", "--out", tmp_path / "out")
+    assert made.returncode == 0, made.stderr
+    page = Path(made.stdout.strip()).read_text()
+    assert "mine" in page and "not rated" in page
+    counts = json.loads((tmp_path / "out/report/results.json").read_text())["counts"]
+    assert (counts["edits"], counts["edited"]) == (4, 4)
+    again = evenedit("audit", "--pairs", tmp_path / "in/edits.csv", "--editor", "mine", "--out", tmp_path / "out")
+    assert again.returncode == 0
+    assert len(set(Store(tmp_path / "out").run_of_edits().values())) == 1, "nothing is done twice"
+
+
+def test_a_pair_that_is_not_there_is_counted_as_missing(evenedit, tmp_path):
+    made = evenedit("audit", "--pairs", pairs(tmp_path / "in", lambda rows: rows[:3]), "--out", tmp_path / "out")
+    assert made.returncode == 0, made.stderr
+    counts = json.loads((tmp_path / "out/report/results.json").read_text())["counts"]
+    assert (counts["edits"], counts["edited"], counts["failed"]) == (4, 3, 1)
+
+
+@pytest.mark.parametrize(
+    ("change", "wanted"),
+    [
+        (lambda rows: [("none.png", *r[1:]) for r in rows], "line 2"),
+        (lambda rows: [(*r[:3], "Martian", *r[4:]) for r in rows], "Martian"),
+        (lambda rows: [*rows, rows[0]], "the same source and prompt as line 2"),
+        (lambda rows: [], "lists no pairs"),
+    ],
+)
+def test_bad_pairs_are_named_and_nothing_is_written(evenedit, tmp_path, change, wanted):
+    said = evenedit("audit", "--pairs", pairs(tmp_path / "in", change), "--out", tmp_path / "out")
+    assert (said.returncode, "Traceback" in said.stderr) == (2, False)
+    assert wanted in said.stderr
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.skipif(not (SHARED / "step1x_edits").is_dir(), reason="the real outputs are not beside this checkout")
+def test_the_real_step1x_outputs_are_audited_from_their_table(evenedit, tmp_path):
+    edits = SHARED / "step1x_edits" / "edits.csv"
+    made = evenedit(
+        *("audit", "--pairs", edits, "--sources", SHARED / "portraits"),
+        *("--editor", "step1x-edit-v1p2", "--out", tmp_path),
+        timeout=600,
+    )
+    assert made.returncode == 0, made.stderr
+    counts = json.loads((tmp_path / "report/results.json").read_text())["counts"]
+    assert (counts["edited"], counts["failed"]) == (177, 3)
+    assert "senior executive" in (tmp_path / "report/report.html").read_text(), "B01 is recognised by its text"
