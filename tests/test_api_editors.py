@@ -349,7 +349,8 @@ def test_making_an_editor_imports_no_sdk():
     code = (
         "import sys; from evenedit.editors.openai_images import OpenAIImages as O\n"
         "from evenedit.editors.gemini_images import GeminiImages as G\n"
-        "O(model=\"x\"), G(model=\"x\"); print([m for m in ('openai', 'google.genai', 'httpx2', 'pydantic') if m in sys.modules])"
+        "O(model='x'), G(model='x')\n"
+        "print([m for m in ('openai', 'google.genai', 'httpx2', 'pydantic') if m in sys.modules])"
     )
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "[]\n"
 
