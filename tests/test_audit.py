@@ -75,3 +75,24 @@ def test_the_real_step1x_outputs_are_audited_from_their_table(evenedit, tmp_path
     counts = json.loads((tmp_path / "report/results.json").read_text())["counts"]
     assert (counts["edited"], counts["failed"]) == (177, 3)
     assert "senior executive" in (tmp_path / "report/report.html").read_text(), "B01 is recognised by its text"
+
+
+def test_file_names_that_follow_a_pattern_need_no_table(evenedit, tmp_path):
+    sources, edited = tmp_path / "faces", tmp_path / "made"
+    sources.mkdir()
+    edited.mkdir()
+    for number, name in enumerate(("White_Male_20s", "Black_Female_30s")):
+        Image.new("RGB", (64, 64), (90 + number, 90, 90)).save(sources / f"{name}.png")
+        for prompt in ("B01", "D03"):
+            Image.new("RGB", (64, 64), (200, number, len(prompt))).save(edited / f"{prompt}_{name}.jpg")
+    made = evenedit(
+        *("audit", "--sources", sources, "--edited", edited, "--pattern", "{prompt}_{source}.jpg"),
+        *("--out", tmp_path / "out"),
+    )
+    assert made.returncode == 0, made.stderr
+    requests = Store(tmp_path / "out").requests().values()
+    assert {(r.prompt_id, r.source_ids[0]) for r in requests} == {
+        (p, s) for p in ("O-01", "V-05") for s in ("White_Male_20s", "Black_Female_30s")
+    }
+    wrong = evenedit("audit", "--sources", sources, "--edited", edited, "--out", tmp_path / "wrong")
+    assert (wrong.returncode, "follows" in wrong.stderr) == (2, True)

@@ -252,7 +252,7 @@ def test_what_is_missing_is_shown_as_a_dash(real: Path):
 
 def test_an_empty_audit_makes_a_page_without_tables(tmp_path: Path):
     page = write_report(Results({}, {}, ()), tmp_path, title="Nothing yet")
-    assert "The results hold no estimates" in page.read_text()
+    assert "Nothing has rated these edits" in page.read_text()
     assert sorted(p.name for p in tmp_path.iterdir()) == ["report.html", "results.json"]
 
 

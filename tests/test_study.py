@@ -33,6 +33,10 @@ def editor(**changes):
         (editor(seeds=[1, 1]), "a seed is listed twice"),
         ({"editors": [{"id": "flux9-dev"}]}, "editor kind 'flux9-dev' is not installed"),
         ({"editors": [{"id": "even", "kind": "simulated-even"}]}, "its id must begin with 'simulated-'"),
+        (
+            {"editors": [{"id": "step1x-edit-v1p2", "experiments": ["stereotype"]}]},
+            "takes one input image, the stereotype experiment needs two",
+        ),
         ({"prompts": {"include": ["O4"]}}, "airport security"),
         ({"prompts": {"sets": ["nowhere.toml"]}}, "neither built in"),
         ({"experiments": {}}, "none is asked for"),

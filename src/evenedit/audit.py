@@ -6,6 +6,7 @@ import csv
 import io
 import json
 import os
+import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
@@ -15,6 +16,7 @@ from evenedit.records import Prompt, UserError, digest
 from evenedit.study import FILE
 
 NEEDED = ("source", "edited", "prompt", *(f.id for f in FACTORS))
+PICTURES = (".png", ".jpg", ".jpeg", ".webp")
 SHOWN = 20
 """Problems listed before the rest are counted."""
 
@@ -37,6 +39,49 @@ def begin(pairs: Path, out: Path, *, editor: str, sources: Path | None = None) -
     write_whole(out / "prompts.toml", _prompt_file(prompts).encode())
     write_whole(out / FILE, _study_file(editor, pairs.name).encode())
     return out
+
+
+def table_of(edited: Path, pattern: str, sources: Path, prompts: str, out: Path) -> Path:
+    """A table of pairs from files whose names follow a pattern such as `{prompt}_{source}.jpg`.
+
+    `{source}` is the name of a file in `sources` without its ending, `{prompt}` an id of the prompt set. Labels come
+    from labels.csv in `sources` (file, race, gender, age), or else from names like Black_Female_30s.
+    """
+    if not {"{source}", "{prompt}"} <= set(re.findall(r"\{\w+\}", pattern)):
+        raise UserError(f"the pattern '{pattern}' needs {{source}} and {{prompt}}, e.g. '{{prompt}}_{{source}}.jpg'")
+    shape = re.escape(pattern).replace(r"\{source\}", "(?P<source>.+)").replace(r"\{prompt\}", "(?P<prompt>.+?)")
+    names = {path.stem: path for path in sorted(sources.iterdir()) if path.suffix.lower() in PICTURES}
+    labels = _labels(sources, names)
+    found = [m for m in (re.fullmatch(shape, p.name) for p in sorted(edited.iterdir())) if m and m["source"] in names]
+    if not found:
+        raise UserError(f"no file in {edited} follows '{pattern}' with a source in {sources}")
+    known = load_prompts(prompts).resolve_all(m["prompt"] for m in found)
+    rows = [
+        {
+            "source": os.path.relpath(names[m["source"]], out),
+            "edited": os.path.relpath(edited / m.string, out),
+            "prompt": known[m["prompt"]].text,
+            "prompt_id": known[m["prompt"]].id,
+            **labels[m["source"]],
+        }
+        for m in found
+    ]
+    out.mkdir(parents=True, exist_ok=True)
+    _write_csv(out / "edits.csv", rows)
+    return out / "edits.csv"
+
+
+def _labels(sources: Path, names: Mapping[str, Path]) -> dict[str, dict[str, str]]:
+    """Labels of the sources by file name without ending."""
+    if (sources / "labels.csv").is_file():
+        with (sources / "labels.csv").open(encoding="utf-8-sig", newline="") as file:
+            rows = list(csv.DictReader(file))
+        return {Path(r["file"]).stem: {f.id: r[f.id] for f in FACTORS} for r in rows}
+    cells = {name: name.split("_")[:3] for name in names}
+    unclear = [name for name, parts in cells.items() if len(parts) < 3]
+    if unclear:
+        raise UserError(f"{sources} has no labels.csv, and '{unclear[0]}' does not name race_gender_age")
+    return {name: dict(zip(("race", "gender", "age"), parts, strict=True)) for name, parts in cells.items()}
 
 
 def _rows(pairs: Path, sources: Path) -> Iterator[dict[str, str]]:

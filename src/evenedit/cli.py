@@ -184,16 +184,32 @@ def analyze(files: tuple[Path, ...], out: Path, preset: str, missing: str | None
 
 
 @commands.command()
-@click.option("--pairs", required=True, type=click.Path(path_type=Path), help="CSV of source, edited, prompt, labels.")
+@click.option("--pairs", type=click.Path(path_type=Path), help="CSV of source, edited, prompt, race, gender, age.")
 @click.option("--sources", type=click.Path(path_type=Path), help="Folder of the sources; the CSV's own by default.")
+@click.option("--edited", type=click.Path(path_type=Path), help="Without --pairs: the folder of the outputs …")
+@click.option("--pattern", default="{prompt}_{source}.png", show_default=True, help="… and how their files are named.")
+@click.option("--prompts", default="diagnostic", show_default=True, help="Prompt set whose ids {prompt} names.")
 @click.option("--editor", default="audited", show_default=True, help="What to call the editor.")
 @click.option("--out", required=True, type=click.Path(path_type=Path), help="Study folder to write to.")
 @example("evenedit audit --pairs edits.csv --editor my-editor --out audit")
-def audit(pairs: Path, sources: Path | None, editor: str, out: Path) -> None:
-    """Go from edited images that exist to a report. Columns: source, edited, prompt, race, gender, age, prompt_id."""
-    from evenedit.audit import begin
+def audit(
+    pairs: Path | None,
+    sources: Path | None,
+    edited: Path | None,
+    pattern: str,
+    prompts: str,
+    editor: str,
+    out: Path,
+) -> None:
+    """Go from edited images that exist to a report: from a table of pairs, or from how their files are named."""
+    from evenedit.audit import begin, table_of
+    from evenedit.records import UserError
 
     if not (out / "study.toml").exists():
+        if pairs is None:
+            if edited is None or sources is None:
+                raise UserError("name a table with --pairs, or folders with --edited and --sources (and --pattern)")
+            pairs, sources = table_of(edited, pattern, sources, prompts, out), None
         begin(pairs, out, editor=editor, sources=sources)
     pipeline = _open(out)
     pipeline.run()

@@ -342,6 +342,11 @@ def _problems(file: _File) -> Iterator[str]:
                     yield f"{label}: {error}"
                 yield from _honesty(group, label, ident, kind)
     for editor in file.editors:
+        if "stereotype" in (editor.experiments or ()) and _takes_one_image(editor):
+            yield (
+                f"editors '{editor.id}' takes one input image, the stereotype experiment needs two; "
+                "remove 'stereotype' from its experiments"
+            )
         if len(set(editor.seeds)) < len(editor.seeds):
             yield f"editors '{editor.id}': a seed is listed twice"
     for name, cut in file.thresholds.items():
@@ -357,6 +362,10 @@ def _problems(file: _File) -> Iterator[str]:
             yield f"ensemble.{experiment}: unknown rule '{rule}'{plugins.suggest(rule, RULES)}"
     if file.store.url and not file.store.url.startswith(("postgresql://", "postgresql+psycopg://")):
         yield "store.url: only postgresql:// is supported; leave it out for SQLite in the study folder"
+
+
+def _takes_one_image(editor: EditorSection) -> bool:
+    return editor.plugin in plugins.installed("editors") and plugins.images_taken(editor.plugin) < 2
 
 
 def _extractors(file: _File) -> list[tuple[str, Plugged]]:

@@ -107,6 +107,8 @@ def _picture(figure: Figure, index: Index, id: str, title: str, caption: str, al
 
 def by_race(index: Index) -> Picture | None:
     """Figure 4 of the paper: skin lightening and race change by race, one row per editor."""
+    if not index.rated:
+        return None
     races = index.levels("race")
     panels = (("skin_lighter", VERMILLION), ("race_change", BLUE))
     lines = [

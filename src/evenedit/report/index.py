@@ -167,6 +167,11 @@ class Index:
         return tuple(dict.fromkeys(c.rater for c in self.results.coverage))
 
     @cached_property
+    def rated(self) -> bool:
+        """Whether anybody scored anything."""
+        return any(e.n for e in self.results.estimates if e.measure != "rate.refused")
+
+    @cached_property
     def thresholds(self) -> dict[str, str]:
         """The threshold each rate was made with, e.g. race_change: ≥3."""
         used = {rate: str(rule).split()[-1] for rate, rule in self.results.rules.get("rates", {}).items()}

@@ -70,6 +70,11 @@ def _join(parts: Sequence[str]) -> str:
 
 def _headline(index: Index) -> Iterator[Sentence]:
     """Which editors showed a clear difference, and in what."""
+    if not index.rated:
+        yield Sentence(
+            "Nothing has rated these edits: the report shows pictures and counts, and finds nothing.", "caution"
+        )
+        return
     found = {editor: _graded(index, editor)["clear"] for editor in index.editors("diagnosis")}
     said = []
     for editor, tests in found.items():

@@ -18,6 +18,8 @@ CODED = "coded_gender"
 
 def all_tables(index: Index) -> dict[str, Table]:
     """Every table that has rows, by id, in the order of the page."""
+    if not index.rated and not index.results.counts.get("refused"):
+        return {}  # nothing but dashes
     built = (builder(index) for builder in BUILDERS.values())
     return {table.id: table for table in built if table is not None}
 
