@@ -229,7 +229,7 @@ def test_agreement_of_judges_and_of_the_ensemble_with_people():
 def test_coverage_counts_how_calls_ended():
     table = table_of([edit(f) for f in FACES[:5]], {"j": [scores(), {}, scores(), None, {}]})
     found = analyse(table, QUICK, {}).coverage
-    assert [(dict(c.group), c.scored, c.refused) for c in found] == [
+    assert [(dict(c.group), c.scored, c.refused) for c in found if not c.group or "race" in c.group] == [
         ({}, 2, 2),
         ({"race": "White"}, 2, 1),
         ({"race": "Black"}, 0, 1),

@@ -8,6 +8,7 @@ from evenedit import examples
 from evenedit.ensemble import combine
 from evenedit.pipeline import Pipeline
 from evenedit.planted import planted_effects
+from evenedit.progress import say
 from evenedit.protocol.prompts import merge
 from evenedit.provenance import provenance
 from evenedit.ratings import RatingTable
@@ -52,10 +53,12 @@ def results_of(pipeline: Pipeline, table: RatingTable) -> Results:
 def report_study(pipeline: Pipeline, out: Path) -> Path:
     """Write a study's report and return the page."""
     table = pipeline.table()
+    say(f"analysing {len(table.edits):,} edits")
     results = results_of(pipeline, table)
     rules = rules_of(pipeline.study)
     scores = combine(table, rules.ensemble, rules.missing)
     study = pipeline.study
+    say("writing the report")
     prompts = merge(s for s in (study.prompts, study.wino) if len(s))
     return write_report(
         results,

@@ -169,12 +169,15 @@ def analyze(files: tuple[Path, ...], out: Path, preset: str, missing: str | None
     from dataclasses import replace
 
     from evenedit.imports import read_tables
+    from evenedit.progress import say
     from evenedit.protocol import load_prompts
     from evenedit.provenance import provenance
     from evenedit.report import write_report
     from evenedit.stats import AnalysisRules, analyse
 
+    say(f"reading {len(files)} files")
     table = read_tables(files, [load_prompts(str(p)) for p in prompts])
+    say(f"analysing {len(table.edits):,} edits")
     rules = AnalysisRules.published() if preset == "published" else AnalysisRules.default()
     if missing:
         rules = replace(rules, missing=missing)

@@ -21,7 +21,7 @@ from PIL.Image import Image
 from evenedit import design, executors, plugins
 from evenedit.executors import in_threads
 from evenedit.features import Extractor, extractor_id
-from evenedit.progress import Progress
+from evenedit.progress import Progress, say
 from evenedit.protocol import questions_for
 from evenedit.provenance import provenance
 from evenedit.ratings import EDIT_COLUMNS, MISSING, NOT_ASKED, QUESTION_IDS, STATUSES, RatingTable
@@ -96,9 +96,11 @@ class Pipeline:
                 "the [sources] of study.toml changed after the study had begun; its edits belong to the former "
                 "portraits. Restore the section, or begin a new study in another folder"
             )
-        sources = []
-        for ident, attributes, origin, image in self._portraits():
-            sources.append(Source(ident, self.store.images.put(image), attributes, origin))
+        say("reading the portraits")
+        sources = [
+            Source(ident, self.store.images.put(image), attributes, origin)
+            for ident, attributes, origin, image in self._portraits()
+        ]
         self.store.save_sources(sources)
         self.store.set_fact("sources", wanted)
         return self.store.sources()

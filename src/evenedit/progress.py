@@ -12,6 +12,11 @@ LINE_EVERY = 10.0
 """Seconds between plain lines."""
 
 
+def say(text: str) -> None:
+    """One line about what happens now, where progress is shown."""
+    print(text, file=sys.stderr, flush=True)
+
+
 class Progress:
     """Counts work done; use as a context manager."""
 
@@ -49,4 +54,4 @@ class Progress:
         seconds = time.monotonic() - self._started
         rate = (self.done - self._before) / seconds if seconds else 0.0
         left = f", {(self.total - self.done) / rate:.0f} s left" if rate and self.done < self.total else ""
-        print(f"{self.title}: {self.done}/{self.total}, {rate:.1f}/s{left}", file=sys.stderr, flush=True)
+        say(f"{self.title}: {self.done}/{self.total}, {rate:.1f}/s{left}")

@@ -114,6 +114,23 @@ class Coverage:
 
 
 @dataclass(frozen=True, slots=True)
+class Bound:
+    """The least and the largest a gap could be, whatever the missing scores would have been."""
+
+    measure: str
+    """gap.<rate>"""
+    experiment: str
+    condition: str
+    editor: str | None
+    factor: str
+    value: float
+    """The gap over valid scores."""
+    low: float
+    high: float
+    missing: int
+
+
+@dataclass(frozen=True, slots=True)
 class Results:
     """Everything a report is made from."""
 
@@ -128,6 +145,9 @@ class Results:
     planted: tuple[Planted, ...] = ()
     agreement: tuple[Agreement, ...] = ()
     coverage: tuple[Coverage, ...] = ()
+    coverage_tests: tuple[GapTest, ...] = ()
+    """Does a judge leave edits of some group unanswered more often? gap.unanswered.<rater>"""
+    bounds: tuple[Bound, ...] = ()
     counts: Mapping[str, int] = field(default_factory=dict)
     """edits, needs_review, refused, failed, and edits.<experiment>.<condition>."""
     simulated: tuple[str, ...] = ()

@@ -66,6 +66,68 @@ def _coverage_row(c: Coverage) -> tuple[Cell, ...]:
     return c.rater, c.experiment, c.editor, c.group, share, c.scored, c.refused, c.unparseable, c.failed
 
 
+def unequal_coverage(index: Index) -> Table | None:
+    """Does a judge leave some group's edits unanswered more often?"""
+    return table_of(
+        index,
+        "unanswered",
+        "Unanswered edits by group",
+        "Share of calls without a score (refused, unparseable or failed): highest minus lowest over a factor's groups. "
+        "p: labels permuted over faces; Holm: adjusted over all of the editor.",
+        (
+            text("judge", "Judge"),
+            text("editor", "Editor"),
+            text("factor", "Factor"),
+            Column("gap", "Gap"),
+            text("highest", "Highest"),
+            Column("p", "p"),
+            Column("p_holm", "p, Holm"),
+        ),
+        [
+            (
+                t.measure.removeprefix("gap.unanswered."),
+                t.editor or POOLED,
+                t.factor,
+                Number(t.value, "points"),
+                t.highest,
+                Number(t.p, "p"),
+                Number(t.p_holm, "p"),
+            )
+            for t in index.results.coverage_tests
+            if t.editor in index.lines("diagnosis")
+        ],
+    )
+
+
+def worst_cases(index: Index) -> Table | None:
+    """How small or large a gap could be, whatever the missing scores would have been."""
+    return table_of(
+        index,
+        "bounds",
+        "Worst cases for missing scores",
+        "The least and the largest each gap could be if every missing score had fallen one way or the other. "
+        "Missing scores can be those a judge or an editor refused.",
+        (
+            text("editor", "Editor"),
+            text("factor", "Factor"),
+            text("rate", "Rate"),
+            Column("gap", "Gap"),
+            Column("low", "At least"),
+            Column("high", "At most"),
+            Column("missing", "missing"),
+        ),
+        [
+            (
+                *(b.editor or POOLED, b.factor, rate_id(b.measure)),
+                *(Number(x, "points") for x in (b.value, b.low, b.high)),
+                b.missing,
+            )
+            for b in index.results.bounds
+            if (b.experiment, b.condition) == ("diagnosis", "baseline") and b.editor in index.lines("diagnosis")
+        ],
+    )
+
+
 def agreement(index: Index) -> Table | None:
     """How far the raters agree."""
     return table_of(

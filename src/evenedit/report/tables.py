@@ -6,7 +6,14 @@ from collections.abc import Callable, Iterable
 from functools import partial
 
 from evenedit.protocol import AXES, QUESTIONS
-from evenedit.report.checks import agreement, coverage, planted_and_found, sensitivity
+from evenedit.report.checks import (
+    agreement,
+    coverage,
+    planted_and_found,
+    sensitivity,
+    unequal_coverage,
+    worst_cases,
+)
 from evenedit.report.index import POOLED, RATES, Index, name, rate_id
 from evenedit.report.table import Cell, Column, Number, Span, Table, table_of, text
 from evenedit.results import GapTest
@@ -304,6 +311,8 @@ BUILDERS: dict[str, Callable[[Index], Table | None]] = {
     "table7": stereotypes,
     "planted": planted_and_found,
     "coverage": coverage,
+    "unanswered": unequal_coverage,
+    "bounds": worst_cases,
     "agreement": agreement,
     "sensitivity": sensitivity,
 }

@@ -11,7 +11,8 @@ from evenedit.records import Estimate, Experiment, Outcome, is_simulated
 from evenedit.results import Contrast, GapTest, Planted, Results
 from evenedit.stats.agreement import agreement
 from evenedit.stats.bootstrap import Bootstrap
-from evenedit.stats.coverage import coverage
+from evenedit.stats.bounds import bounds
+from evenedit.stats.coverage import coverage, unanswered
 from evenedit.stats.diagnosis import diagnosis_panels
 from evenedit.stats.estimates import estimates
 from evenedit.stats.gaps import contrasts, gaps
@@ -63,6 +64,8 @@ def analyse(
         planted=tuple(_beside(planted, contrasted)),
         agreement=tuple(agreement(scores)),
         coverage=tuple(coverage(table)),
+        coverage_tests=tuple(unanswered(table, rules)),
+        bounds=tuple(bounds(estimated)),
         counts=counts(scores),
         simulated=tuple(
             sorted(name for name in {*table.edits["editor"].unique(), *table.raters} if is_simulated(name))
