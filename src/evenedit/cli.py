@@ -130,10 +130,20 @@ def plan(study: Path, probe: int | None, prices: Path | None) -> None:
 
 @commands.command()
 @STUDY
-@example("evenedit run my-study")
-def run(study: Path) -> None:
+@click.option(
+    "--max-calls", type=click.IntRange(min=0), help="Begin no more calls to judges and paid editors than this."
+)
+@click.option("--max-cost", type=click.FloatRange(min=0), help="Begin no call once this many US dollars are spent.")
+@click.option("--prices", type=click.Path(path_type=Path), help="Your own price file (TOML).")
+@example("evenedit run my-study --max-cost 20")
+def run(study: Path, max_calls: int | None, max_cost: float | None, prices: Path | None) -> None:
     """Edit and rate all that is not there yet. Stop it with Ctrl-C, go on with the same command."""
-    _open(study).run()
+    from evenedit.budget import Budget
+    from evenedit.prices import Prices
+
+    pipeline = _open(study)
+    pipeline.budget, pipeline.prices = Budget(max_calls, max_cost), Prices.load(prices)
+    pipeline.run()
     click.echo(f"done. Next: evenedit report {study}")
 
 

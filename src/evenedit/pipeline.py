@@ -12,15 +12,17 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 import pandas as pd
 from PIL.Image import Image
 
 from evenedit import design, executors, plugins
+from evenedit.budget import Budget
 from evenedit.executors import in_threads
 from evenedit.features import Extractor, extractor_id
+from evenedit.prices import Prices
 from evenedit.progress import Progress, say
 from evenedit.protocol import questions_for
 from evenedit.provenance import provenance
@@ -42,13 +44,14 @@ from evenedit.records import (
     digest,
 )
 from evenedit.store import Answered, Store
-from evenedit.study import Study
+from evenedit.study import EditorSection, Study
 from evenedit.worker import Task, Workshop, retry
 
 COMMIT_EVERY = 0.1
 """Seconds: results that come faster are committed together."""
 BACKOFF = 0.5
 """Seconds before the first retry; doubled each time."""
+T = TypeVar("T")
 Result = TypeVar("Result")
 
 
@@ -66,9 +69,11 @@ class Rater:
 class Pipeline:
     """A study and its store, and the stages between them."""
 
-    def __init__(self, study: Study, store: Store) -> None:
+    def __init__(self, study: Study, store: Store, budget: Budget | None = None, prices: Prices | None = None) -> None:
         self.study = study
         self.store = store
+        self.budget = budget or Budget()
+        self.prices = prices or Prices.load()
 
     def run(self) -> None:
         """All stages, from wherever the last run stopped."""
@@ -81,6 +86,10 @@ class Pipeline:
             self.rate(requests, sources, run_id)
             self.ask_people(requests, sources, run_id)
             self.store.finish_run(run_id)
+            if self.budget.calls:
+                say(f"calls of this run: {self.budget}")
+            if self.budget.spent:
+                say("the budget is spent: what was made is stored; run again with more to go on")
 
     # -- sources -------------------------------------------------------------------------------------------
 
@@ -193,9 +202,25 @@ class Pipeline:
                     self.study.file.executor.retries,
                     BACKOFF,
                 )
-                batches = executors.edit(self.study.file.executor, workshop, left)
+                batches = executors.edit(self.study.file.executor, workshop, self._affordable(section, left))
                 save = partial(self.store.save_edits, run_id=run_id)
                 self._collect(f"edit {section.id}", len(tasks), len(tasks) - len(left), batches, save)
+
+    def _affordable(self, section: EditorSection, tasks: Sequence[Task]) -> Iterable[Task]:
+        """The edits the budget allows: all of them unless they are made by somebody else's service."""
+        if not plugins.is_remote("editors", section.plugin):
+            return tasks
+        each = self._known(self.prices.edit(section.plugin, section.settings), section.id)
+        return self.budget.admit(tasks, each)
+
+    def _known(self, price: T | None, name: str) -> T | None:
+        """A price, which must be known where money is limited."""
+        if price is None and self.budget.max_cost is not None:
+            raise UserError(
+                f"--max-cost needs the price of '{name}', which the price file of {self.prices.date} lacks. "
+                "Try: --prices FILE, or --max-calls"
+            )
+        return price
 
     # -- rate ----------------------------------------------------------------------------------------------
 
@@ -215,6 +240,10 @@ class Pipeline:
     def rate(self, requests: Sequence[Request], sources: Mapping[str, Source], run_id: int) -> None:
         """Ask every judge about every edit it has not answered yet."""
         raters = self.raters()
+        for section, rater in zip(self.study.file.judges, raters, strict=True):
+            price = self._known(self.prices.tokens(section.kind, section.settings), section.id)
+            if price and plugins.is_remote("judges", section.kind):
+                self.budget.watch(partial(_token_cost, rater.judge, price))
         self._ask("rate", [(r, rater) for r in requests for rater in raters], sources, run_id)
 
     def people(self) -> list[Rater]:
@@ -282,7 +311,7 @@ class Pipeline:
             return Answered(request.id, rater.id, rater.revision, rater.kind, reply)
 
         todo = [(r, rater) for r, rater in wanted if (rater.id, r.id) not in answered]
-        batches = in_threads(todo, work, self.study.file.executor.workers)
+        batches = in_threads(self.budget.admit(todo), work, self.study.file.executor.workers)
         save = partial(self.store.save_answers, run_id=run_id)
         self._collect(title, len(wanted), len(wanted) - len(todo), batches, save)
 
@@ -334,6 +363,11 @@ class Pipeline:
                     question = QUESTION_IDS.index(rating.question_id)
                     values[number, rows[rating.request_id], question] = rating.value
         return RatingTable(frame, tuple(r.id for r in raters), tuple(r.kind for r in raters), values, status)
+
+
+def _token_cost(judge: Any, price: Mapping[str, float]) -> float:
+    """Dollars a judge has cost so far, by the tokens it counted."""
+    return float(sum(judge.tokens[way] * price[way] for way in price))
 
 
 def checked(reply: Reply, questions: Sequence[Question]) -> Reply:

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import tomllib
 from collections import defaultdict
 from dataclasses import dataclass
-from importlib.resources import files
 from pathlib import Path
 from statistics import mean
-from typing import Any
 
 from evenedit import design, plugins
 from evenedit.pipeline import Pipeline
-from evenedit.records import Edit, Outcome, Request, UserError
-from evenedit.study import EditorSection
+from evenedit.prices import Prices
+from evenedit.records import Edit, Outcome, Request
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +60,7 @@ def make_plan(pipeline: Pipeline, prices: Path | None = None) -> Plan:
         cases = pipeline.cases("mitigation", design.diagnosis(study, sources), sources, section.cases)
         requests += design.mitigation(study, cases, dict.fromkeys(sources, ""))
     edits = {i: e for i, e in store.edits().items() if e.outcome is not Outcome.FAILED}
-    charges = _charges(prices)
+    charges = Prices.load(prices)
     lines = tuple(_lines(pipeline, requests, edits, charges))
     judges, survey = pipeline.raters(), study.file.survey
     wanted = {r.id for r in requests}
@@ -78,7 +75,7 @@ def make_plan(pipeline: Pipeline, prices: Path | None = None) -> Plan:
         sum(ident in wanted for j in judges for ident in store.answered(j.id, j.revision)),
         survey.cases * survey.raters_per_item if survey else 0,
         mean(sizes) * left if sizes else None,
-        str(charges["date"]),
+        charges.date,
         tuple(_notes(pipeline)),
     )
 
@@ -94,7 +91,7 @@ def probe(pipeline: Pipeline, count: int) -> None:
         pipeline.store.finish_run(run_id)
 
 
-def _lines(pipeline: Pipeline, requests: list[Request], edits: dict[str, Edit], charges: dict[str, Any]) -> list[Line]:
+def _lines(pipeline: Pipeline, requests: list[Request], edits: dict[str, Edit], charges: Prices) -> list[Line]:
     executor = pipeline.study.file.executor
     sections = {e.id: e for e in pipeline.study.file.editors}
     seconds: dict[str, list[float]] = defaultdict(list)
@@ -108,7 +105,7 @@ def _lines(pipeline: Pipeline, requests: list[Request], edits: dict[str, Edit], 
         done = sum(r.id in edits for r in members)
         left = len(members) - done
         speed = mean(seconds[editor]) if seconds[editor] else None
-        price = _price(sections[editor], charges)
+        price = charges.edit(sections[editor].plugin, sections[editor].settings)
         lines.append(
             Line(
                 experiment,
@@ -123,27 +120,6 @@ def _lines(pipeline: Pipeline, requests: list[Request], edits: dict[str, Edit], 
     return lines
 
 
-def _charges(path: Path | None) -> dict[str, Any]:
-    try:
-        text = path.read_text("utf-8") if path else files("evenedit").joinpath("prices.toml").read_text("utf-8")
-        charges = tomllib.loads(text)
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-        raise UserError(f"the price file {path} cannot be read: {error}") from None
-    if "date" not in charges or not isinstance(charges.get("edits"), dict):
-        raise UserError(f"the price file {path} needs a date and a table [edits]")
-    return charges
-
-
-def _price(section: EditorSection, charges: dict[str, Any]) -> float | None:
-    """Dollars per edit: nothing unless the editor is somebody else's service."""
-    if not plugins.is_remote(section.plugin):
-        return 0.0
-    settings = plugins.defaults("editors", section.plugin) | section.settings
-    model = str(settings.get("model"))
-    price = charges["edits"].get(f"{model}@{settings.get('quality')}", charges["edits"].get(model))
-    return None if price is None else float(price)
-
-
 def _notes(pipeline: Pipeline) -> list[str]:
     study = pipeline.study
     notes = []
@@ -151,7 +127,11 @@ def _notes(pipeline: Pipeline) -> list[str]:
         memory = plugins.vram(editor.plugin)
         if memory:
             notes.append(f"{editor.id} needs about {memory} GB of GPU memory with the published settings (estimated)")
-        if plugins.is_remote(editor.plugin) and not plugins.takes_seed(editor.plugin) and len(editor.seeds) > 1:
+        if (
+            plugins.is_remote("editors", editor.plugin)
+            and not plugins.takes_seed(editor.plugin)
+            and len(editor.seeds) > 1
+        ):
             notes.append(f"{editor.id} takes no seed: several seeds are repeats, not reproducible draws")
     if study.file.experiments.stereotype:
         able = {e.id for e in study.editors("stereotype")}

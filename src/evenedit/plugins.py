@@ -53,9 +53,9 @@ def needs_gpu(name: str) -> bool:
     return bool(getattr(_factory("editors", name), "needs_gpu", False))
 
 
-def is_remote(name: str) -> bool:
-    """Whether an editor only waits for somebody else's machine: it then runs in threads."""
-    return bool(getattr(_factory("editors", name), "remote", False))
+def is_remote(group: str, name: str) -> bool:
+    """Whether an editor or judge is somebody else's service: it waits in threads, and may cost money."""
+    return bool(getattr(_factory(group, name), "remote", False))
 
 
 def takes_seed(name: str) -> bool:

@@ -63,7 +63,9 @@ class Worker:
         try:
             output = retry(
                 lambda: self.editor.edit(portraits, request.instruction, request.seed),
-                0 if plugins.is_remote(self.workshop.editor) else self.workshop.retries,  # it tries again by itself
+                0
+                if plugins.is_remote("editors", self.workshop.editor)
+                else self.workshop.retries,  # it tries again by itself
                 self.workshop.backoff,
             )
         except UserError:

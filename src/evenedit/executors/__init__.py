@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator
 
 from evenedit import plugins
 from evenedit.executors.crew import work_off
@@ -15,7 +15,7 @@ from evenedit.worker import Task, Worker, Workshop
 __all__ = ["edit", "in_threads"]
 
 
-def edit(section: ExecutorSection, workshop: Workshop, tasks: Sequence[Task]) -> Iterator[list[Edit]]:
+def edit(section: ExecutorSection, workshop: Workshop, tasks: Iterable[Task]) -> Iterator[list[Edit]]:
     """Make the edits where the study says; yield them in batches as they finish."""
     if section.kind == "ray":
         from evenedit.executors.ray import RayActors
@@ -24,6 +24,6 @@ def edit(section: ExecutorSection, workshop: Workshop, tasks: Sequence[Task]) ->
         return work_off(actors, tasks, section.processes or section.workers, section.retries)
     gpus = visible_gpus() if plugins.needs_gpu(workshop.editor) else []
     processes = section.processes or len(gpus)
-    if processes and not plugins.is_remote(workshop.editor):
+    if processes and not plugins.is_remote("editors", workshop.editor):
         return work_off(Processes(workshop, gpus), tasks, processes, section.retries)
     return in_threads(tasks, Worker(workshop).edit, section.workers)

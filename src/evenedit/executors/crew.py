@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from typing import Any, Protocol
 
 from evenedit.records import Edit, Failed, Failure
@@ -38,17 +38,17 @@ class Crew(Protocol):
         ...
 
 
-def work_off(crew: Crew, tasks: Sequence[Task], size: int, retries: int) -> Iterator[list[Edit]]:
+def work_off(crew: Crew, tasks: Iterable[Task], size: int, retries: int) -> Iterator[list[Edit]]:
     """Do all tasks; yield edits as they come. A lost task is tried again by another worker, a few times.
 
     On Ctrl-C nothing new is begun; what is under way is finished and yielded, then KeyboardInterrupt is raised.
     """
-    waiting = list(reversed(tasks))
+    waiting = list(reversed(list(tasks)))
     busy: dict[Any, Task] = {}
     deaths: Counter[str] = Counter()
     interrupted = False
     try:
-        for _ in range(min(size, len(tasks))):
+        for _ in range(min(size, len(waiting))):
             crew.hire()
         while busy or (waiting and not interrupted):
             try:

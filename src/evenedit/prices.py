@@ -1,0 +1,53 @@
+"""What providers charge: a dated file, ours or the user's."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+from evenedit import plugins
+from evenedit.records import UserError
+
+MILLION = 1_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Prices:
+    """Dollars per edit and per million tokens, as of a date."""
+
+    date: str
+    edits: Mapping[str, float]
+    judges: Mapping[str, Mapping[str, float]]
+
+    @classmethod
+    def load(cls, path: Path | None = None) -> Prices:
+        """Read the user's price file, or the one that comes with EvenEdit."""
+        try:
+            text = path.read_text("utf-8") if path else files("evenedit").joinpath("prices.toml").read_text("utf-8")
+            data = tomllib.loads(text)
+        except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+            raise UserError(f"the price file {path} cannot be read: {error}") from None
+        if "date" not in data or not isinstance(data.get("edits", {}), dict):
+            raise UserError(f"the price file {path} needs a date, and tables [edits] and [judges]")
+        return cls(str(data["date"]), data.get("edits", {}), data.get("judges", {}))
+
+    def edit(self, kind: str, settings: Mapping[str, Any]) -> float | None:
+        """Dollars per edit: nothing unless the editor is somebody else's service; None where it is not known."""
+        if not plugins.is_remote("editors", kind):
+            return 0.0
+        used = plugins.defaults("editors", kind) | dict(settings)
+        model = str(used.get("model"))
+        price = self.edits.get(f"{model}@{used.get('quality')}", self.edits.get(model))
+        return None if price is None else float(price)
+
+    def tokens(self, kind: str, settings: Mapping[str, Any]) -> Mapping[str, float] | None:
+        """Dollars per token in and out of a judge: nothing for one of our own; None where it is not known."""
+        if not plugins.is_remote("judges", kind):
+            return {"input": 0.0, "output": 0.0}
+        used = plugins.defaults("judges", kind) | dict(settings)
+        price = self.judges.get(str(used.get("model")))
+        return None if price is None else {way: float(price[way]) / MILLION for way in ("input", "output")}
