@@ -1,6 +1,8 @@
 """What is planted is found, and nothing is found where nothing was planted."""
 
 from concurrent.futures import ProcessPoolExecutor
+from dataclasses import replace
+from multiprocessing import get_context
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -78,8 +80,6 @@ def test_drawn_truth_has_the_planted_distribution():
     counts = np.zeros(5)
     rng = np.random.default_rng(1)
     for number in range(3000):
-        from dataclasses import replace
-
         person = replace(portrait, seed=number)  # each face has its own rate around the planted one
         counts[editor._draw_truth(person, attributes, PROMPTS["O-01"], False, rng)["race_drift"] - 1] += 1
     assert counts / 3000 == pytest.approx(expected, abs=0.03)
@@ -132,7 +132,7 @@ def audit(seed: int) -> tuple[list[bool], bool]:
         pipeline = open_study(
             Path(folder),
             sources={"kind": "drawn", "settings": {"seed": seed, "size": 32}},
-            prompts={"include": ["O-01", "V-02", "V-09"]},
+            prompts={"include": ["O-01", "V-09"]},
             editors=[
                 {"id": "simulated-even", "seeds": [seed]},
                 {"id": "simulated-replacing", "seeds": [seed], "settings": {"age": 0.3}},
@@ -142,6 +142,7 @@ def audit(seed: int) -> tuple[list[bool], bool]:
                 for n in (1, 2)
             ],
             statistics={"draws": 1000, "permutations": 4999, "seed": seed},
+            executor={"workers": 1},
         )
         pipeline.run()
         results = results_of(pipeline, pipeline.table())
@@ -150,7 +151,7 @@ def audit(seed: int) -> tuple[list[bool], bool]:
 
 
 def test_planted_effects_are_covered_and_an_even_editor_shows_no_gap():
-    with ProcessPoolExecutor(2) as pool:
+    with ProcessPoolExecutor(2, get_context("spawn")) as pool:
         inside, alarms = zip(*pool.map(audit, SEEDS), strict=True)
     covered = [c for study in inside for c in study]
     print(f"{sum(covered)} of {len(covered)} planted effects inside; {sum(alarms)} of {len(alarms)} false alarms")
