@@ -6,7 +6,8 @@
         wire.seen[0].instruction                  # what arrived
 
 A behaviour is a function from what was seen to an answer. An endpoint is a row of ENDPOINTS: how its path looks, how a
-request is read, what success is. Chat, responses and JSON endpoints are further rows.
+request is read, what success is. What a judge is asked succeeds with an answer made from the schema it sent along;
+`says` puts other words into its mouth, in each endpoint's own form.
 """
 
 import base64
@@ -35,6 +36,7 @@ class Seen:
     instruction: str = ""
     images: Sequence[bytes] = ()
     fields: Mapping[str, Any] = field(default_factory=dict)
+    schema: Mapping[str, Any] | None = None
 
 
 @dataclass(frozen=True)
@@ -104,6 +106,7 @@ def read_generate_content(seen: Seen) -> Seen:
         seen,
         images=[base64.urlsafe_b64decode(p["inlineData"]["data"]) for p in parts if "inlineData" in p],
         instruction="".join(p["text"] for p in parts if "text" in p),
+        schema=fields.get("generationConfig", {}).get("responseJsonSchema"),
         fields=fields,
     )
 
@@ -113,9 +116,108 @@ def gemini_image(seen: Seen, image: bytes | None = None) -> Answer:
     return gemini_parts({"text": "Here it is."}, picture(content))(seen)
 
 
-ENDPOINTS: list[tuple[str, str, Callable[[Seen], Seen], Callable[..., Answer]]] = [
+def read_chat(seen: Seen) -> Seen:
+    fields = json.loads(seen.body)
+    parts = [p for m in fields["messages"] for p in _listed(m["content"], "text")]
+    return replace(
+        seen,
+        images=[_from_url(p["image_url"]["url"]) for p in parts if p["type"] == "image_url"],
+        instruction="\n".join(p["text"] for p in parts if p["type"] == "text"),
+        schema=fields.get("response_format", {}).get("json_schema", {}).get("schema"),
+        fields=fields,
+    )
+
+
+def read_responses(seen: Seen) -> Seen:
+    fields = json.loads(seen.body)
+    parts = [p for m in fields["input"] for p in _listed(m["content"], "input_text")]
+    return replace(
+        seen,
+        images=[_from_url(p["image_url"]) for p in parts if p["type"] == "input_image"],
+        instruction="\n".join([fields["instructions"], *(p["text"] for p in parts if p["type"] == "input_text")]),
+        schema=fields.get("text", {}).get("format", {}).get("schema"),
+        fields=fields,
+    )
+
+
+def _listed(content: Any, kind: str) -> list[dict[str, Any]]:
+    return [{"type": kind, "text": content}] if isinstance(content, str) else content
+
+
+def _from_url(url: str) -> bytes:
+    assert url.startswith("data:image/png;base64,")
+    return base64.b64decode(url.split(",", 1)[1], validate=True)
+
+
+def says(text: str, *, finish: str | None = None) -> Behaviour:
+    """These words, and this ending in the provider's own terms; by default the normal one."""
+
+    def answer(seen: Seen) -> Answer:
+        if seen.provider == "gemini":
+            usage = {"promptTokenCount": 100, "candidatesTokenCount": 20, "thoughtsTokenCount": 3}
+            candidate = {
+                "index": 0,
+                "finishReason": finish or "STOP",
+                "content": {"role": "model", "parts": [{"text": text}] if text else []},
+            }
+            return as_json(200, {"candidates": [candidate], "usageMetadata": usage, "modelVersion": "wire"})
+        if seen.path.endswith("/responses"):
+            return _response([{"type": "output_text", "text": text, "annotations": []}], finish)
+        return _chat({"content": text}, finish or "stop")
+
+    return answer
+
+
+def refuses(text: str) -> Behaviour:
+    """OpenAI's refusal in the message itself."""
+
+    def answer(seen: Seen) -> Answer:
+        if seen.path.endswith("/responses"):
+            return _response([{"type": "refusal", "refusal": text}], None)
+        return _chat({"content": None, "refusal": text}, "stop")
+
+    return answer
+
+
+def _chat(message: dict[str, Any], finish: str) -> Answer:
+    choice = {"index": 0, "finish_reason": finish, "message": {"role": "assistant", "refusal": None, **message}}
+    usage = {"prompt_tokens": 100, "completion_tokens": 23, "total_tokens": 123}
+    head = {"id": "chatcmpl-1", "object": "chat.completion", "created": 1, "model": "wire"}
+    return as_json(200, {**head, "choices": [choice], "usage": usage})
+
+
+def _response(content: list[dict[str, Any]], incomplete: str | None) -> Answer:
+    status = "incomplete" if incomplete else "completed"
+    thought = {"type": "reasoning", "id": "rs_1", "summary": []}
+    message = {"type": "message", "id": "msg_1", "role": "assistant", "status": status, "content": content}
+    usage = {"input_tokens": 100, "output_tokens": 23, "total_tokens": 123}
+    head = {"id": "resp_1", "object": "response", "created_at": 1, "model": "wire", "status": status, "error": None}
+    details = {"reason": incomplete} if incomplete else None
+    return as_json(200, {**head, "incomplete_details": details, "output": [thought, message], "usage": usage})
+
+
+def from_schema(schema: Mapping[str, Any]) -> Any:
+    """An answer that fits: the middle of every choice."""
+    if "enum" in schema:
+        return schema["enum"][len(schema["enum"]) // 2]
+    if schema["type"] == "object":
+        return {name: from_schema(inner) for name, inner in schema["properties"].items()}
+    return "as seen" if schema["type"] == "string" else 0.5
+
+
+def answered(seen: Seen) -> Answer:
+    return says(json.dumps(from_schema(seen.schema)) if seen.schema else "What would you like to know?")(seen)
+
+
+def gemini_content(seen: Seen) -> Answer:
+    return answered(seen) if seen.schema else gemini_image(seen)
+
+
+ENDPOINTS: list[tuple[str, str, Callable[[Seen], Seen], Behaviour]] = [
     ("openai", r"/v1/images/edits", read_multipart, openai_image),
-    ("gemini", r"/v1(?:beta)?/models/[^/:]+:generateContent", read_generate_content, gemini_image),
+    ("openai", r"/v1/chat/completions", read_chat, answered),
+    ("openai", r"/v1/responses", read_responses, answered),
+    ("gemini", r"/v1(?:beta)?/models/[^/:]+:generateContent", read_generate_content, gemini_content),
 ]
 
 
@@ -123,12 +225,12 @@ ENDPOINTS: list[tuple[str, str, Callable[[Seen], Seen], Callable[..., Answer]]] 
 
 
 def SUCCESS(seen: Seen) -> Answer:  # noqa: N802 (reads as a constant in scripts)
-    return next(success for provider, _, _, success in ENDPOINTS if provider == seen.provider)(seen)
+    return next(success for _, pattern, _, success in ENDPOINTS if re.fullmatch(pattern, seen.path))(seen)
 
 
 def returns(image: bytes) -> Behaviour:
     """Success with these bytes as the image."""
-    return lambda seen: next(s for p, _, _, s in ENDPOINTS if p == seen.provider)(seen, image)
+    return lambda seen: {"openai": openai_image, "gemini": gemini_image}[seen.provider](seen, image)
 
 
 def truncated(seen: Seen) -> Answer:

@@ -33,7 +33,14 @@ LONGEST_WAIT = 60.0
 """Seconds: where doubling ends."""
 PATIENCE = 300.0
 """Seconds: told to wait longer than this, we give up for now; the next run tries again."""
-DECLINING = ("moderation_blocked", "content_policy_violation", "image_generation_user_error", "content_filter")
+DECLINING = (
+    "moderation_blocked",
+    "content_policy_violation",
+    "image_content_policy_violation",
+    "image_generation_user_error",
+    "content_filter",
+    "invalid_prompt",  # how OpenAI's models that reason say "flagged"
+)
 """What providers call a policy refusal that arrives as an error."""
 
 Client = TypeVar("Client")

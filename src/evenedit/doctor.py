@@ -65,6 +65,14 @@ def _study(pipeline: Pipeline) -> Iterator[Finding]:
     for section in study.file.editors:
         for need in _needs(section.plugin, study.located(section.settings)):
             yield Finding(False, f"editor '{section.id}': {need}")
+    plugged = [("judges", j.id, j.kind, j.settings) for j in study.file.judges]
+    if study.file.experiments.mitigation:
+        extractor = study.file.experiments.mitigation.extractor
+        plugged.append(("extractors", extractor.kind, extractor.kind, extractor.settings))
+    for group, ident, kind, settings in plugged:
+        rater = plugins.build(group, kind, settings)
+        for need in rater.missing() if hasattr(rater, "missing") else ():
+            yield Finding(False, f"{group.removesuffix('s')} '{ident}': {need}")
     yield Finding(True, f"study file is valid; database opens ({len(store.runs())} runs)")
     yield Finding(os.access(study.folder, os.W_OK), f"folder {study.folder} can be written")
     free = shutil.disk_usage(study.folder).free / 1e9

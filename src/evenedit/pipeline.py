@@ -22,6 +22,7 @@ from evenedit import design, executors, plugins
 from evenedit.budget import Budget
 from evenedit.executors import in_threads
 from evenedit.features import Extractor, extractor_id
+from evenedit.judges.prompt import prompt_hash
 from evenedit.prices import Prices
 from evenedit.progress import Progress, say
 from evenedit.protocol import questions_for
@@ -32,6 +33,7 @@ from evenedit.records import (
     Case,
     Edit,
     Experiment,
+    Failed,
     Judge,
     Kind,
     Outcome,
@@ -44,7 +46,7 @@ from evenedit.records import (
     digest,
 )
 from evenedit.store import Answered, Store
-from evenedit.study import EditorSection, Study
+from evenedit.study import EditorSection, JudgeSection, Study
 from evenedit.worker import Task, Workshop, retry
 
 COMMIT_EVERY = 0.1
@@ -158,9 +160,18 @@ class Pipeline:
         known = self.store.features(ident)
         extractor: Extractor = plugins.build("extractors", section.extractor.kind, section.extractor.settings)
         for source in dict.fromkeys(c.source_ids[0] for c in cases):
-            if source not in known:
+            if source in known:
+                continue
+            try:
                 feature = extractor.extract(self.store.images.open(sources[source].image))
-                self.store.save_feature(source, ident, feature.text, feature.dimensions)
+            except Failed as error:  # this portrait's cases wait for the next run
+                say(f"no feature prompt for {source}: {error}")
+                continue
+            if feature.text:
+                detail = {**feature.dimensions, "flags": list(feature.flags)}
+                self.store.save_feature(source, ident, feature.text, detail)
+            else:
+                say(f"no feature prompt for {source}: {', '.join(feature.flags) or 'the extractor gave none'}")
 
     def cases(
         self,
@@ -229,13 +240,18 @@ class Pipeline:
         return [
             Rater(
                 j.id,
-                j.revision,
+                self._revision(j),
                 Kind.VLM,
                 plugins.build("judges", j.kind, j.settings),
                 sees_labels=not self.study.blind(j),
             )
             for j in self.study.file.judges
         ]
+
+    def _revision(self, judge: JudgeSection) -> str:
+        """Names all that shapes a judge's answers: a changed setting or prompt makes new ratings, not a silent mix."""
+        prompt = prompt_hash() if plugins.is_remote("judges", judge.kind) else ""
+        return digest([judge.kind, self.study.blind(judge), judge.settings, prompt])[:8]
 
     def rate(self, requests: Sequence[Request], sources: Mapping[str, Source], run_id: int) -> None:
         """Ask every judge about every edit it has not answered yet."""

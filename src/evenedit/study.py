@@ -116,11 +116,6 @@ class JudgeSection(_Section):
     """No labels are told; on by default, off under the published preset."""
     settings: dict[str, Any] = {}
 
-    @property
-    def revision(self) -> str:
-        """Names this judge's settings: changed settings make new ratings, never a silent mix."""
-        return digest([self.kind, self.blind, self.settings])[:8]
-
 
 class EnsembleSection(_Section):
     """[ensemble]: how two judges' scores become one."""

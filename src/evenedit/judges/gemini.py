@@ -1,0 +1,132 @@
+"""Judges at Google, through the official SDK's generate_content.
+
+What counts as a refusal: the prompt was blocked (`promptFeedback.blockReason`), or generation was stopped by a policy
+(`finishReason` in POLICY). An ending without a stated policy and without words is a failure, and is asked again.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from threading import Lock
+from typing import TYPE_CHECKING, Any
+
+from evenedit.calls import Declined, Provider
+from evenedit.editors.gemini_images import POLICY
+from evenedit.judges.prompt import Ask, check_settings, render
+from evenedit.judges.reply import cut_off, parse, refused
+from evenedit.records import Case, Failed, Failure, Question, Reply
+
+if TYPE_CHECKING:
+    from google.genai import Client
+
+
+class GeminiJudge:
+    """Judges with a Gemini model, under the provider's own safety settings."""
+
+    remote = True
+
+    def __init__(
+        self,
+        *,
+        model: str,
+        temperature: float | None = 0.1,
+        image_size: int = 1024,
+        base_url: str | None = None,
+        api_key_env: str = "GEMINI_API_KEY",
+        timeout: float = 120,
+        attempts: int = 5,
+    ) -> None:
+        check_settings(temperature, image_size)
+        self.model = model
+        self.temperature = temperature
+        self.image_size = image_size
+        self._used = {"input": 0, "output": 0}
+        self._lock = Lock()
+
+        def connect(key: str) -> Client:
+            from google import genai
+            from google.genai.types import HttpOptions, HttpRetryOptions
+
+            options = HttpOptions(
+                base_url=base_url, timeout=int(timeout * 1000), retry_options=HttpRetryOptions(attempts=1)
+            )
+            return genai.Client(api_key=key, vertexai=False, http_options=options)
+
+        self.provider = Provider(connect, model=model, key_env=api_key_env, attempts=attempts)
+
+    @property
+    def tokens(self) -> dict[str, int]:
+        """Tokens used so far, by the provider's own count; thoughts are output."""
+        with self._lock:
+            return dict(self._used)
+
+    def missing(self) -> list[str]:
+        """What is needed to use it and not there."""
+        return self.provider.missing("google.genai")
+
+    def judge(self, case: Case, questions: Sequence[Question]) -> Reply:
+        """Answer each question about the case."""
+        said = self.ask(render(case, questions, image_size=self.image_size))
+        return said if isinstance(said, Reply) else parse(said, questions)
+
+    def ask(self, ask: Ask) -> str | Reply:
+        """The model's words; or, where it did not answer to the end, how that counts."""
+
+        def call(client: Client) -> str | Reply:
+            from google.genai.types import Content, GenerateContentConfig, Part
+
+            parts = [
+                Part.from_text(text=part)
+                if isinstance(part, str)
+                else Part.from_bytes(data=part, mime_type="image/png")
+                for part in ask.parts
+            ]
+            response = client.models.generate_content(
+                model=self.model,
+                contents=Content(role="user", parts=parts),
+                config=GenerateContentConfig(
+                    system_instruction=ask.system,
+                    temperature=self.temperature,
+                    response_mime_type="application/json",
+                    response_json_schema=ask.schema,
+                    should_return_http_response=True,  # the SDK's own reading drops finishMessage
+                ),
+            ).sdk_http_response
+            reply = json.loads((response and response.body) or "")
+            try:
+                self._count(reply.get("usageMetadata") or {})
+                return _concluded(reply)
+            except (AttributeError, KeyError, TypeError):
+                raise Failed(Failure.SERVER, "the reply has another form; check 'base_url' if this lasts") from None
+
+        try:
+            return self.provider.call(call)
+        except Declined as declined:
+            return refused(str(declined))
+
+    def _count(self, usage: Mapping[str, Any]) -> None:
+        with self._lock:
+            self._used["input"] += usage.get("promptTokenCount") or 0
+            self._used["output"] += (usage.get("candidatesTokenCount") or 0) + (usage.get("thoughtsTokenCount") or 0)
+
+
+def _concluded(reply: Mapping[str, Any]) -> str | Reply:
+    feedback = reply.get("promptFeedback") or {}
+    if feedback.get("blockReason"):
+        return refused(_told(f"prompt blocked, {feedback['blockReason']}", feedback.get("blockReasonMessage")))
+    candidate: Mapping[str, Any] = next(iter(reply.get("candidates") or []), {})
+    parts = (candidate.get("content") or {}).get("parts") or []
+    text = "".join(part["text"] for part in parts if part.get("text") and not part.get("thought"))
+    ending = candidate.get("finishReason") or "no finish reason"
+    if ending in POLICY:
+        return refused(_told(ending, candidate.get("finishMessage")), text)
+    if ending == "MAX_TOKENS":
+        return cut_off(text)
+    if not text and ending != "STOP":
+        raise Failed(Failure.SERVER, _told("no answer in the reply", ending, candidate.get("finishMessage")))
+    return text
+
+
+def _told(*parts: str | None) -> str:
+    return ": ".join(part.strip() for part in parts if part and part.strip())

@@ -1,0 +1,184 @@
+"""Judges at OpenAI, and at every endpoint that speaks its language (vLLM, Ollama, OpenRouter …), by the official SDK.
+
+What counts as a refusal: the provider says so in a field made for it, that is, a `refusal` in the message, an ending
+by `content_filter`, or an error that names a policy. A polite no in plain words is unparseable: to tell it from other
+prose would be to guess.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+from collections.abc import Mapping, Sequence
+from threading import Lock
+from typing import TYPE_CHECKING, Any, Literal
+
+from evenedit.calls import DECLINING, Declined, Provider
+from evenedit.judges.prompt import Ask, check_settings, render
+from evenedit.judges.reply import cut_off, parse, refused
+from evenedit.records import Case, Failed, Failure, Question, Reply, UserError
+
+if TYPE_CHECKING:
+    from openai import OpenAI
+
+
+class OpenAIJudge:
+    """Judges with a model that sees, through chat completions or responses.
+
+    An endpoint of one's own is named by `base_url`; where it takes no JSON schema, `structured = false` leaves the form
+    of the answer to the prompt. It needs a key in `api_key_env` even where the endpoint does not look at it.
+    """
+
+    remote = True
+
+    def __init__(
+        self,
+        *,
+        model: str,
+        api: Literal["chat", "responses"] = "chat",
+        structured: bool = True,
+        temperature: float | None = None,
+        image_size: int = 1024,
+        base_url: str | None = None,
+        api_key_env: str = "OPENAI_API_KEY",
+        timeout: float = 120,
+        attempts: int = 5,
+    ) -> None:
+        if api not in ("chat", "responses"):
+            raise UserError(f"setting 'api' is '{api}'; it must be 'chat' or 'responses'")
+        check_settings(temperature, image_size)
+        self.model = model
+        self.api = api
+        self.structured = structured
+        self.temperature = temperature
+        """Sent only where it is set: the gpt-5 family takes none."""
+        self.image_size = image_size
+        self._used = {"input": 0, "output": 0}
+        self._lock = Lock()
+
+        def connect(key: str) -> OpenAI:
+            from openai import OpenAI
+
+            return OpenAI(api_key=key, base_url=base_url, timeout=timeout, max_retries=0)
+
+        self.provider = Provider(connect, model=model, key_env=api_key_env, attempts=attempts)
+
+    @property
+    def tokens(self) -> dict[str, int]:
+        """Tokens used so far, by the provider's own count."""
+        with self._lock:
+            return dict(self._used)
+
+    def missing(self) -> list[str]:
+        """What is needed to use it and not there."""
+        return self.provider.missing("openai")
+
+    def judge(self, case: Case, questions: Sequence[Question]) -> Reply:
+        """Answer each question about the case."""
+        said = self.ask(render(case, questions, image_size=self.image_size))
+        return said if isinstance(said, Reply) else parse(said, questions)
+
+    def ask(self, ask: Ask) -> str | Reply:
+        """The model's words; or, where it did not answer to the end, how that counts."""
+        body = self.body(ask)
+
+        def call(client: OpenAI) -> str | Reply:
+            resource: Any = client.chat.completions if self.api == "chat" else client.responses
+            try:
+                # As it came: the SDK's own reading trusts look-alike endpoints to be complete.
+                reply = json.loads(resource.with_raw_response.create(**body).text)
+            except Exception as error:
+                _raise_policy(getattr(error, "body", None))
+                raise
+            try:
+                self._count(reply.get("usage") or {})
+                _raise_error(reply.get("error"))
+                return _from_chat(reply) if self.api == "chat" else _from_responses(reply)
+            except (AttributeError, KeyError, TypeError):
+                raise Failed(Failure.SERVER, "the reply has another form; check 'base_url' if this lasts") from None
+
+        try:
+            return self.provider.call(call)
+        except Declined as declined:
+            return refused(str(declined))
+
+    def body(self, ask: Ask) -> dict[str, Any]:
+        """The request, as the chosen API takes it."""
+        sampling = {} if self.temperature is None else {"temperature": self.temperature}
+        form = {"name": "answer", "strict": True, "schema": ask.schema}
+        if self.api == "chat":
+            content = [_chat_part(part) for part in ask.parts]
+            messages = [{"role": "system", "content": ask.system}, {"role": "user", "content": content}]
+            schema = {"response_format": {"type": "json_schema", "json_schema": form}} if self.structured else {}
+            return {"model": self.model, "messages": messages, **sampling, **schema}
+        said = {"role": "user", "content": [_responses_part(part) for part in ask.parts]}
+        schema = {"text": {"format": {"type": "json_schema", **form}}} if self.structured else {}
+        # Portraits and what is said of them are not to be kept by the provider.
+        return {"model": self.model, "instructions": ask.system, "input": [said], "store": False, **sampling, **schema}
+
+    def _count(self, usage: Mapping[str, Any]) -> None:
+        with self._lock:
+            self._used["input"] += usage.get("prompt_tokens") or usage.get("input_tokens") or 0
+            self._used["output"] += usage.get("completion_tokens") or usage.get("output_tokens") or 0
+
+
+def _url(image: bytes) -> str:
+    return f"data:image/png;base64,{base64.b64encode(image).decode()}"
+
+
+def _chat_part(part: str | bytes) -> dict[str, Any]:
+    if isinstance(part, str):
+        return {"type": "text", "text": part}
+    return {"type": "image_url", "image_url": {"url": _url(part)}}
+
+
+def _responses_part(part: str | bytes) -> dict[str, Any]:
+    if isinstance(part, str):
+        return {"type": "input_text", "text": part}
+    return {"type": "input_image", "image_url": _url(part)}
+
+
+def _raise_policy(error: Any) -> None:
+    """A refusal that arrives as an error."""
+    if isinstance(error, Mapping) and error.get("code") in DECLINING:
+        raise Declined(f"{error['code']}: {error.get('message')}")
+
+
+def _raise_error(error: Any) -> None:
+    """An error under status 200: of a failed response, or of a router whose own provider failed."""
+    if error:
+        _raise_policy(error)
+        limited = error.get("code") in ("rate_limit_exceeded", 429)
+        told = f"the provider failed ({error.get('code')}: {str(error.get('message'))[:400]})"
+        raise Failed(Failure.RATE_LIMIT if limited else Failure.SERVER, told)
+
+
+def _from_chat(reply: Mapping[str, Any]) -> str | Reply:
+    choice: Mapping[str, Any] = next(iter(reply.get("choices") or []), {})
+    message = choice.get("message") or {}
+    if message.get("refusal"):
+        return refused(message["refusal"], message["refusal"])
+    text = message.get("content") or ""
+    if not isinstance(text, str):
+        raise TypeError
+    return _concluded(text, choice.get("finish_reason"), "length")
+
+
+def _from_responses(reply: Mapping[str, Any]) -> str | Reply:
+    said = [item for item in reply.get("output") or [] if item.get("type") == "message"]
+    parts = [part for item in said for part in item.get("content") or []]
+    if no := " ".join(part["refusal"] for part in parts if part.get("refusal")):
+        return refused(no, no)
+    text = "".join(part["text"] for part in parts if part.get("text"))
+    ending = (reply.get("incomplete_details") or {}).get("reason") or reply.get("status")
+    return _concluded(text, ending, "max_output_tokens")
+
+
+def _concluded(text: str, ending: str | None, too_long: str) -> str | Reply:
+    if ending == "content_filter":
+        return refused("content_filter", text)
+    if ending == too_long:
+        return cut_off(text)
+    if not text and ending not in ("stop", "completed"):
+        raise Failed(Failure.SERVER, f"no answer in the reply ({ending or 'no reason told'})")
+    return text
