@@ -230,6 +230,30 @@ def audit(
 
 
 @commands.command()
+@click.argument("source", type=click.Path(path_type=Path))
+@click.argument("edited", type=click.Path(path_type=Path))
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+@click.option("--picture", type=click.Path(path_type=Path), help="Where to draw patches and change map.")
+@click.option("--reference", type=click.Path(path_type=Path), help="Folder of portraits of the same group.")
+@example("evenedit measure portrait.jpg edited.jpg --picture measured.png")
+def measure(source: Path, edited: Path, as_json: bool, picture: Path | None, reference: Path | None) -> None:
+    """Measure what an edit did to the pixels: skin tone, how much changed and where, distance between the faces."""
+    import json
+
+    from evenedit.measuring import measure_files
+
+    found = measure_files(source, edited, picture, reference)
+    if as_json:
+        click.echo(json.dumps(found, indent=1))
+        return
+    for name, value in found.items():
+        if name not in ("reasons", "notes"):
+            click.echo(f"{name:24}{value if value is not None else '– ' + found['reasons'].get(name, '')}")
+    for note in found.get("notes", ()):
+        click.echo(f"note: {note}")
+
+
+@commands.command()
 @STUDY
 @OUT
 @example("evenedit export my-study --out my-study/export")

@@ -1,0 +1,138 @@
+"""Laying an edited picture over its source: size, crop, small moves."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import cv2
+import numpy as np
+from numpy.typing import NDArray
+
+from evenedit.instruments.color import Mask, Pixels
+from evenedit.instruments.face import Face
+
+SEARCH_SIDE = 128
+"""Candidates are compared at this longer side."""
+LEAST_GAIN = 0.01
+"""A move must explain this much more of the picture than no move, or the picture stays where it is."""
+IN_PLACE = 0.85
+"""Agreement from which no finer move is looked for."""
+MOST_SCALE = 2.5
+
+
+@dataclass(frozen=True, slots=True)
+class Aligned:
+    """The edited picture in the source's frame."""
+
+    rgb: Pixels
+    seen: Mask
+    """Where the edited picture has anything to show."""
+    matrix: NDArray[np.float64]
+    """2x3: from source pixels to edited pixels."""
+    moved: bool
+    """Whether more than a change of size was needed."""
+
+
+def align(source: Pixels, edited: Pixels, source_face: Face | None, edited_face: Face | None) -> Aligned:
+    """Lay `edited` over `source` by the best of: as it is, by the faces, and a refinement of the better."""
+    high, wide = source.shape[:2]
+    stretch = np.array([[edited.shape[1] / wide, 0, 0], [0, edited.shape[0] / high, 0]], dtype=np.float64)
+    scale = SEARCH_SIDE / max(high, wide)
+    small = _gray(source, scale)
+    best, score = stretch, _fit(small, edited, stretch, scale)
+    candidates = [_similarity(source_face, edited_face)] if source_face and edited_face else []
+    for candidate in candidates:
+        value = _fit(small, edited, candidate, scale)
+        if value > score + LEAST_GAIN and _plausible(candidate, stretch):
+            best, score = candidate, value
+    refined = _refine(small, edited, best, scale) if score < IN_PLACE else None
+    if refined is not None and _plausible(refined, stretch):
+        value = _fit(small, edited, refined, scale)
+        if value > score + LEAST_GAIN:
+            best = refined
+    moved = best is not stretch
+    if not moved and edited.shape == source.shape:
+        return Aligned(edited, np.ones((high, wide), dtype=bool), best, moved)
+    if not moved:
+        how = cv2.INTER_AREA if edited.shape[0] > high else cv2.INTER_LINEAR
+        resized = np.asarray(cv2.resize(edited, (wide, high), interpolation=how), dtype=np.uint8)
+        return Aligned(resized, np.ones((high, wide), dtype=bool), best, moved)
+    return Aligned(_warp(edited, best, (wide, high)), _seen(edited, best, (wide, high)), best, moved)
+
+
+def _similarity(source_face: Face, edited_face: Face) -> NDArray[np.float64]:
+    """The turn, scale and shift that best take one face's landmarks to the other's (least squares)."""
+    first, second = source_face.landmarks, edited_face.landmarks
+    a, b = first - first.mean(axis=0), second - second.mean(axis=0)
+    square = float((a**2).sum())
+    cos = float((a * b).sum()) / square
+    sin = float((a[:, 0] * b[:, 1] - a[:, 1] * b[:, 0]).sum()) / square
+    turn = np.array([[cos, -sin], [sin, cos]])
+    return np.column_stack([turn, second.mean(axis=0) - turn @ first.mean(axis=0)])
+
+
+def _plausible(matrix: NDArray[np.float64], stretch: NDArray[np.float64]) -> bool:
+    sizes = np.linalg.svd(matrix[:, :2] @ np.linalg.inv(stretch[:, :2]), compute_uv=False)
+    return bool(sizes.max() < MOST_SCALE and sizes.min() > 1 / MOST_SCALE and sizes.max() / sizes.min() < 1.2)
+
+
+def _gray(rgb: Pixels, scale: float) -> Any:
+    size = (max(8, round(rgb.shape[1] * scale)), max(8, round(rgb.shape[0] * scale)))
+    gray = cv2.cvtColor(cv2.resize(rgb, size, interpolation=cv2.INTER_AREA), cv2.COLOR_RGB2GRAY)
+    return gray.astype(np.float32)
+
+
+def _small(edited: Pixels, matrix: NDArray[np.float64], shape: tuple[int, int], scale: float) -> tuple[Any, Any]:
+    """The edited picture and where it is seen, laid over the small source by a full-size matrix."""
+    down = min(1.0, SEARCH_SIDE / max(edited.shape[:2]))
+    gray = _gray(edited, down)
+    local = _rescaled(matrix, scale, down)
+    size = (shape[1], shape[0])
+    flags = cv2.INTER_LINEAR | cv2.WARP_INVERSE_MAP
+    seen = cv2.warpAffine(np.ones_like(gray), local, size, flags=flags) > 0.99
+    return cv2.warpAffine(gray, local, size, flags=flags), seen
+
+
+def _rescaled(matrix: NDArray[np.float64], scale: float, down: float) -> NDArray[np.float64]:
+    local = matrix * down
+    local[:, :2] /= scale
+    return local
+
+
+def _fit(small: Any, edited: Pixels, matrix: NDArray[np.float64], scale: float) -> float:
+    """How well gradients agree, from 0 to 1; unseen parts count as disagreeing, so a crop must earn its place."""
+    shown, seen = _small(edited, matrix, small.shape, scale)
+    if seen.mean() < 0.2:
+        return 0.0
+    total = 0.0
+    for dx, dy in ((1, 0), (0, 1)):
+        first, second = cv2.Sobel(small, cv2.CV_32F, dx, dy), cv2.Sobel(shown, cv2.CV_32F, dx, dy)
+        second = np.where(seen, second, 0)
+        # Robust agreement: shared strength over the larger strength, so one strong edge cannot decide alone.
+        shared = np.minimum(np.abs(first), np.abs(second)) * (np.sign(first) * np.sign(second))
+        total += float(shared.sum() / max(1e-6, np.maximum(np.abs(first), np.abs(second)).sum()))
+    return total / 2
+
+
+def _refine(small: Any, edited: Pixels, matrix: NDArray[np.float64], scale: float) -> NDArray[np.float64] | None:
+    """A small affine move on top of `matrix` that maximises correlation, or None where it does not settle."""
+    shown, seen = _small(edited, matrix, small.shape, scale)
+    step: Any = np.eye(2, 3, dtype=np.float32)
+    stop = (cv2.TERM_CRITERIA_EPS | cv2.TERM_CRITERIA_COUNT, 25, 1e-4)
+    try:
+        _, step = cv2.findTransformECC(small, shown, step, cv2.MOTION_AFFINE, stop, seen.astype(np.uint8), 3)
+    except cv2.error:
+        return None
+    turn, shift = np.asarray(step[:, :2], dtype=np.float64), np.asarray(step[:, 2], dtype=np.float64) / scale
+    return np.column_stack([matrix[:, :2] @ turn, matrix[:, :2] @ shift + matrix[:, 2]])
+
+
+def _warp(edited: Pixels, matrix: NDArray[np.float64], size: tuple[int, int]) -> Pixels:
+    flags = cv2.INTER_LINEAR | cv2.WARP_INVERSE_MAP
+    return np.asarray(cv2.warpAffine(edited, matrix, size, flags=flags, borderMode=cv2.BORDER_REPLICATE), np.uint8)
+
+
+def _seen(edited: Pixels, matrix: NDArray[np.float64], size: tuple[int, int]) -> Mask:
+    whole = np.ones(edited.shape[:2], dtype=np.float32)
+    return np.asarray(cv2.warpAffine(whole, matrix, size, flags=cv2.INTER_LINEAR | cv2.WARP_INVERSE_MAP) > 0.99)

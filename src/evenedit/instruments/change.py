@@ -1,0 +1,150 @@
+"""Where and how much an edited picture differs from its source, after registration and relighting."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
+
+import cv2
+import numpy as np
+from numpy.typing import NDArray
+
+from evenedit.instruments import color
+from evenedit.instruments.align import Aligned
+from evenedit.instruments.color import Mask
+from evenedit.instruments.face import Face
+from evenedit.instruments.light import Relighting, relighting
+
+REGIONS = ("face", "hair", "clothes", "background")
+VISIBLE = 5.0
+"""Smoothed CIELAB difference from which a pixel counts as changed."""
+RESIDUE = 0.4
+"""What each L* of relighting adds to VISIBLE: no curve takes a new light out entirely."""
+SLACK = 2
+"""Pixels that an edge may move, either way, without having changed."""
+SPECK = 0.0004
+"""Changed spots smaller than this share of the picture are noise."""
+NOTHING = 0.006
+"""Changed share up to which an output is unchanged, unless one spot is an edit."""
+SPOT = 0.0025
+"""A single changed spot of this share of the picture is an edit however little else changed."""
+LOCAL = 0.12
+"""Changed share up to which an edit is local."""
+SHARP = 2.2
+"""Peaks this many times over what is visible are things put in or taken out; what a new light leaves is smooth."""
+LIT = 0.2
+"""Changed share that may be left of a new light."""
+RELIT = 3.0
+"""L* by which the light must move before light alone counts as a change."""
+
+
+class Verdict(StrEnum):
+    """What kind of change it is."""
+
+    UNCHANGED = "unchanged"
+    LOCAL = "local edit"
+    RELIT = "relit"
+    EDITED = "edited"
+    ANOTHER = "another person?"
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """How an edit differs from its source."""
+
+    share: float
+    """Of the picture's pixels, 0 to 1."""
+    regions: Mapping[str, float | None]
+    """Share by region; None where landmarks are missing or the region is not in the picture."""
+    largest: float
+    """The largest connected changed spot, as a share of the picture."""
+    verdict: Verdict
+    light: Relighting | None
+    """How the light changed; None where nothing was left to judge it by."""
+    heat: NDArray[np.float32]
+    """CIELAB difference of every pixel of the source's frame, registered and relit."""
+    changed: Mask
+    gray: tuple[bool, bool]
+    """Whether source and edit are black and white."""
+    moved: bool
+
+
+def regions(face: Face, shape: tuple[int, int]) -> dict[str, Mask]:
+    """Roughly where face, hair, clothes and background lie, by the landmarks alone; together the whole picture."""
+    high, wide = shape
+    (ax, ay), (mx, my), square = face.across, face.middle, face.unit**2
+    x = (np.arange(wide, dtype=np.float32)[None, :] - np.float32(mx)) / np.float32(square)
+    y = (np.arange(high, dtype=np.float32)[:, None] - np.float32(my)) / np.float32(square)
+    u, v = x * np.float32(ax) + y * np.float32(ay), y * np.float32(ax) - x * np.float32(ay)
+    skin = (u / 1.15) ** 2 + ((v - 0.4) / 1.4) ** 2 < 1
+    neck = (np.abs(u) < 0.7) & (v > 1.4) & (v < 2.1)
+    front = skin | neck
+    hair = ~front & ((u / 1.75) ** 2 + ((v + 0.05) / 1.9) ** 2 < 1) & (v < 1.7)
+    clothes = ~front & ~hair & (v > 1.75) & (np.abs(u) < 0.9 + 1.7 * (v - 1.6))
+    return {"face": front, "hair": hair, "clothes": clothes, "background": ~(front | hair | clothes)}
+
+
+def find_change(source: color.Pixels, aligned: Aligned, face: Face | None) -> Change:
+    """Compare a source with the edited picture laid over it."""
+    first, second = color.linear(source), color.linear(aligned.rgb)
+    shape = source.shape[:2]
+    zones = regions(face, shape) if face else None
+    elsewhere = aligned.seen & ~zones["face"] if zones else aligned.seen
+    light = relighting(first, second, elsewhere)
+    lab_source, lab_edited = color.lab_map(first), color.lab_map(second)
+    gray = (color.is_gray(lab_source), color.is_gray(lab_edited))
+    expected = lab_source if light is None or light.steady else color.lab_map(light.apply(source))
+    if gray[0] != gray[1]:  # a loss of colour is not a change of place: compare lightness
+        expected, lab_edited = expected[..., :1], lab_edited[..., :1]
+    heat = _difference(expected, lab_edited, shape)
+    heat[~aligned.seen] = 0
+    visible = VISIBLE + RESIDUE * (abs(light.shift_L) if light else 0.0)
+    changed, largest = _without_specks(heat > visible, shape)
+    seen = max(1, int(aligned.seen.sum()))
+    share = float(changed.sum()) / seen
+    by_region = {name: _share(changed, zones[name] & aligned.seen) if zones else None for name in REGIONS}
+    relit = (light is not None and abs(light.shift_L) >= RELIT) or gray[0] != gray[1]
+    sharp = bool(changed.any()) and float(np.percentile(heat[changed], 99)) > SHARP * visible
+    verdict = _verdict(share, largest, by_region, relit, sharp)
+    return Change(share, by_region, largest, verdict, light, heat, changed, gray, aligned.moved)
+
+
+def _verdict(share: float, largest: float, by_region: Mapping[str, float | None], relit: bool, sharp: bool) -> Verdict:
+    little = share <= NOTHING and largest < SPOT and (by_region["face"] or 0.0) <= NOTHING
+    if relit and share <= LIT and not sharp:
+        return Verdict.RELIT
+    if little and not sharp:
+        return Verdict.UNCHANGED
+    return Verdict.LOCAL if share <= LOCAL else Verdict.EDITED
+
+
+def _difference(first: NDArray[np.float32], second: NDArray[np.float32], shape: tuple[int, ...]) -> color.Light:
+    """CIELAB distance of every pixel to what its neighbourhood held in the other picture, the larger of both ways.
+
+    An edge that moved by a pixel, or a resampled texture, stays within its neighbourhood; a new thing does not.
+    """
+    size = 2 * SLACK + 1
+    window = np.ones((size, size), dtype=np.uint8)
+    soft: list[Any] = [cv2.GaussianBlur(one, (5, 5), 1.0) for one in (first, second)]
+    both = []
+    for one, other in (soft, soft[::-1]):
+        low, high = cv2.erode(other, window), cv2.dilate(other, window)
+        off = cv2.subtract(one, cv2.min(cv2.max(one, low), high)).reshape(*shape[:2], -1)
+        both.append(np.einsum("hwc,hwc->hw", off, off))
+    worst = cv2.sqrt(cv2.max(*both))
+    return np.asarray(cv2.GaussianBlur(worst, (0, 0), 1.2), dtype=np.float32)
+
+
+def _without_specks(changed: Mask, shape: tuple[int, ...]) -> tuple[Mask, float]:
+    """The changed pixels without noise, and the largest spot's share of the picture."""
+    _, labels, stats, _ = cv2.connectedComponentsWithStats(changed.astype(np.uint8), connectivity=8)
+    area = stats[:, cv2.CC_STAT_AREA].astype(np.float64) / (shape[0] * shape[1])
+    area[0] = 0.0
+    return np.asarray((area >= SPECK)[labels]), float(area.max())
+
+
+def _share(changed: Mask, where: Mask) -> float | None:
+    total = int(where.sum())
+    return float((changed & where).sum()) / total if total else None

@@ -1,0 +1,138 @@
+"""Relighting: what happened to the parts of a picture that nobody edited, and its undoing."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import cv2
+import numpy as np
+from numpy.typing import NDArray
+
+from evenedit.instruments import color
+from evenedit.instruments.color import Mask
+
+STUDY_SIDE = 128
+DARK, BRIGHT = 0.004, 0.85
+"""Linear values outside are noise or clipped and tell nothing about light."""
+FLAT = 0.03
+"""Local spread of log light under which a spot has no structure to compare."""
+SAME_STRUCTURE = 0.8
+"""Local correlation from which structure counts as kept."""
+STEADY = 0.06
+"""Log ratio within which a pixel counts as lit as before."""
+STEADY_SHARE = 0.4
+"""Where this share of the judged pixels is lit as before, the light did not change."""
+LEAST_REFERENCE = 0.05
+"""Share of the picture that must be left to judge the light by."""
+LEAST_KEPT = 0.35
+"""Share of judged among usable pixels under which too little survived for a new light to be more than chance."""
+MOST_SPREAD = 0.2
+"""Spread of log ratios around the fitted curve beyond which they are not one light."""
+GAMMA = (0.5, 2.0)
+MOST_FACTOR = 10.0
+"""More light than this, or less, is another picture."""
+
+
+@dataclass(frozen=True, slots=True)
+class Relighting:
+    """Per channel, log edited = gain + gamma · log source, within the range of source light it was seen on."""
+
+    gain: NDArray[np.float64]
+    gamma: NDArray[np.float64]
+    low: NDArray[np.float64]
+    high: NDArray[np.float64]
+    share: float
+    """Share of the picture it was judged by."""
+    spread: float = 0.0
+    """Median distance of log ratios from the curve: how well one light explains them."""
+
+    @property
+    def steady(self) -> bool:
+        """Whether the light stayed as it was."""
+        return bool((self.gain == 0).all() and (self.gamma == 1).all())
+
+    def factor(self, light: NDArray[np.floating]) -> NDArray[np.float64]:
+        """By how much light of this source value was multiplied."""
+        seen = np.clip(np.log(np.maximum(light, DARK)), self.low, self.high)
+        factor: NDArray[np.float64] = np.exp(self.gain + (self.gamma - 1) * seen)
+        return factor
+
+    def apply(self, rgb: color.Pixels) -> color.Light:
+        """A source in linear light as it would look in the edit's light."""
+        levels = color.linear(np.arange(256, dtype=np.uint8)).reshape(256, 1)
+        table = np.clip(levels * self.factor(np.repeat(levels, 3, axis=1)), 0, 1).astype(np.float32)
+        return np.asarray(cv2.LUT(rgb, table.reshape(256, 1, 3)), dtype=np.float32)
+
+    @property
+    def shift_L(self) -> float:  # noqa: N802
+        """How strong it is, in L*: what a mid gray would move if lit like the middle of what it was seen on."""
+        gray = np.full(3, 0.184)
+        return color.lab_of(gray * self.factor(np.exp((self.low + self.high) / 2)))[0] - color.lab_of(gray)[0]
+
+    def covers(self, light: NDArray[np.floating]) -> bool:
+        """Whether light like this was among what it was judged by, give or take a third of a stop."""
+        log = np.log(np.maximum(light, DARK))
+        return bool(((log > self.low - 0.25) & (log < self.high + 0.25)).all())
+
+
+def relighting(source: color.Light, edited: color.Light, usable: Mask) -> Relighting | None:
+    """How the light changed, judged by `usable` pixels with kept structure; None where too few are left."""
+    high, wide = source.shape[:2]
+    scale = STUDY_SIDE / max(high, wide)
+    size = (max(8, round(wide * scale)), max(8, round(high * scale)))
+    first, second = (cv2.resize(one, size, interpolation=cv2.INTER_AREA) for one in (source, edited))
+    open_to = cv2.resize(usable.astype(np.float32), size, interpolation=cv2.INTER_AREA) > 0.99
+    log_first, log_second = (np.log(np.maximum(one, DARK)).astype(np.float32) for one in (first, second))
+    clear = ((first > DARK) & (first < BRIGHT) & (second > DARK) & (second < BRIGHT)).all(axis=2)
+    usable = open_to & clear
+    judged = usable & _kept(log_first.mean(axis=2), log_second.mean(axis=2))
+    share = float(judged.mean())
+    if share < LEAST_REFERENCE:
+        return None
+    x, ratio = log_first[judged].astype(np.float64), (log_second - log_first)[judged].astype(np.float64)
+    low, high_end = np.percentile(x, 1, axis=0), np.percentile(x, 99, axis=0)
+    if (np.abs(ratio) < STEADY).all(axis=1).mean() >= STEADY_SHARE:
+        return Relighting(np.zeros(3), np.ones(3), low, high_end, share)
+    if judged.sum() < LEAST_KEPT * usable.sum():
+        return None
+    fits = [_robust_line(x[:, channel], ratio[:, channel]) for channel in range(3)]
+    spread = max(fit[2] for fit in fits)
+    if spread > MOST_SPREAD:
+        return None
+    gain, slope = np.array([fit[0] for fit in fits]), np.array([fit[1] for fit in fits])
+    found = Relighting(gain, 1 + slope, low, high_end, share, spread)
+    factor = found.factor(np.exp(np.median(x, axis=0)))
+    return found if (factor < MOST_FACTOR).all() and (factor > 1 / MOST_FACTOR).all() else None
+
+
+def _kept(first: NDArray[np.float32], second: NDArray[np.float32]) -> Mask:
+    """Where local structure survived: correlated, or flat in both."""
+
+    def blur(values: NDArray[np.float32]) -> NDArray[np.float32]:
+        return np.asarray(cv2.blur(values, (7, 7)), dtype=np.float32)
+
+    mean_a, mean_b = blur(first), blur(second)
+    spread_a = np.sqrt(np.maximum(0, blur(first**2) - mean_a**2))
+    spread_b = np.sqrt(np.maximum(0, blur(second**2) - mean_b**2))
+    shared = blur(first * second) - mean_a * mean_b
+    flat = (spread_a < FLAT) & (spread_b < FLAT)
+    alike = shared > SAME_STRUCTURE * np.maximum(spread_a * spread_b, 1e-6)
+    return np.asarray(flat | (alike & (spread_a >= FLAT) & (spread_b >= FLAT)))
+
+
+def _robust_line(x: NDArray[np.float64], y: NDArray[np.float64]) -> tuple[float, float, float]:
+    """Intercept, slope and spread (MAD) of a line that outliers do not pull; the slope is kept plausible."""
+    weight = np.ones_like(x)
+    gain, slope, spread = 0.0, 0.0, 0.0
+    for _ in range(6):
+        total = weight.sum()
+        mean_x, mean_y = (weight * x).sum() / total, (weight * y).sum() / total
+        across = (weight * (x - mean_x) ** 2).sum() / total
+        # A ridge keeps the slope at zero where the judged pixels are all of one lightness.
+        slope = ((weight * (x - mean_x) * (y - mean_y)).sum() / total) / (across + 0.02)
+        slope = min(max(slope, GAMMA[0] - 1), GAMMA[1] - 1)
+        gain = mean_y - slope * mean_x
+        rest = np.abs(y - gain - slope * x)
+        spread = float(np.median(rest))
+        weight = 1 / (1 + (rest / (2 * spread + 0.01)) ** 2) ** 2
+    return float(gain), float(slope), spread

@@ -1,0 +1,210 @@
+"""One source, one edit, everything pixels can tell; what cannot be measured is null and says why."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from PIL.Image import Image
+
+from evenedit.instruments import color
+from evenedit.instruments.align import align
+from evenedit.instruments.change import Change, Verdict, find_change
+from evenedit.instruments.face import Face, NoFace, find_face
+from evenedit.instruments.identity import IDENTITY_NUMBERS, Likeness, Reference, compare
+from evenedit.instruments.skin import SkinChange, skin_change
+
+DARKNESS = "no unedited background or clothing to judge the light by"
+
+SKIN_NUMBERS = (
+    "skin_delta_L",
+    "skin_delta_L_raw",
+    "skin_delta_L_corrected",
+    "skin_delta_ITA",
+    "skin_delta_ITA_raw",
+    "skin_delta_E00",
+    "skin_uncertainty_L",
+    "left_right_L_before",
+    "left_right_L_after",
+    "monk_before",
+    "monk_after",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Measurement:
+    """What was measured on one pair; a number is None only with its reason in `reasons`."""
+
+    skin_delta_L: float | None  # noqa: N815
+    """L* of the edit's skin minus the source's: corrected for light where that is known, else raw."""
+    skin_delta_L_raw: float | None  # noqa: N815
+    skin_delta_L_corrected: float | None  # noqa: N815
+    skin_delta_ITA: float | None  # noqa: N815
+    """Degrees; as skin_delta_L."""
+    skin_delta_ITA_raw: float | None  # noqa: N815
+    skin_delta_E00: float | None  # noqa: N815
+    """CIEDE2000; as skin_delta_L."""
+    skin_uncertainty_L: float | None  # noqa: N815
+    """Standard error of skin_delta_L."""
+    left_right_L_before: float | None  # noqa: N815
+    """L* of the source's left cheek (in the picture) minus its right: how unevenly it is lit."""
+    left_right_L_after: float | None  # noqa: N815
+    monk_before: int | None
+    """Nearest Monk tone, 1 to 10: a picture of the tone, not a category of the person."""
+    monk_after: int | None
+    light: str
+    """steady, changed, extrapolated (changed, and no reference as light or dark as the skin) or unknown."""
+    light_shift_L: float | None  # noqa: N815
+    """How far the unedited parts moved."""
+    changed_share: float
+    """Share of pixels that changed after registration and relighting."""
+    regions: Mapping[str, float | None]
+    """The same by region."""
+    verdict: str
+    """unchanged, local edit, relit, edited or another person?"""
+    identity_distance: float | None
+    identity_between: float | None
+    """Share of the group's pairs of different people who are closer."""
+    identity_same: float | None
+    """Share of harmless variants of one picture that are closer."""
+    reasons: Mapping[str, str] = field(default_factory=dict)
+    notes: Sequence[str] = ()
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain data, numbers rounded to what they are good for."""
+        return {name: _plain(value) for name, value in asdict(self).items()}
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> Measurement:
+        """`to_json` undone."""
+        return cls(**{**data, "notes": tuple(data["notes"])})
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """A measurement and what it was read from, for the picture."""
+
+    measurement: Measurement
+    source: color.Pixels
+    edited: color.Pixels
+    change: Change
+    skin: SkinChange | None
+
+
+def measure(
+    source: Image,
+    edited: Image,
+    *,
+    identity: bool = True,
+    reference: Reference | None = None,
+    group: str | None = None,
+) -> Measurement:
+    """Measure one pair; with a reference and the source's group, identity is set against that group."""
+    return examine(source, edited, identity=identity, reference=reference, group=group).measurement
+
+
+def examine(
+    source: Image,
+    edited: Image,
+    *,
+    identity: bool = True,
+    reference: Reference | None = None,
+    group: str | None = None,
+) -> Evidence:
+    """Measure one pair and keep what it was read from."""
+    first, second = color.pixels(source), color.pixels(edited)
+    faces = find_face(first), find_face(second)
+    here, there = (face if isinstance(face, Face) else None for face in faces)
+    change = find_change(first, align(first, second, here, there), here)
+    found = _skin(first, second, faces, change)
+    numbers, reasons = _skin_numbers(found)
+    light, shift = _light(change, found)
+    if here is None:
+        reasons["regions"] = _missing(faces)
+    else:
+        gone = [name for name, share in change.regions.items() if share is None]
+        reasons.update({f"regions.{name}": "not in the picture" for name in gone})
+    if shift is None:
+        reasons["light_shift_L"] = DARKNESS
+    who = Likeness(reasons=dict.fromkeys(IDENTITY_NUMBERS, "not asked for"))
+    if identity:
+        missing = _missing(faces)
+        who = compare(first, second, here, there, reference, group, missing)
+    measurement = Measurement(
+        **numbers,
+        light=light,
+        light_shift_L=shift,
+        changed_share=change.share,
+        regions=dict(change.regions),
+        verdict=str(Verdict.ANOTHER if who.stranger else change.verdict),
+        identity_distance=who.distance,
+        identity_between=who.between,
+        identity_same=who.same,
+        reasons={**reasons, **who.reasons},
+        notes=who.notes,
+    )
+    return Evidence(measurement, first, second, change, None if isinstance(found, str) else found)
+
+
+def _missing(faces: tuple[Face | NoFace, Face | NoFace]) -> str:
+    """Which picture lacks a face that can be measured, and why; empty where none does."""
+    where = zip(("source", "edited picture"), faces, strict=True)
+    return "; ".join(f"{name}: {face.reason}" for name, face in where if isinstance(face, NoFace))
+
+
+def _skin(
+    first: color.Pixels, second: color.Pixels, faces: tuple[Face | NoFace, Face | NoFace], change: Change
+) -> SkinChange | str:
+    here, there = faces
+    if not isinstance(here, Face) or not isinstance(there, Face):
+        return _missing(faces)
+    if any(change.gray):
+        which = [name for name, gray in zip(("source", "edited picture"), change.gray, strict=True) if gray]
+        return f"{' and '.join(which)}: no colour"
+    return skin_change(color.linear(first), color.linear(second), here, there, change.light)
+
+
+def _skin_numbers(found: SkinChange | str) -> tuple[dict[str, Any], dict[str, str]]:
+    """The skin's part of a measurement, and the reasons for what is missing in it."""
+    if isinstance(found, str):
+        return dict.fromkeys(SKIN_NUMBERS), dict.fromkeys(SKIN_NUMBERS, found)
+    relit = found.after_relit
+    numbers: dict[str, Any] = {
+        "skin_delta_L": found.delta_L(found.corrected),
+        "skin_delta_L_raw": found.delta_L(found.after),
+        "skin_delta_L_corrected": None if relit is None else found.delta_L(relit),
+        "skin_delta_ITA": found.delta_ita(found.corrected),
+        "skin_delta_ITA_raw": found.delta_ita(found.after),
+        "skin_delta_E00": color.delta_e00(found.before, found.corrected),
+        "skin_uncertainty_L": found.uncertainty_L,
+        "left_right_L_before": found.left_right_L[0],
+        "left_right_L_after": found.left_right_L[1],
+        "monk_before": color.nearest_monk(found.before),
+        "monk_after": color.nearest_monk(found.corrected),
+    }
+    why = {
+        "skin_delta_L_corrected": DARKNESS,
+        "skin_delta_ITA": "b* too low for an angle",
+        "skin_delta_ITA_raw": "b* too low for an angle",
+        "left_right_L_before": "only one cheek in sight",
+        "left_right_L_after": "only one cheek in sight",
+    }
+    return numbers, {name: reason for name, reason in why.items() if numbers[name] is None}
+
+
+def _light(change: Change, found: SkinChange | str) -> tuple[str, float | None]:
+    if change.light is None:
+        return "unknown", None
+    if change.light.steady:
+        return "steady", 0.0
+    seen = isinstance(found, str) or change.light.covers(found.light_before)
+    return ("changed" if seen else "extrapolated"), change.light.shift_L
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, float):
+        return round(value, 4)
+    if isinstance(value, Mapping):
+        return {name: _plain(one) for name, one in value.items()}
+    return list(value) if isinstance(value, tuple) else value
