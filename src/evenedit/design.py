@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -132,8 +133,12 @@ def _request(
     editor: EditorSection,
     seed: int,
 ) -> Request:
-    settings = {"kind": editor.plugin, **plugins.defaults("editors", editor.plugin), **editor.settings}
-    return Request(experiment, condition, source_ids, prompt_id, text, editor.id, settings, seed)
+    return Request(experiment, condition, source_ids, prompt_id, text, editor.id, _settings(editor), seed)
+
+
+def _settings(editor: EditorSection) -> dict[str, Any]:
+    """Everything that shapes an editor's output, defaults included."""
+    return {"kind": editor.plugin, **plugins.defaults("editors", editor.plugin), **editor.settings}
 
 
 def _like(case: Request, condition: str, instruction: str, seed: int) -> Request:

@@ -5,10 +5,12 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Mapping
 from difflib import get_close_matches
+from functools import cache
 from importlib.metadata import EntryPoint, entry_points
 from typing import Any
 
 
+@cache
 def installed(group: str) -> dict[str, EntryPoint]:
     """Everything installed under `evenedit.<group>`, by name."""
     return {point.name: point for point in entry_points(group=f"evenedit.{group}")}
@@ -69,7 +71,8 @@ def vram(name: str) -> int | None:
     return memory
 
 
-def defaults(group: str, name: str) -> dict[str, Any]:
+@cache
+def defaults(group: str, name: str) -> Mapping[str, Any]:
     """The settings a plug-in uses when none are given."""
     parameters = inspect.signature(_factory(group, name)).parameters.values()
     return {p.name: p.default for p in parameters if p.default is not p.empty}
@@ -84,6 +87,7 @@ def suggest(name: str, known: Any) -> str:
     return f"; known: {', '.join(names) or 'none'}"
 
 
+@cache
 def _factory(group: str, name: str) -> Callable[..., Any]:
     factory: Callable[..., Any] = installed(group)[name].load()
     return factory

@@ -39,7 +39,7 @@ class Prices:
         """Dollars per edit: nothing unless the editor is somebody else's service; None where it is not known."""
         if not plugins.is_remote("editors", kind):
             return 0.0
-        used = plugins.defaults("editors", kind) | dict(settings)
+        used = {**plugins.defaults("editors", kind), **settings}
         model = str(used.get("model"))
         price = self.edits.get(f"{model}@{used.get('quality')}", self.edits.get(model))
         return None if price is None else float(price)
@@ -48,6 +48,6 @@ class Prices:
         """Dollars per token in and out of a judge: nothing for one of our own; None where it is not known."""
         if not plugins.is_remote("judges", kind):
             return {"input": 0.0, "output": 0.0}
-        used = plugins.defaults("judges", kind) | dict(settings)
+        used = {**plugins.defaults("judges", kind), **settings}
         price = self.judges.get(str(used.get("model")))
         return None if price is None else {way: float(price[way]) / MILLION for way in ("input", "output")}
