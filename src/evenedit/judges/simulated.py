@@ -31,13 +31,20 @@ class SimulatedJudge:
         """Chance that a score is one step off, up or down alike."""
         self.leniency = leniency
         """Chance that edit success is scored one step too high."""
-        self.missing = missing
-        """Chance that a single answer is left out."""
+        self.left_out = missing
+        """Chance that a single answer is missing."""
         self.refusal = refusal
         self.unparseable = unparseable
-        for name in ("error", "leniency", "missing", "refusal", "unparseable"):
-            if not 0 <= getattr(self, name) <= 1:
-                raise UserError(f"setting '{name}' is {getattr(self, name)}; it must lie between 0 and 1")
+        chances = {
+            "error": error,
+            "leniency": leniency,
+            "missing": missing,
+            "refusal": refusal,
+            "unparseable": unparseable,
+        }
+        for name, chance in chances.items():
+            if not 0 <= chance <= 1:
+                raise UserError(f"setting '{name}' is {chance}; it must lie between 0 and 1")
 
     def judge(self, case: Case, questions: Sequence[Question]) -> Reply:
         """Score the case as the truth has it, but for this judge's errors."""
@@ -52,7 +59,7 @@ class SimulatedJudge:
         return Reply(Status.SCORED, values, raw=json.dumps(values))
 
     def _answer(self, question: Question, truth: int, rng: np.random.Generator) -> int | None:
-        if rng.random() < self.missing:
+        if rng.random() < self.left_out:
             return None
         wrong = rng.random() < self.error
         if question.sided == "choice":
