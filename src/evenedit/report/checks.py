@@ -89,7 +89,7 @@ def unequal_coverage(index: Index) -> Table | None:
                 t.editor or POOLED,
                 t.factor,
                 Number(t.value, "points"),
-                t.highest,
+                t.highest if t.value else "–",  # without a gap nobody is highest
                 Number(t.p, "p"),
                 Number(t.p_holm, "p"),
             )
