@@ -1,0 +1,56 @@
+"""Commands only: parse, call, print. Heavy imports wait until a command needs them."""
+
+from __future__ import annotations
+
+import sys
+
+import click
+
+from evenedit import __version__
+from evenedit.cli import editors, pictures, studies, tables
+
+
+def main() -> None:
+    """Run the command line; what the user can mend is one message and exit code 2."""
+    from evenedit.records import UserError
+
+    try:
+        commands.main(standalone_mode=False)
+    except UserError as error:
+        for line in error.problems:
+            click.echo(f"evenedit: {line}", err=True)
+        sys.exit(2)
+    except click.ClickException as error:
+        error.show()
+        sys.exit(2)
+    except click.exceptions.Exit as stop:
+        sys.exit(stop.exit_code)
+    except (KeyboardInterrupt, click.Abort):
+        click.echo("\nevenedit: stopped; what was finished is stored. The same command goes on from here.", err=True)
+        sys.exit(130)
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(__version__, prog_name="evenedit")
+def commands() -> None:
+    """EvenEdit shows whether an image editor treats every face the same.
+
+    Begin with: evenedit demo
+    """
+
+
+for command in (
+    studies.demo,
+    studies.new,
+    studies.plan,
+    studies.run,
+    studies.status,
+    studies.report,
+    tables.analyze,
+    pictures.audit,
+    pictures.measure,
+    tables.export,
+    editors.editors,
+    studies.doctor,
+):
+    commands.add_command(command)

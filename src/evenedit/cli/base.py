@@ -1,0 +1,59 @@
+"""What the commands share: arguments, examples in the help, opening a study."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import wraps
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+if TYPE_CHECKING:
+    from evenedit.pipeline import Pipeline
+
+STUDY = click.argument("study", type=click.Path(path_type=Path), default=Path())
+OUT = click.option("--out", type=click.Path(path_type=Path), help="Folder to write to.")
+
+
+def example(text: str) -> Callable[[Any], Any]:
+    """Show an example at the end of a command's help."""
+
+    def add(function: Any) -> Any:
+        @wraps(function)
+        def call(*args: Any, **kwargs: Any) -> Any:
+            return function(*args, **kwargs)
+
+        call.__doc__ = f"{function.__doc__}\n\n\b\nExample:\n  " + text.replace("\n", "\n  ")
+        return call
+
+    return add
+
+
+def open_study(study: Path) -> Pipeline:
+    """The pipeline of a study folder or file."""
+    from evenedit.pipeline import Pipeline
+    from evenedit.store import Store
+    from evenedit.study import Study
+
+    loaded = Study.load(study)
+    return Pipeline(loaded, Store(loaded.folder, loaded.file.store.url, loaded.file.store.images))
+
+
+def write_report(pipeline: Pipeline, out: Path) -> None:
+    """Write a study's report and print where it is."""
+    from evenedit.analysis import report_study
+
+    click.echo(report_study(pipeline, out))
+
+
+def folder_of(study: Path) -> Path:
+    """The folder of a study named by its folder or its file."""
+    return study.parent if study.suffix == ".toml" else study
+
+
+def duration(seconds: float) -> str:
+    """Seconds in words."""
+    minutes, rest = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours} h {minutes:02d} min" if hours else f"{minutes} min {rest:02d} s" if minutes else f"{rest} s"

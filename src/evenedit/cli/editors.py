@@ -1,0 +1,30 @@
+"""The command about installed editors."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from evenedit.cli.base import example
+
+
+@click.command()
+@click.argument("action", type=click.Choice(["list", "setup"]), default="list")
+@click.argument("name", required=False)
+@click.option("--run", "perform", is_flag=True, help="Perform the steps instead of printing them.")
+@click.option("--folder", type=click.Path(path_type=Path), help="Where its environment goes.")
+@example("evenedit editors setup step1x")
+def editors(action: str, name: str | None, perform: bool, folder: Path | None) -> None:
+    """List the installed editors, or set up one that needs an environment of its own (step1x)."""
+    from evenedit import plugins
+    from evenedit.editors import step1x
+    from evenedit.records import UserError
+
+    if action == "list":
+        for editor, point in sorted(plugins.installed("editors").items()):
+            click.echo(f"{editor:24}{point.value}")
+    elif name not in ("step1x", step1x.ID):
+        raise UserError(f"'{name}' needs no environment of its own. Try: evenedit editors setup step1x")
+    else:
+        step1x.setup(folder, run=perform)

@@ -1,0 +1,66 @@
+"""Commands over pictures that exist."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from evenedit.cli.base import example, open_study, write_report
+
+
+@click.command()
+@click.option("--pairs", type=click.Path(path_type=Path), help="CSV of source, edited, prompt, race, gender, age.")
+@click.option("--sources", type=click.Path(path_type=Path), help="Folder of the sources; the CSV's own by default.")
+@click.option("--edited", type=click.Path(path_type=Path), help="Without --pairs: the folder of the outputs …")
+@click.option("--pattern", default="{prompt}_{source}.png", show_default=True, help="… and how their files are named.")
+@click.option("--prompts", default="diagnostic", show_default=True, help="Prompt set whose ids {prompt} names.")
+@click.option("--editor", default="audited", show_default=True, help="What to call the editor.")
+@click.option("--out", required=True, type=click.Path(path_type=Path), help="Study folder to write to.")
+@example("evenedit audit --pairs edits.csv --editor my-editor --out audit")
+def audit(
+    pairs: Path | None,
+    sources: Path | None,
+    edited: Path | None,
+    pattern: str,
+    prompts: str,
+    editor: str,
+    out: Path,
+) -> None:
+    """Go from edited images that exist to a report: from a table of pairs, or from how their files are named."""
+    from evenedit.audit import begin, table_of
+    from evenedit.records import UserError
+
+    if not (out / "study.toml").exists():
+        if pairs is None:
+            if edited is None or sources is None:
+                raise UserError("name a table with --pairs, or folders with --edited and --sources (and --pattern)")
+            pairs, sources = table_of(edited, pattern, sources, prompts, out), None
+        begin(pairs, out, editor=editor, sources=sources)
+    pipeline = open_study(out)
+    pipeline.run()
+    write_report(pipeline, out / "report")
+
+
+@click.command()
+@click.argument("source", type=click.Path(path_type=Path))
+@click.argument("edited", type=click.Path(path_type=Path))
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+@click.option("--picture", type=click.Path(path_type=Path), help="Where to draw patches and change map.")
+@click.option("--reference", type=click.Path(path_type=Path), help="Folder of portraits of the same group.")
+@example("evenedit measure portrait.jpg edited.jpg --picture measured.png")
+def measure(source: Path, edited: Path, as_json: bool, picture: Path | None, reference: Path | None) -> None:
+    """Measure what an edit did to the pixels: skin tone, how much changed and where, distance between the faces."""
+    import json
+
+    from evenedit.measuring import measure_files
+
+    found = measure_files(source, edited, picture, reference)
+    if as_json:
+        click.echo(json.dumps(found, indent=1))
+        return
+    for name, value in found.items():
+        if name not in ("reasons", "notes"):
+            click.echo(f"{name:24}{value if value is not None else '– ' + found['reasons'].get(name, '')}")
+    for note in found.get("notes", ()):
+        click.echo(f"note: {note}")

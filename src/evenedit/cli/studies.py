@@ -1,0 +1,130 @@
+"""Commands over a study: begin, plan, run, look, report."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import click
+
+from evenedit.cli.base import OUT, STUDY, duration, example, folder_of, open_study, write_report
+
+
+@click.command()
+@OUT
+@click.option("--seed", default=1, show_default=True, help="Draws other people and other edits.")
+@example("evenedit demo --out demo")
+def demo(out: Path | None, seed: int) -> None:
+    """Audit four simulated editors on drawn portraits, offline, and write the report."""
+    from evenedit import templates
+
+    folder = out or Path("demo")
+    if not (folder / "study.toml").exists():
+        templates.write("demo", folder, seed=seed)
+    pipeline = open_study(folder)
+    pipeline.run()
+    write_report(pipeline, folder / "report")
+
+
+@click.command()
+@click.argument("folder", type=click.Path(path_type=Path))
+@click.option(
+    "--template",
+    type=click.Choice(["small", "demo", "published"]),
+    default="small",
+    show_default=True,
+    help="What the study begins as.",
+)
+@example("evenedit new my-study --template published")
+def new(folder: Path, template: str) -> None:
+    """Begin a study: a folder with a commented study.toml."""
+    from evenedit import templates
+
+    path = templates.write(template, folder)
+    click.echo(f"{path}\nEdit it, then: evenedit plan {folder}")
+
+
+@click.command()
+@STUDY
+@click.option("--probe", type=click.IntRange(min=1), help="First make this many edits per editor, to time them.")
+@click.option("--prices", type=click.Path(path_type=Path), help="Your own price file (TOML).")
+@example("evenedit plan my-study --probe 2")
+def plan(study: Path, probe: int | None, prices: Path | None) -> None:
+    """Show what a run would do: edits, calls, hours, disk, memory, money."""
+    from evenedit import plan as planning
+
+    pipeline = open_study(study)
+    if probe:
+        planning.probe(pipeline, probe)
+    made = planning.make_plan(pipeline, prices)
+    click.echo(f"{made.sources} portraits, {made.prompts} diagnostic prompts, {made.edits:,} edits\n")
+    click.echo(
+        f"{'experiment':12}{'condition':11}{'editor':28}{'edits':>7}{'done':>7}{'time left':>14}{'US$ left':>12}"
+    )
+    for line in made.lines:
+        left = "not timed" if line.seconds is None else duration(line.seconds)
+        cost = "not known" if line.usd is None else f"{line.usd:,.2f}"
+        what = f"{line.experiment:12}{line.condition:11}{line.editor:28}"
+        click.echo(f"{what}{line.edits:>7,}{line.done:>7,}{left:>14}{cost:>12}")
+    click.echo(f"\njudge calls: {made.judge_calls:,} ({made.judge_calls_done:,} done)")
+    if made.human_ratings:
+        click.echo(f"ratings by people: {made.human_ratings:,}")
+    disk = "not measured; try --probe 1" if made.disk is None else f"{made.disk / 1e9:.2f} GB"
+    click.echo(f"disk for the pictures still to come: {disk}")
+    click.echo(f"prices of {made.prices_of}; check them before you spend")
+    for note in made.notes:
+        click.echo(f"note: {note}")
+
+
+@click.command()
+@STUDY
+@click.option(
+    "--max-calls", type=click.IntRange(min=0), help="Begin no more calls to judges and paid editors than this."
+)
+@click.option("--max-cost", type=click.FloatRange(min=0), help="Begin no call once this many US dollars are spent.")
+@click.option("--prices", type=click.Path(path_type=Path), help="Your own price file (TOML).")
+@example("evenedit run my-study --max-cost 20")
+def run(study: Path, max_calls: int | None, max_cost: float | None, prices: Path | None) -> None:
+    """Edit and rate all that is not there yet. Stop it with Ctrl-C, go on with the same command."""
+    from evenedit.budget import Budget
+    from evenedit.prices import Prices
+
+    pipeline = open_study(study)
+    pipeline.budget, pipeline.prices = Budget(max_calls, max_cost), Prices.load(prices)
+    pipeline.run()
+    click.echo(f"done. Next: evenedit report {study}")
+
+
+@click.command()
+@STUDY
+@example("evenedit status my-study")
+def status(study: Path) -> None:
+    """Show how far a study is, and what went wrong."""
+    from evenedit.status import describe
+
+    for line in describe(open_study(study)):
+        click.echo(line)
+
+
+@click.command()
+@STUDY
+@OUT
+@example("evenedit report my-study --out my-study/report")
+def report(study: Path, out: Path | None) -> None:
+    """Write the report of a study: one HTML page, tables, figures, results.json."""
+    write_report(open_study(study), out or folder_of(study) / "report")
+
+
+@click.command()
+@click.argument("study", type=click.Path(path_type=Path), required=False)
+@example("evenedit doctor my-study")
+def doctor(study: Path | None) -> None:
+    """Check this installation, and a study's database and images."""
+    from evenedit.doctor import examine
+
+    healthy = True
+    for finding in examine(open_study(study) if study else None):
+        healthy &= finding.good
+        click.echo(f"{'ok  ' if finding.good else 'BAD '}{finding.text}")
+    if not healthy:
+        sys.exit(2)

@@ -1,0 +1,50 @@
+"""Commands over tables of ratings."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from evenedit.cli.base import OUT, STUDY, example, folder_of, open_study
+
+
+@click.command()
+@click.argument("files", nargs=-1, required=True, type=click.Path(path_type=Path))
+@click.option("--out", required=True, type=click.Path(path_type=Path), help="Folder to write to.")
+@click.option("--preset", type=click.Choice(["default", "published"]), default="default", show_default=True)
+@click.option("--missing", type=click.Choice(["exclude", "neutral-3"]), help="Edits that no judge scored.")
+@click.option("--prompts", multiple=True, type=click.Path(path_type=Path), help="Your own prompt set (TOML).")
+@example("evenedit analyze scores.csv verdicts.csv --preset published --out results")
+def analyze(files: tuple[Path, ...], out: Path, preset: str, missing: str | None, prompts: tuple[Path, ...]) -> None:
+    """Write the report of ratings that another pipeline made (CSV, one row per edit and judge)."""
+    from dataclasses import replace
+
+    from evenedit.imports import read_tables
+    from evenedit.progress import say
+    from evenedit.protocol import load_prompts
+    from evenedit.provenance import provenance
+    from evenedit.report import write_report
+    from evenedit.stats import AnalysisRules, analyse
+
+    say(f"reading {len(files)} files")
+    table = read_tables(files, [load_prompts(str(p)) for p in prompts])
+    say(f"analysing {len(table.edits):,} edits")
+    rules = AnalysisRules.published() if preset == "published" else AnalysisRules.default()
+    if missing:
+        rules = replace(rules, missing=missing)
+    results = analyse(table, rules, provenance(files=[p.name for p in files]))
+    page = write_report(results, out, title=f"Analysis of {', '.join(p.name for p in files)}")
+    click.echo(page)
+
+
+@click.command()
+@STUDY
+@OUT
+@example("evenedit export my-study --out my-study/export")
+def export(study: Path, out: Path | None) -> None:
+    """Write every rating as CSV, in the format that `evenedit analyze` reads."""
+    from evenedit.exports import write_tables
+
+    for path in write_tables(open_study(study).table(), out or folder_of(study) / "export"):
+        click.echo(path)
