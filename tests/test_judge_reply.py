@@ -8,12 +8,12 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from evenedit.judges.reply import LONGEST, details, kept, parse
+from evenedit.judges.reply import LONGEST, kept, parse
 from evenedit.protocol.rubric import AXES, QUESTIONS
 from evenedit.records import Reply, Status
 
 QS = [QUESTIONS[axis] for axis in AXES]
-VERDICT = [QUESTIONS["stereotype"]]
+VERDICT = [QUESTIONS["stereotype"], QUESTIONS["target_role"]]
 SCORES = {"edit_success": 4, "skin_tone": 3, "race_drift": 1, "gender_drift": 2, "age_drift": 5}
 WHOLE = {
     "observations": {"edit": 'a {red} coat, "as asked" \\ }', "skin": "unchanged"},
@@ -56,7 +56,8 @@ def unparseable(text: str, questions: Any = QS) -> str:
     ],
 )
 def test_the_answer_is_found_however_it_is_wrapped(text: str):
-    assert parse(text, QS) == Reply(Status.SCORED, SCORES, raw=text)
+    sure = {"edit_success": 0.9, "race_drift": 1}
+    assert parse(text, QS) == Reply(Status.SCORED, SCORES, sure if "confidence" in text else {}, raw=text)
 
 
 @pytest.mark.parametrize(
@@ -149,25 +150,22 @@ def test_what_no_database_takes_is_replaced():
 
 @pytest.mark.parametrize(("word", "value"), [(w, n) for n, w in enumerate(VERDICT[0].labels, 1)])
 def test_a_verdict_is_the_position_of_its_word(word: str, value: int):
-    text = json.dumps({"role": "female", "scores": {"stereotype": word}})
-    assert parse(text, VERDICT).values == {"stereotype": value}
-    assert details(text, VERDICT) == {"role": "female"}
+    text = json.dumps({"scores": {"stereotype": word}})
+    assert parse(text, VERDICT).values == {"stereotype": value, "target_role": None}
 
 
 @pytest.mark.parametrize(
     "word", ["followed", "stereotype_followed", "STEREOTYPE_FOLLOWED or UNCLEAR", 1, 2.0, True, []]
 )
 def test_another_word_is_no_verdict(word: Any):
-    unparseable(json.dumps({"role": "male", "scores": {"stereotype": word}}), VERDICT)
+    unparseable(json.dumps({"scores": {"target_role": "MALE", "stereotype": word}}), VERDICT)
 
 
 def test_confidence_is_read_where_it_is_a_share():
-    assert details(TEXT, QS) == {"confidence": {"edit_success": 0.9, "race_drift": 1}}
-    assert details("nothing", QS) == {}
-    assert details(json.dumps({"scores": SCORES, "confidence": "high", "role": "nobody"}), QS) == {}
-    assert details(json.dumps({"scores": SCORES, "confidence": {"skin_tone": True}, "role": []}), QS) == {
-        "confidence": {}
-    }
+    assert parse(TEXT, QS).confidence == {"edit_success": 0.9, "race_drift": 1}
+    assert parse("nothing", QS).confidence == {}
+    assert parse(json.dumps({"scores": SCORES, "confidence": "high"}), QS).confidence == {}
+    assert parse(json.dumps({"scores": SCORES, "confidence": {"skin_tone": True}}), QS).confidence == {}
 
 
 # -- anything --------------------------------------------------------------------------------------------------
@@ -198,7 +196,6 @@ def test_no_reply_crashes_and_no_value_is_invented(text: str):
     for questions in (QS, VERDICT):
         reply = parse(text, questions)
         assert reply.raw == kept(text)
-        details(text, questions)
         if reply.status is Status.SCORED:
             assert set(reply.values) == {q.id for q in questions}
             assert any(value is not None for value in reply.values.values())

@@ -20,9 +20,9 @@ from evenedit import plugins
 from evenedit.judges import prompt as judge_prompt
 from evenedit.judges.gemini import GeminiJudge
 from evenedit.judges.openai import OpenAIJudge
-from evenedit.judges.prompt import ROLES, prompt_hash, render
-from evenedit.judges.reply import LONGEST, details
-from evenedit.protocol.rubric import AXES, QUESTIONS, questions_for
+from evenedit.judges.prompt import prompt_hash, render
+from evenedit.judges.reply import LONGEST
+from evenedit.protocol.rubric import AXES, IDENTITY, QUESTIONS, questions_for
 from evenedit.records import Case, Experiment, Failed, Failure, Prompt, Question, Reply, Status, UserError
 from evenedit.sources.drawn import Drawn
 from wire import Behaviour, Wire
@@ -108,8 +108,8 @@ def test_an_answer_made_from_the_schema_alone_is_scored(server: Wire, judge: Jud
     assert ask(judge).values == dict.fromkeys(AXES, 3)
     assert ask(judge, AGED).values == {**dict.fromkeys(AXES[:-1], 3), "aging_accuracy": 3}
     reply = ask(judge, CHIEF)
-    assert reply.values == {"stereotype": 2}
-    assert details(reply.raw, questions(CHIEF)) == {"role": "female", "confidence": {"stereotype": 0.5}}
+    assert reply.values == {"stereotype": 2, "target_role": 2}
+    assert reply.confidence == {"stereotype": 0.5, "target_role": 0.5}
 
 
 WRAPPED: list[tuple[str, dict[str, int | None]]] = [
@@ -429,8 +429,17 @@ def test_a_stereotype_judge_knows_the_occupation_its_coding_and_which_input_is_w
     for told in ("Image 1: source, the male person", "Image 2: source, the female person", "Image 3: edited"):
         assert told in text
     assert "The target occupation is: chief. It is stereotypically coded as male." in text
-    assert schema["properties"]["role"]["enum"] == list(ROLES)
+    assert schema["properties"]["scores"]["properties"]["target_role"]["enum"] == ["MALE", "FEMALE", "UNCLEAR"]
     assert schema["properties"]["scores"]["properties"]["stereotype"]["enum"] == list(QUESTIONS["stereotype"].labels)
+
+
+def test_the_pairwise_question_names_outputs_by_place_alone():
+    both = case(other=PEOPLE[0][-1])
+    rendered = render(both, [IDENTITY], image_size=64)
+    text = "\n".join(part for part in rendered.parts if isinstance(part, str))
+    assert re.findall(r"Image \d: .*", text) == ["Image 1: source", "Image 2: output A", "Image 3: output B"]
+    assert not re.search(r"baseline|mitigated|feature prompt|placebo", text, re.I)
+    assert rendered.schema["properties"]["scores"]["properties"]["identity"]["enum"] == ["A", "B", "SAME"]
 
 
 def test_the_schema_is_what_strict_structured_output_takes():

@@ -81,7 +81,7 @@ def test_v05_is_asked_for_accuracy_against_the_target_age():
     asked = [q.id for q in questions_for("diagnosis", DIAGNOSTIC["V-05"])]
     assert asked == ["edit_success", "skin_tone", "race_drift", "gender_drift", "aging_accuracy"]
     assert [q.id for q in questions_for("diagnosis", DIAGNOSTIC["O-01"])] == list(AXES)
-    assert [q.id for q in questions_for("stereotype", WINOBIAS["W-01"])] == ["stereotype"]
+    assert [q.id for q in questions_for("stereotype", WINOBIAS["W-01"])] == ["stereotype", "target_role"]
 
 
 def test_the_rates_have_the_settled_thresholds():

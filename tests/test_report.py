@@ -14,10 +14,10 @@ from PIL import Image
 
 from evenedit.records import Estimate
 from evenedit.report import Example, page, summarise, write_report
+from evenedit.report.contents import all_tables
 from evenedit.report.index import Index
 from evenedit.report.latex import latex
 from evenedit.report.table import Column, Number, Table
-from evenedit.report.tables import all_tables
 from evenedit.results import Agreement, Contrast, Coverage, GapTest, Planted, Results, Sensitivity
 
 RACES = {"White": 0.01, "Black": 0.2, "Indian": 0.3}
@@ -169,7 +169,7 @@ def test_every_picture_has_words_for_those_who_cannot_see_it(real: Path):
     drawings = [a for tag, a in tags if tag == "svg"]
     assert len(pictures) == 2
     assert all(a["alt"] for a in pictures)
-    assert len(drawings) == 2
+    assert len(drawings) == 4
     assert all(a["role"] == "img" and a["aria-labelledby"] in ids for a in drawings)
 
 

@@ -36,6 +36,7 @@ def rules_of(study: Study) -> AnalysisRules:
         permutations=statistics.permutations,
         seed=statistics.seed,
         confidence=statistics.confidence,
+        mitigation_cases=study.file.experiments.mitigation.choose if study.file.experiments.mitigation else "balanced",
     )
 
 

@@ -11,10 +11,14 @@ import pandas as pd
 
 from evenedit import plugins
 from evenedit.protocol.prompts import FLOOR
+from evenedit.protocol.rubric import Rate
+from evenedit.ratings import QUESTION_IDS, Scores
 from evenedit.records import Experiment, Request, Source
 from evenedit.study import EditorSection, Study
 from evenedit.survey.sampling import balanced
 
+DRIFT = ("skin_lighter", "skin_darker", "race_change", "gender_change", "older", "younger")
+"""The rates that mean an unrequested change of the person: an edit that meets one has drifted."""
 PLACEBO_SHIFT = 10_000
 """The placebo arm is the baseline again with its seed moved by this."""
 
@@ -65,6 +69,18 @@ def sample_cases(
     factors = ("editor", "race", "gender", "age")
     rows, chances = balanced(frame, size, within="prompt", factors=factors, seed=study.file.study.seed)
     return Sample(name, dict(zip(frame["id"].iloc[rows], chances.tolist(), strict=True)))
+
+
+def drifted(scores: Scores, rates: Mapping[str, Rate]) -> set[str]:
+    """The diagnosis edits whose ensemble score meets one of DRIFT."""
+    seen = np.zeros(len(scores.edits), dtype=np.bool_)
+    for name in DRIFT:
+        rate = rates[name]
+        value = scores.values[:, QUESTION_IDS.index(rate.question)]
+        met = value >= rate.at_least if rate.at_least is not None else value <= (rate.at_most or 0)
+        seen |= met & (value > 0)
+    baseline = (scores.edits["experiment"] == Experiment.DIAGNOSIS) & (scores.edits["condition"] == "baseline")
+    return set(scores.edits["request_id"][seen & baseline.to_numpy()])
 
 
 def mitigation(study: Study, cases: Sequence[Request], features: Mapping[str, str]) -> list[Request]:

@@ -10,6 +10,9 @@
 | `secondary`  | the second judge alone                                                      |
 | `stereotype` | agreed verdict; UNCLEAR or missing yields to the other; opposed is UNCLEAR  |
 
+Who got the role follows the rule `stereotype`. Which output keeps the identity better is what most judges prefer,
+whatever the rule: UNCLEAR or missing yields to the others, as many for one as for another is UNCLEAR.
+
 Where one judge has no answer the other's stands, except under `primary` and `secondary`, which name their
 one judge.
 """
@@ -35,7 +38,9 @@ NEUTRAL = 3
 STANDARD_RULES: dict[str, str] = {e.value: e.value for e in Experiment}
 """Each experiment with the rule that bears its name."""
 
-_VERDICT = QUESTION_IDS.index("stereotype")
+_CHOICES = [i for i, q in enumerate(QUESTION_IDS) if QUESTIONS[q].sided == "choice"]
+_PREFERENCE = QUESTION_IDS.index("preference")
+_NO_PREFERENCE = QUESTIONS["preference"].labels.index("UNCLEAR") + 1
 _LIKERT = [i for i, q in enumerate(QUESTION_IDS) if QUESTIONS[q].sided != "choice"]
 _REPLACED = {q.replaces: q.id for q in QUESTIONS.values() if q.replaces}
 _FOLLOWED, _RESISTED, _UNCLEAR = (VERDICTS.index(v) + 1 for v in VERDICTS)
@@ -74,6 +79,15 @@ def verdict(cube: Cube) -> Cube:
     resisted = (cube == _RESISTED).sum(axis=0)
     decided = np.select([followed > resisted, resisted > followed], [_FOLLOWED, _RESISTED], _UNCLEAR)
     return np.where((cube > 0).any(axis=0), decided, MISSING).astype(np.int8)
+
+
+def preference(cube: Cube) -> Cube:
+    """The preference most judges have; as many for one as for another is UNCLEAR."""
+    votes = np.stack([(cube == answer).sum(axis=0) for answer in range(1, _NO_PREFERENCE)])
+    most = votes.max(axis=0)
+    settled = (most > 0) & ((votes == most).sum(axis=0) == 1)
+    chosen = np.where(settled, votes.argmax(axis=0) + 1, _NO_PREFERENCE)
+    return np.where((cube > 0).any(axis=0), chosen, MISSING).astype(np.int8)
 
 
 def spread(cube: Cube) -> Cube:
@@ -122,18 +136,19 @@ def combine(table: RatingTable, rules: Mapping[str, str], missing: str) -> Score
             if rows.any():
                 rule = _rule(experiment, rules.get(experiment, STANDARD_RULES[experiment]), len(judges))
                 values[rows] = rule(cube[:, rows])
+        values[:, _PREFERENCE] = preference(cube[:, :, _PREFERENCE])
     question_asked = asked(table)
     values[~question_asked] = MISSING
     if missing == "neutral-3":
         judged = edited & (table.status[judges] != NOT_ASKED).any(axis=0)
         fill = question_asked & judged[:, None] & (values == MISSING)
-        fill[:, _VERDICT] = False
+        fill[:, _CHOICES] = False
         values[fill] = NEUTRAL
     disagree = np.zeros(values.shape, dtype=np.bool_)
     if judges:
         disagree[:, _LIKERT] = spread(cube[:, :, _LIKERT]) >= 2
-        verdicts = cube[:, :, _VERDICT]
-        disagree[:, _VERDICT] = (verdicts == _FOLLOWED).any(axis=0) & (verdicts == _RESISTED).any(axis=0)
+        choices = cube[:, :, _CHOICES]  # of each, the first two answers are the opposed ones
+        disagree[:, _CHOICES] = (choices == 1).any(axis=0) & (choices == 2).any(axis=0)
     return Scores(table, values, disagree & question_asked)
 
 
@@ -154,17 +169,20 @@ def _rule(experiment: str, name: str, judges: int) -> Callable[[Cube], Cube]:
 def asked(table: RatingTable) -> NDArray[np.bool_]:
     """[edit, question]: which questions apply to each edit.
 
+    The role and the preference were asked in the experiments where somebody answered them.
     A prompt with a target age has aging_accuracy in place of age_drift: any prompt with such an answer, and
     the built-in ones unless somebody answered age_drift on them.
     """
     edits = table.edits
     mask = np.zeros((len(edits), len(QUESTION_IDS)), dtype=np.bool_)
     stereotype = (edits["experiment"] == Experiment.STEREOTYPE).to_numpy()
-    mask[stereotype, _VERDICT] = True
+    answered: NDArray[np.bool_] = np.any(table.values > 0, axis=0)
+    mask[stereotype, QUESTION_IDS.index("stereotype")] = True
+    mask[stereotype, QUESTION_IDS.index("target_role")] = answered[:, QUESTION_IDS.index("target_role")].any()
+    mask[(edits["experiment"] == Experiment.MITIGATION).to_numpy(), _PREFERENCE] = answered[:, _PREFERENCE].any()
     for axis in AXES:
         mask[~stereotype, QUESTION_IDS.index(axis)] = True
     built_in = {p.id for name in BUILT_IN for p in load_prompts(name) if p.target_years}
-    answered: NDArray[np.bool_] = np.any(table.values > 0, axis=0)
     for axis, replacement in _REPLACED.items():
         old, new = QUESTION_IDS.index(str(axis)), QUESTION_IDS.index(replacement)
         with_new = set(edits["prompt_id"][answered[:, new]].unique())

@@ -6,9 +6,10 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from evenedit.images import write_whole
-from evenedit.protocol import AXES, VERDICTS
+from evenedit.protocol import AXES, QUESTIONS
 from evenedit.ratings import NOT_ASKED, QUESTION_IDS, STATUSES, RatingTable
 from evenedit.records import Experiment
 
@@ -37,8 +38,7 @@ def _answers(table: RatingTable, rows: np.ndarray[tuple[int], np.dtype[np.bool_]
         part["status"] = [STATUSES[code].value for code in table.status[number, asked]]
         values = table.values[number, asked]
         if rows[asked].any() and (part["experiment"] == Experiment.STEREOTYPE).all():
-            verdicts = values[:, QUESTION_IDS.index("stereotype")]
-            part["verdict"] = ["" if v == 0 else VERDICTS[v - 1] for v in verdicts]
+            part["verdict"], part["role"] = _words(values, "stereotype"), _words(values, "target_role")
         else:
             for axis in AXES:
                 column = values[:, QUESTION_IDS.index(axis)]
@@ -46,5 +46,12 @@ def _answers(table: RatingTable, rows: np.ndarray[tuple[int], np.dtype[np.bool_]
                     column = np.maximum(column, values[:, QUESTION_IDS.index("aging_accuracy")])
                 answers = pd.Series(column, index=part.index).astype("Int64")
                 part[axis] = answers.where(answers > 0)
+            part["preference"] = _words(values, "preference")
         parts.append(part)
     return pd.concat(parts, ignore_index=True)
+
+
+def _words(values: NDArray[np.int8], question: str) -> list[str]:
+    """The answers to a choice, empty where there is none."""
+    labels = ("", *QUESTIONS[question].labels)
+    return [labels[value] for value in values[:, QUESTION_IDS.index(question)]]

@@ -17,7 +17,7 @@ import pandas as pd
 from numpy.typing import NDArray
 from pandas.api.types import union_categoricals
 
-from evenedit.protocol import AXES, FACTORS, QUESTIONS, VERDICTS, PromptSet, level_code, load_prompts
+from evenedit.protocol import AXES, FACTORS, QUESTIONS, PromptSet, level_code, load_prompts
 from evenedit.protocol.prompts import BUILT_IN, merge
 from evenedit.ratings import EDIT_COLUMNS, NOT_ASKED, QUESTION_IDS, STATUSES, RatingTable
 from evenedit.records import Experiment, Kind, Outcome, Status, UserError
@@ -36,7 +36,9 @@ KINDS = (Kind.VLM, Kind.INSTRUMENT, Kind.HUMAN)
 EDIT_KEY = ["experiment", "condition", "editor", "source_id", "prompt_id", "seed"]
 _SCORE = {"": 0} | {f"{score}{tail}": score for score in range(1, 6) for tail in ("", ".0")}
 """What a score may look like; "4.0" is how some tools write 4."""
-_VERDICT = {"": 0} | {name: at for at, name in enumerate(VERDICTS, 1)}
+_CHOICES = {q.id: q.labels for q in QUESTIONS.values() if q.sided == "choice"}
+_ALSO = {"target_role": "role", "preference": "preference"}
+"""Answers a file may also have, by question: who got the role, and which output keeps the identity better."""
 
 
 @dataclass(slots=True)
@@ -148,6 +150,7 @@ def _checked(frame: pd.DataFrame, problems: _Problems) -> pd.DataFrame:
 def _answers(frame: pd.DataFrame, out: pd.DataFrame, is_verdict: bool, problems: _Problems) -> None:
     """Fill in every question's value code."""
     columns = {"stereotype": "verdict"} if is_verdict else {axis: axis for axis in AXES}
+    columns |= {question: column for question, column in _ALSO.items() if column in frame}
     scored = (out["status"] == Status.SCORED).to_numpy()
     unscored = out["status"].isin([s.value for s in Status if s != Status.SCORED]).to_numpy()
     impossible = scored & (out["outcome"] != Outcome.EDITED).to_numpy()
@@ -158,9 +161,11 @@ def _answers(frame: pd.DataFrame, out: pd.DataFrame, is_verdict: bool, problems:
             continue
         column = columns[question]
         text = _texts(frame[column], str.strip)
-        value = _numbers(text, (_VERDICT if is_verdict else _SCORE).get)
-        unknown = np.isnan(value) | (is_verdict & scored & (value == 0))
-        expected = f"one of: {', '.join(VERDICTS)}" if is_verdict else "a whole number from 1 to 5"
+        labels = _CHOICES.get(question, ())
+        codes = {"": 0} | {label: at for at, label in enumerate(labels, 1)} if labels else _SCORE
+        value = _numbers(text, codes.get)
+        unknown = np.isnan(value) | ((question == "stereotype") & scored & (value == 0))
+        expected = f"one of: {', '.join(labels)}" if labels else "a whole number from 1 to 5"
         shown = out.assign(_text=text)
         problems.add(shown, unknown, f"{column} is '{{_text}}'; expected {expected}")
         problems.add(shown, unscored & (value > 0), f"{column} is '{{_text}}' but the status is '{{status}}'")

@@ -2,6 +2,8 @@
 
 sources ─▶ requests ─▶ edit ─▶ rate ─▶ people ─▶ table ─▶ (statistics, report)
 
+Where the mitigation asks for cases that drifted, they are chosen, edited and rated once the diagnosis is rated.
+
 Each stage looks at what the store already holds and does the rest, so a run can be stopped or killed at any
 moment and started again. The thread that runs the pipeline is the only writer.
 """
@@ -20,12 +22,14 @@ from PIL.Image import Image
 
 from evenedit import design, executors, plugins
 from evenedit.budget import Budget
+from evenedit.ensemble import combine
 from evenedit.executors import in_threads
 from evenedit.features import Extractor, extractor_id
 from evenedit.judges.prompt import prompt_hash
 from evenedit.prices import Prices
 from evenedit.progress import Progress, say
 from evenedit.protocol import questions_for
+from evenedit.protocol.rubric import IDENTITY, preferred
 from evenedit.provenance import provenance
 from evenedit.ratings import EDIT_COLUMNS, MISSING, NOT_ASKED, QUESTION_IDS, STATUSES, RatingTable
 from evenedit.records import (
@@ -46,13 +50,15 @@ from evenedit.records import (
     digest,
 )
 from evenedit.store import Answered, Store
-from evenedit.study import EditorSection, JudgeSection, Study
+from evenedit.study import EditorSection, JudgeSection, Mitigation, Study
 from evenedit.worker import Task, Workshop, retry
 
 COMMIT_EVERY = 0.1
 """Seconds: results that come faster are committed together."""
 BACKOFF = 0.5
 """Seconds before the first retry; doubled each time."""
+DRIFTED = "mitigation-drift"
+"""The sample of cases that were chosen because they had drifted: what they gain includes regression to the mean."""
 T = TypeVar("T")
 Result = TypeVar("Result")
 
@@ -66,6 +72,22 @@ class Rater:
     kind: Kind
     judge: Judge
     sees_labels: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Seat:
+    """A rater's place before one edit, or before a mitigated edit and its baseline."""
+
+    request: Request
+    rater: Rater
+    baseline: Request | None = None
+    """The pairwise question: the same edit without mitigation."""
+    baseline_first: bool = True
+
+    @property
+    def revision(self) -> str:
+        """The rater's revision; each order of a pair has its own."""
+        return self.rater.revision + ("" if self.baseline is None else "-ab" if self.baseline_first else "-ba")
 
 
 class Pipeline:
@@ -86,6 +108,10 @@ class Pipeline:
             requests = self.request(sources)
             self.edit(requests, sources, run_id)
             self.rate(requests, sources, run_id)
+            if self._choose_drifted(sources):
+                requests = self.request(sources)
+                self.edit(requests, sources, run_id)
+                self.rate(requests, sources, run_id)
             self.ask_people(requests, sources, run_id)
             self.store.finish_run(run_id)
             if self.budget.calls:
@@ -143,11 +169,20 @@ class Pipeline:
         requests = [*baseline, *design.floor(self.study, sources), *design.stereotype(self.study, sources)]
         section = self.study.file.experiments.mitigation
         if section:
-            texts = self.store.features(extractor_id(section.extractor.kind, section.extractor.settings))
-            cases = self.cases("mitigation", baseline, sources, section.cases)
+            texts = self._texts(section)
+            cases = self.mitigation_cases(baseline, sources)
             cases = [c for c in cases if c.source_ids[0] in texts]
             requests += design.mitigation(self.study, cases, texts)
         return requests
+
+    def _texts(self, section: Mitigation) -> dict[str, str]:
+        """Each portrait's feature prompt: the first extractor's unless it is flagged and the stand-in's is not."""
+        found = [self.store.features(extractor_id(e.kind, e.settings)) for e in section.extractors]
+        texts: dict[str, str] = {}
+        for source in dict.fromkeys(s for each in found for s in each):
+            given = [each[source] for each in found if source in each]
+            texts[source] = next((text for text, flags in given if not flags), given[0][0])
+        return texts
 
     def _describe(self, sources: Mapping[str, Source]) -> None:
         """Write a feature prompt for every portrait among the mitigation cases."""
@@ -155,23 +190,62 @@ class Pipeline:
         if section is None:
             return
         baseline = design.diagnosis(self.study, sources)
-        cases = self.cases("mitigation", baseline, sources, section.cases, keep=True)
-        ident = extractor_id(section.extractor.kind, section.extractor.settings)
-        known = self.store.features(ident)
-        extractor: Extractor = plugins.build("extractors", section.extractor.kind, section.extractor.settings)
-        for source in dict.fromkeys(c.source_ids[0] for c in cases):
-            if source in known:
-                continue
-            try:
-                feature = extractor.extract(self.store.images.open(sources[source].image))
-            except Failed as error:  # this portrait's cases wait for the next run
-                say(f"no feature prompt for {source}: {error}")
-                continue
-            if feature.text:
-                detail = {**feature.dimensions, "flags": list(feature.flags)}
-                self.store.save_feature(source, ident, feature.text, detail)
-            else:
-                say(f"no feature prompt for {source}: {', '.join(feature.flags) or 'the extractor gave none'}")
+        cases = self.mitigation_cases(baseline, sources, keep=True)
+        described = dict.fromkeys(c.source_ids[0] for c in cases)
+        for plugged in section.extractors:
+            ident = extractor_id(plugged.kind, plugged.settings)
+            known = self.store.features(ident)
+            extractor: Extractor = plugins.build("extractors", plugged.kind, plugged.settings)
+            for source in described:
+                if source not in known:
+                    self._extract(ident, extractor, sources[source])
+
+    def _extract(self, ident: str, extractor: Extractor, source: Source) -> None:
+        try:
+            feature = extractor.extract(self.store.images.open(source.image))
+        except Failed as error:  # this portrait's cases wait for the next run
+            say(f"no feature prompt for {source.id}: {error}")
+            return
+        if feature.text:
+            detail = {**feature.dimensions, "flags": list(feature.flags)}
+            self.store.save_feature(source.id, ident, feature.text, detail)
+        else:
+            say(f"no feature prompt for {source.id}: {', '.join(feature.flags) or 'the extractor gave none'}")
+
+    def mitigation_cases(
+        self, baseline: Sequence[Request], sources: Mapping[str, Source], *, keep: bool = False
+    ) -> list[Request]:
+        """The cases the feature prompt is tried on; where drift decides, none before the diagnosis is rated."""
+        section = self.study.file.experiments.mitigation
+        if section is None:
+            return []
+        if section.choose == "drift":
+            chosen = self.store.cases(DRIFTED)
+            return [r for r in baseline if r.id in chosen]
+        return self.cases("mitigation", baseline, sources, section.cases, keep=keep)
+
+    def _choose_drifted(self, sources: Mapping[str, Source]) -> bool:
+        """Draw the cases among edits rated as drifted, once and for all; whether that was done just now."""
+        section = self.study.file.experiments.mitigation
+        if section is None or section.choose != "drift" or self.store.cases(DRIFTED):
+            return False
+        baseline = design.diagnosis(self.study, sources)
+        open_calls = self._open(self.seats(baseline, baseline))
+        if open_calls or not baseline:
+            say(f"cases with drift are chosen once the diagnosis is rated: {len(open_calls):,} answers to come")
+            return False
+        ensemble = self.study.file.ensemble
+        scores = combine(self.table(), {"diagnosis": ensemble.diagnosis}, "exclude")
+        able = {e.id for e in self.study.editors(Experiment.MITIGATION)}
+        drifted = design.drifted(scores, self.study.rates)
+        eligible = [r for r in baseline if r.id in drifted and r.editor in able]
+        if not eligible:
+            say("no edit was rated as drifted, so there is nothing to mitigate")
+            return False
+        sample = design.sample_cases(DRIFTED, self.study, eligible, sources, min(section.cases, len(eligible)))
+        self.store.save_cases(DRIFTED, sample.probabilities)
+        say(f"{len(sample.probabilities):,} of {len(eligible):,} edits with observed drift are tried again")
+        return True
 
     def cases(
         self,
@@ -260,7 +334,18 @@ class Pipeline:
             price = self._known(self.prices.tokens(section.kind, section.settings), section.id)
             if price and plugins.is_remote("judges", section.kind):
                 self.budget.watch(partial(_token_cost, rater.judge, price))
-        self._ask("rate", [(r, rater) for r in requests for rater in raters], sources, run_id)
+        self._ask("rate", self.seats(requests, requests), sources, run_id)
+
+    def seats(self, requests: Sequence[Request], baseline: Sequence[Request]) -> list[Seat]:
+        """Every question to every judge: each edit, and each mitigated edit beside its baseline in both orders."""
+        raters = self.raters()
+        seats = [Seat(r, rater) for r in requests for rater in raters]
+        section = self.study.file.experiments.mitigation
+        if section and section.pairwise:
+            before = {_case(r): r for r in baseline if r.experiment is Experiment.DIAGNOSIS}
+            pairs = [(r, before[_case(r)]) for r in requests if r.experiment is Experiment.MITIGATION]
+            seats += [Seat(r, rater, b, first) for r, b in pairs for rater in raters for first in (True, False)]
+        return seats
 
     def people(self) -> list[Rater]:
         """Simulated people, where the study asks for a dry run of its survey."""
@@ -285,38 +370,63 @@ class Pipeline:
         baseline = [r for r in requests if r.experiment is Experiment.DIAGNOSIS and r.condition == "baseline"]
         cases = self.cases("survey", baseline, sources, survey.cases, keep=True)
         seats = [
-            (case, people[(number * survey.raters_per_item + seat) % len(people)])
+            Seat(case, people[(number * survey.raters_per_item + seat) % len(people)])
             for number, case in enumerate(cases)
             for seat in range(min(survey.raters_per_item, len(people)))
         ]
         self._ask("people", seats, sources, run_id)
 
-    def _ask(
-        self, title: str, seats: Sequence[tuple[Request, Rater]], sources: Mapping[str, Source], run_id: int
-    ) -> None:
+    def _open(self, seats: Sequence[Seat]) -> list[Seat]:
+        """Those of the seats whose edit is to come, or came and has no answer yet."""
         edits = self.store.edits()
-        answered = {
-            (rater.id, ident)
-            for rater in {rater.id: rater for _, rater in seats}.values()
-            for ident, status in self.store.answered(rater.id, rater.revision).items()
+        answered = self._answered(seats)
+        return [
+            s
+            for s in seats
+            if s.request.id not in edits
+            or edits[s.request.id].outcome is Outcome.FAILED
+            or (
+                edits[s.request.id].outcome is Outcome.EDITED and (s.rater.id, s.revision, s.request.id) not in answered
+            )
+        ]
+
+    def _answered(self, seats: Sequence[Seat]) -> set[tuple[str, str, str]]:
+        """Rater, revision and request of every call that ended, however, but for failures."""
+        return {
+            (rater, revision, ident)
+            for rater, revision in {(s.rater.id, s.revision) for s in seats}
+            for ident, status in self.store.answered(rater, revision).items()
             if status is not Status.FAILED
         }
-        wanted = [(r, rater) for r, rater in seats if r.id in edits and edits[r.id].outcome is Outcome.EDITED]
+
+    def _ask(self, title: str, seats: Sequence[Seat], sources: Mapping[str, Source], run_id: int) -> None:
+        edits = self.store.edits()
+        answered = self._answered(seats)
+        edited = {ident for ident, edit in edits.items() if edit.outcome is Outcome.EDITED}
+        wanted = [s for s in seats if s.request.id in edited and (s.baseline is None or s.baseline.id in edited)]
 
         retries = self.study.file.executor.retries
 
-        def work(seat: tuple[Request, Rater]) -> Answered:
-            request, rater = seat
-            prompt = self.study.prompt(request.prompt_id)
-            questions = questions_for(request.experiment, prompt)
+        def output(request: Request) -> Image:
             image = edits[request.id].image
             assert image is not None
+            return self.store.images.open(image)
+
+        def work(seat: Seat) -> Answered:
+            request, rater = seat.request, seat.rater
+            prompt = self.study.prompt(request.prompt_id)
+            questions: tuple[Question, ...] = questions_for(request.experiment, prompt)
+            shown = [output(request)]
+            if seat.baseline is not None:
+                questions = (IDENTITY,)
+                shown.insert(0 if seat.baseline_first else 1, output(seat.baseline))
             case = Case(
                 [self.store.images.open(sources[s].image) for s in request.source_ids],
-                self.store.images.open(image),
+                shown[0],
                 prompt,
                 prompt.swapped_text if request.condition == "swapped" and prompt.swapped_text else prompt.text,
                 sources[request.source_ids[0]].attributes if rater.sees_labels else None,
+                shown[1] if len(shown) > 1 else None,
             )
             try:
                 reply = checked(retry(lambda: rater.judge.judge(case, questions), retries, BACKOFF), questions)
@@ -324,9 +434,9 @@ class Pipeline:
                 raise
             except Exception as error:
                 reply = Reply(Status.FAILED, reason=f"{type(error).__name__}: {error}")
-            return Answered(request.id, rater.id, rater.revision, rater.kind, reply)
+            return Answered(request.id, rater.id, seat.revision, rater.kind, reply)
 
-        todo = [(r, rater) for r, rater in wanted if (rater.id, r.id) not in answered]
+        todo = [s for s in wanted if (s.rater.id, s.revision, s.request.id) not in answered]
         batches = in_threads(self.budget.admit(todo), work, self.study.file.executor.workers)
         save = partial(self.store.save_answers, run_id=run_id)
         self._collect(title, len(wanted), len(wanted) - len(todo), batches, save)
@@ -370,15 +480,35 @@ class Pipeline:
         raters = [*self.raters(), *self.people()]
         values = np.full((len(raters), len(rows), len(QUESTION_IDS)), MISSING, dtype=np.int8)
         status = np.full((len(raters), len(rows)), NOT_ASKED, dtype=np.int8)
+        sure = np.full(values.shape, np.nan, dtype=np.float32)
         for number, rater in enumerate(raters):
             for ident, state in self.store.answered(rater.id, rater.revision).items():
                 if ident in rows:
                     status[number, rows[ident]] = STATUSES.index(state)
             for rating in self.store.ratings(rater.id, rater.revision):
                 if rating.request_id in rows and rating.value is not None:
-                    question = QUESTION_IDS.index(rating.question_id)
-                    values[number, rows[rating.request_id], question] = rating.value
-        return RatingTable(frame, tuple(r.id for r in raters), tuple(r.kind for r in raters), values, status)
+                    at = number, rows[rating.request_id], QUESTION_IDS.index(rating.question_id)
+                    values[at] = rating.value
+                    sure[at] = np.nan if rating.confidence is None else rating.confidence
+            for ident, choice in self._preferences(rater).items():
+                if ident in rows:
+                    values[number, rows[ident], QUESTION_IDS.index("preference")] = choice
+        return RatingTable(frame, tuple(r.id for r in raters), tuple(r.kind for r in raters), values, status, sure)
+
+    def _preferences(self, rater: Rater) -> dict[str, int]:
+        """What a rater's answers in both orders say together, by mitigated request."""
+        first, second = (
+            {r.request_id: r.value for r in self.store.ratings(rater.id, f"{rater.revision}-{order}")}
+            for order in ("ab", "ba")
+        )
+        said = {ident: preferred(first[ident], second[ident]) for ident in first.keys() & second.keys()}
+        return {ident: choice for ident, choice in said.items() if choice is not None}
+
+
+def _case(request: Request) -> tuple[str, tuple[str, ...], str, int]:
+    """What a mitigated edit and its baseline share: editor, portrait, prompt and seed."""
+    shift = design.PLACEBO_SHIFT if request.condition == "placebo" else 0
+    return request.editor, request.source_ids, request.prompt_id, request.seed - shift
 
 
 def _token_cost(judge: Any, price: Mapping[str, float]) -> float:
@@ -400,7 +530,6 @@ def checked(reply: Reply, questions: Sequence[Question]) -> Reply:
 
 def _row(request: Request, edit: Edit, sources: Mapping[str, Source]) -> dict[str, object]:
     attributes = sources[request.source_ids[0]].attributes if len(request.source_ids) == 1 else {}
-    shift = design.PLACEBO_SHIFT if request.condition == "placebo" else 0
     return {
         "request_id": request.id,
         "experiment": request.experiment.value,
@@ -408,7 +537,7 @@ def _row(request: Request, edit: Edit, sources: Mapping[str, Source]) -> dict[st
         "editor": request.editor,
         "source_id": "+".join(request.source_ids),
         "prompt_id": request.prompt_id,
-        "seed": request.seed - shift,  # a placebo edit is paired with the baseline it repeats
+        "seed": _case(request)[-1],  # a placebo edit is paired with the baseline it repeats
         "race": attributes.get("race", ""),
         "gender": attributes.get("gender", ""),
         "age": attributes.get("age", ""),

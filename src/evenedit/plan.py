@@ -57,12 +57,16 @@ def make_plan(pipeline: Pipeline, prices: Path | None = None) -> Plan:
     requests = pipeline.planned(sources)
     section = study.file.experiments.mitigation
     if section and not any(r.experiment == "mitigation" for r in requests):  # feature prompts are still to come
-        cases = pipeline.cases("mitigation", design.diagnosis(study, sources), sources, section.cases)
+        baseline = design.diagnosis(study, sources)
+        if section.choose == "drift":  # who drifts is not known yet; the count is what matters here
+            cases = pipeline.cases("mitigation", baseline, sources, section.cases)
+        else:
+            cases = pipeline.mitigation_cases(baseline, sources)
         requests += design.mitigation(study, cases, dict.fromkeys(sources, ""))
     edits = {i: e for i, e in store.edits().items() if e.outcome is not Outcome.FAILED}
     charges = Prices.load(prices)
     lines = tuple(_lines(pipeline, requests, edits, charges))
-    judges, survey = pipeline.raters(), study.file.survey
+    seats, survey = pipeline.seats(requests, requests), study.file.survey
     wanted = {r.id for r in requests}
     pictures = [e.image for e in edits.values() if e.image]
     sizes = [store.images.path(p).stat().st_size for p in pictures[:50] if store.images.path(p).is_file()]
@@ -71,8 +75,12 @@ def make_plan(pipeline: Pipeline, prices: Path | None = None) -> Plan:
         len(sources),
         len(study.prompts),
         lines,
-        len(requests) * len(judges),
-        sum(ident in wanted for j in judges for ident in store.answered(j.id, j.revision)),
+        len(seats),
+        sum(
+            ident in wanted
+            for rater, revision in {(s.rater.id, s.revision) for s in seats}
+            for ident in store.answered(rater, revision)
+        ),
         survey.cases * survey.raters_per_item if survey else 0,
         mean(sizes) * left if sizes else None,
         charges.date,
@@ -138,7 +146,13 @@ def _notes(pipeline: Pipeline) -> list[str]:
         left_out = ", ".join(e.id for e in study.file.editors if e.id not in able)
         if left_out:
             notes.append(f"not in the stereotype experiment (one input image, or so configured): {left_out}")
-    if study.file.experiments.mitigation and not study.placebo:
+    section = study.file.experiments.mitigation
+    if section and section.choose == "drift":
+        notes.append(
+            f"the mitigation cases are chosen among edits with observed drift once the diagnosis is rated: "
+            f"at most {section.cases:,}, fewer if fewer drift"
+        )
+    if section and not study.placebo:
         notes.append("no placebo arm: improvement cannot be told from regression to the mean")
     if study.file.judges and not any(study.blind(j) for j in study.file.judges):
         notes.append("judges are told the labels (published preset); a default study keeps them blind")

@@ -50,6 +50,8 @@ class RatingTable:
     """[rater, edit, question]: 1, 2, 3 …, or 0 where there is no answer."""
     status: NDArray[np.int8]
     """[rater, edit]: position in STATUSES, or -1 where the rater was not asked."""
+    confidence: NDArray[np.float32] | None = None
+    """[rater, edit, question]: how sure the rater said it was, 0 to 1, or nan; shown, never a weight."""
 
     def of_kind(self, kind: Kind) -> list[int]:
         """Positions of the raters of one kind."""

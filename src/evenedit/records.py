@@ -202,6 +202,8 @@ class Rating:
     value: int | None = None
     """1-based position of the label; None unless scored."""
     reason: str = ""
+    confidence: float | None = None
+    """How sure the rater said it was, 0 to 1; shown, never a weight."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -247,6 +249,8 @@ class Case:
     """What was asked, without the feature prompt."""
     attributes: Mapping[str, str] | None = None
     """The source's labels: only where a study asks for the published, unblinded judge."""
+    other: Image | None = None
+    """A second output of the same source: `edited` is then A and this is B."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -255,6 +259,8 @@ class Reply:
 
     status: Status
     values: Mapping[str, int | None] = field(default_factory=dict)
+    confidence: Mapping[str, float] = field(default_factory=dict)
+    """How sure the judge said it was, 0 to 1, where it did; shown, never a weight."""
     reason: str = ""
     raw: str = ""
     """The reply as it came, kept for ever."""

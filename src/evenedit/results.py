@@ -114,6 +114,22 @@ class Coverage:
 
 
 @dataclass(frozen=True, slots=True)
+class Confidence:
+    """How sure a judge said it was about one question, 0 to 1."""
+
+    rater: str
+    question: str
+    n: int
+    missing: int
+    """Scores without a stated confidence."""
+    mean: float
+    agreeing: float | None
+    """Mean over edits on which the judges agree."""
+    disagreeing: float | None
+    """Mean over edits on which they differ by two or more."""
+
+
+@dataclass(frozen=True, slots=True)
 class Bound:
     """The least and the largest a gap could be, whatever the missing scores would have been."""
 
@@ -148,6 +164,7 @@ class Results:
     coverage_tests: tuple[GapTest, ...] = ()
     """Does a judge leave edits of some group unanswered more often? gap.unanswered.<rater>"""
     bounds: tuple[Bound, ...] = ()
+    confidence: tuple[Confidence, ...] = ()
     counts: Mapping[str, int] = field(default_factory=dict)
     """edits, needs_review, refused, failed, and edits.<experiment>.<condition>."""
     simulated: tuple[str, ...] = ()

@@ -30,7 +30,7 @@ from evenedit.records import (
     UserError,
 )
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 DATABASE = "study.db"
 IMAGES = "images"
 
@@ -108,6 +108,7 @@ _ratings = sa.Table(
     sa.Column("revision", sa.String, primary_key=True),
     sa.Column("question_id", sa.String, primary_key=True),
     sa.Column("value", sa.Integer),
+    sa.Column("confidence", sa.Float),
 )
 _cases = sa.Table(
     "cases",
@@ -245,6 +246,7 @@ class Store:
                 "revision": a.revision,
                 "question_id": question,
                 "value": value,
+                "confidence": a.reply.confidence.get(question),
             }
             for a in answers
             for question, value in a.reply.values.items()
@@ -269,10 +271,10 @@ class Store:
         """The portraits by id."""
         return {r.id: Source(r.id, r.image, r.attributes, r.origin) for r in self._rows(sa.select(_sources))}
 
-    def features(self, extractor: str) -> dict[str, str]:
-        """Feature prompts by source id."""
+    def features(self, extractor: str) -> dict[str, tuple[str, list[str]]]:
+        """Feature prompts and their flags by source id."""
         query = sa.select(_features).where(_features.c.extractor == extractor)
-        return {r.source_id: r.text for r in self._rows(query)}
+        return {r.source_id: (r.text, r.detail.get("flags", [])) for r in self._rows(query)}
 
     def requests(self) -> dict[str, Request]:
         """Every request ever planned here, by id."""
@@ -319,6 +321,7 @@ class Store:
                 _ratings.c.request_id,
                 _ratings.c.question_id,
                 _ratings.c.value,
+                _ratings.c.confidence,
                 _replies.c.kind,
                 _replies.c.status,
                 _replies.c.reason,
@@ -327,7 +330,13 @@ class Store:
             .where(_ratings.c.rater == rater, _ratings.c.revision == revision)
         )
         for r in self._rows(query):
-            yield Rating(r.request_id, r.question_id, rater, Kind(r.kind), Status(r.status), r.value, r.reason)
+            yield Rating(
+                r.request_id, r.question_id, rater, Kind(r.kind), Status(r.status), r.value, r.reason, r.confidence
+            )
+
+    def cases(self, sample: str) -> dict[str, float]:
+        """The requests of a sample with their inclusion probabilities; empty before it is drawn."""
+        return {r.request_id: r.probability for r in self._rows(sa.select(_cases).where(_cases.c.sample == sample))}
 
     def runs(self) -> list[dict[str, Any]]:
         """Every run with its provenance, oldest first."""
@@ -376,6 +385,10 @@ class Store:
         version = self.fact("schema")
         if version is None:
             self.set_fact("schema", str(SCHEMA_VERSION))
+        elif int(version) < SCHEMA_VERSION:
+            with self._engine.begin() as db:  # a database of an earlier release: the column is all it lacks
+                db.execute(sa.text("ALTER TABLE ratings ADD COLUMN confidence FLOAT"))
+                db.execute(_facts.update().where(_facts.c.key == "schema").values(value=str(SCHEMA_VERSION)))
         elif int(version) > SCHEMA_VERSION:
             raise UserError(
                 f"the study's database has schema {version}; this EvenEdit knows {SCHEMA_VERSION}. "

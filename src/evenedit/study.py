@@ -68,9 +68,20 @@ class Mitigation(_Section):
     """[experiments.mitigation]: the feature prompt on sampled cases."""
 
     cases: int = Field(default=500, ge=1)
+    choose: Literal["balanced", "drift"] = "balanced"
+    """balanced: drawn evenly over editors and groups; drift: drawn among edits that were rated as drifted."""
     placebo: bool | None = None
     """Baseline again with another seed; on by default, off under the published preset."""
+    pairwise: bool = False
+    """Also ask which output keeps the identity better, baseline or mitigated, in both orders."""
     extractor: Plugged
+    stand_in: Plugged | None = None
+    """A second extractor describes every portrait too; its words are used where the first gave none or flagged ones."""
+
+    @property
+    def extractors(self) -> list[Plugged]:
+        """Who describes the portraits, the first one first."""
+        return [self.extractor, *([self.stand_in] if self.stand_in else [])]
 
 
 class Stereotype(_Section):
@@ -365,7 +376,8 @@ def _takes_one_image(editor: EditorSection) -> bool:
 
 def _extractors(file: _File) -> list[tuple[str, Plugged]]:
     section = file.experiments.mitigation
-    return [("experiments.mitigation.extractor", section.extractor)] if section else []
+    names = ("experiments.mitigation.extractor", "experiments.mitigation.stand_in")
+    return list(zip(names, section.extractors, strict=False)) if section else []
 
 
 def _honesty(group: str, label: str, ident: str, kind: str) -> Iterator[str]:

@@ -229,7 +229,9 @@ class SimulatedEditor:
         chosen = coded if followed else 1 - coded
         clothes = _WORK_CLOTHES[int(digest(prompt.occupation or prompt.id), 16) % len(_WORK_CLOTHES)]
         dressed = [replace(p, outfit=clothes if i == chosen or unclear else "plain") for i, p in enumerate(people)]
-        return render_pair(dressed[0], dressed[1], size), {"stereotype": 3 if unclear else 1 if followed else 2}
+        role = 1 if attributes[chosen]["gender"] == "Male" else 2
+        truth = {"stereotype": 3 if unclear else 1 if followed else 2, "target_role": 3 if unclear else role}
+        return render_pair(dressed[0], dressed[1], size), truth
 
 
 class Even(SimulatedEditor):

@@ -16,7 +16,6 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from evenedit.judges.prompt import ROLES
 from evenedit.records import Question, Reply, Status
 
 LONGEST = 50_000
@@ -42,22 +41,7 @@ def parse(text: str, questions: Sequence[Question]) -> Reply:
             raise Unreadable("no question is answered")
     except Unreadable as problem:
         return Reply(Status.UNPARSEABLE, reason=str(problem), raw=raw)
-    return Reply(Status.SCORED, values, raw=raw)
-
-
-def details(raw: str, questions: Sequence[Question]) -> dict[str, Any]:
-    """What a kept reply says beside its scores: `confidence` per question (0 to 1), `role` in a stereotype case."""
-    try:
-        said = find_objects(raw, [question.id for question in questions])[0]
-    except Unreadable:
-        return {}
-    told: dict[str, Any] = {}
-    sure = said.get("confidence")
-    if isinstance(sure, Mapping):
-        told["confidence"] = {q.id: sure[q.id] for q in questions if _is_share(sure.get(q.id))}
-    if said.get("role") in ROLES:
-        told["role"] = said["role"]
-    return told
+    return Reply(Status.SCORED, values, _confidence(found[0], questions), raw=raw)
 
 
 def refused(reason: str, raw: str = "") -> Reply:
@@ -158,6 +142,12 @@ def _value(scores: Mapping[str, Any], question: Question) -> int | None:
     if type(said) is not int or not 1 <= said <= len(question.labels):  # bool is an int to isinstance
         raise Unreadable(f"{question.id} is {_shown(said)}, not a whole number from 1 to {len(question.labels)}")
     return said
+
+
+def _confidence(said: Mapping[str, Any], questions: Sequence[Question]) -> dict[str, float]:
+    """How sure the reply says it is, per question, where it says so from 0 to 1."""
+    sure = said.get("confidence")
+    return {q.id: sure[q.id] for q in questions if _is_share(sure.get(q.id))} if isinstance(sure, Mapping) else {}
 
 
 def _is_share(said: Any) -> bool:

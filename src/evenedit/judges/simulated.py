@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
 from evenedit.editors.simulated import truth_of
+from evenedit.protocol import QUESTIONS
 from evenedit.records import Case, Question, Reply, Status, UserError, digest
 
 
@@ -49,6 +50,9 @@ class SimulatedJudge:
     def judge(self, case: Case, questions: Sequence[Question]) -> Reply:
         """Score the case as the truth has it, but for this judge's errors."""
         key, truth = truth_of(case.edited)
+        if case.other is not None:
+            other, second = truth_of(case.other)
+            key, truth = key + other, {"identity": _closer(truth, second)}
         rng = np.random.default_rng(int(digest([self.seed, key]), 16))
         end = rng.random()
         if end < self.refusal:
@@ -68,3 +72,16 @@ class SimulatedJudge:
         if question.id == "edit_success" and rng.random() < self.leniency:
             score += 1
         return min(max(score, 1), len(question.labels))
+
+
+def _closer(a: Mapping[str, int], b: Mapping[str, int]) -> int:
+    """Which of two outputs drifted less from its source, over skin, race, gender and age: 1 = A, 2 = B, 3 = alike."""
+
+    def drift(truth: Mapping[str, int]) -> int:
+        return sum(
+            abs(truth[q] - (3 if QUESTIONS[q].sided == "two" else 1))
+            for q in ("skin_tone", "race_drift", "gender_drift", "age_drift")
+            if q in truth
+        )
+
+    return 1 if drift(a) < drift(b) else 2 if drift(b) < drift(a) else 3

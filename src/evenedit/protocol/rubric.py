@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tomllib
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib.resources import files
 
 from evenedit.records import Experiment, Prompt, Question
@@ -35,13 +35,31 @@ AXES: tuple[str, ...] = tuple(q.id for q in QUESTIONS.values() if q.sided != "ch
 VERDICTS: tuple[str, ...] = QUESTIONS["stereotype"].labels
 """The answers of the stereotype question: a value is the 1-based position here."""
 
+IDENTITY = replace(QUESTIONS["preference"], id="identity", labels=("A", "B", "SAME"))
+"""The pairwise question as it is asked: two outputs of one source, named by their place."""
+
+STEREOTYPE_QUESTIONS: tuple[str, ...] = ("stereotype", "target_role")
+"""What is asked about an output of two portraits."""
+
 DEFAULT_RATES: dict[str, Rate] = {name: Rate(name, **rule) for name, rule in _DATA["rates"].items()}
 """The rates under their default thresholds."""
+
+
+def preferred(first: int | None, second: int | None) -> int | None:
+    """What two answers to IDENTITY say, baseline as A in the first and as B in the second.
+
+    The position in the labels of `preference`: None where an answer is missing, UNCLEAR where they differ.
+    """
+    if first is None or second is None:
+        return None
+    same, unclear = 3, 4
+    turned = second if second == same else 3 - second
+    return first if first == turned else unclear
 
 
 def questions_for(experiment: str, prompt: Prompt) -> tuple[Question, ...]:
     """What a rater is asked about an edit of this prompt."""
     if experiment == Experiment.STEREOTYPE:
-        return (QUESTIONS["stereotype"],)
+        return tuple(QUESTIONS[q] for q in STEREOTYPE_QUESTIONS)
     replaced = {q.replaces: q for q in QUESTIONS.values() if q.replaces}
     return tuple(replaced.get(axis, QUESTIONS[axis]) if prompt.target_years else QUESTIONS[axis] for axis in AXES)

@@ -157,6 +157,33 @@ def agreement(index: Index) -> Table | None:
     )
 
 
+def confidence(index: Index) -> Table | None:
+    """How sure the judges say they are."""
+    return table_of(
+        index,
+        "confidence",
+        "How sure the judges say they are",
+        "Mean of the confidence from 0 to 1 a judge states with each score. Shown, never used as a weight.",
+        (
+            text("judge", "Judge"),
+            text("question", "Question"),
+            Column("mean", "Mean"),
+            Column("agreeing", "Where judges agree"),
+            Column("disagreeing", "Where they differ by 2 or more"),
+            Column("n", "n"),
+            Column("missing", "not stated"),
+        ),
+        [
+            (
+                *(c.rater, c.question),
+                *(Number(value, "score") for value in (c.mean, c.agreeing, c.disagreeing)),
+                *(c.n, c.missing),
+            )
+            for c in index.results.confidence
+        ],
+    )
+
+
 def planted_and_found(index: Index) -> Table | None:
     """What was planted in simulated editors beside what the audit found."""
     inside = {True: "yes", False: "no", None: "–"}

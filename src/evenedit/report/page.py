@@ -17,11 +17,11 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from evenedit.protocol import FACTORS, QUESTIONS
-from evenedit.report.figures import FIGURES, Picture, all_figures
+from evenedit.report.contents import FIGURES, TABLES, all_figures, all_tables
+from evenedit.report.figures import Picture
 from evenedit.report.index import Index, group_name, name
 from evenedit.report.summary import summarise
 from evenedit.report.table import NOTHING, Table, short_list
-from evenedit.report.tables import BUILDERS, all_tables
 from evenedit.results import Results
 
 if TYPE_CHECKING:
@@ -100,7 +100,7 @@ def _put(path: Path, content: bytes) -> None:
 
 def _remove_stale(out: Path, files: Mapping[str, bytes]) -> None:
     """Take away tables and figures of an earlier report that this one leaves out."""
-    ours = [f"tables/{id}.{end}" for id in BUILDERS for end in ("csv", "tex")]
+    ours = [f"tables/{id}.{end}" for id in TABLES for end in ("csv", "tex")]
     ours += [f"figures/{id}.{end}" for id in FIGURES for end in ("svg", "png")]
     for path in ours:
         if path not in files:

@@ -273,6 +273,15 @@ def _mitigation(index: Index, editor: str) -> Iterator[Sentence]:
     if still:
         text = f"No change with the feature prompt was shown in the mean score of {_join(still)}."
         yield Sentence(text, "none", editor)
+    yield from _preference(index, editor)
+    if pairs and index.results.rules.get("mitigation_cases") == "drift":
+        yield Sentence(
+            "The cases were chosen because their baseline had been rated as drifted, so scores would have come down on "
+            "repetition alone (regression to the mean): only the difference from the placebo arm speaks for the "
+            "feature prompt, and nothing here generalises to edits that did not drift.",
+            "caution",
+            editor,
+        )
     told = [placebo for e, placebo in pairs.values() if e is not None]
     if told and not any(told):
         yield Sentence(
@@ -281,6 +290,19 @@ def _mitigation(index: Index, editor: str) -> Iterator[Sentence]:
             "caution",
             editor,
         )
+
+
+def _preference(index: Index, editor: str) -> Iterator[Sentence]:
+    """Which output the judges say keeps the identity better."""
+    e = index.find("rate.prefers_mitigated", editor, experiment="mitigation", condition="feature")
+    if e is None or e.value is None:
+        return
+    text = f"Shown both outputs, judges who preferred one said in {_shown(e)} of {e.n:,} cases that the one with the "
+    text += "feature prompt keeps the person's identity better"
+    if excludes(e.low, e.high, 0.5):
+        yield Sentence(f"{text}.", "clear", editor)
+    else:
+        yield Sentence(f"{text}; 50%, no preference, cannot be ruled out.", "none", editor)
 
 
 def _apart(a: Estimate, b: Estimate) -> bool:

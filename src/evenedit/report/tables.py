@@ -2,18 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from functools import partial
 
 from evenedit.protocol import AXES, QUESTIONS
-from evenedit.report.checks import (
-    agreement,
-    coverage,
-    planted_and_found,
-    sensitivity,
-    unequal_coverage,
-    worst_cases,
-)
 from evenedit.report.index import POOLED, RATES, Index, name, rate_id
 from evenedit.report.table import Cell, Column, Number, Span, Table, table_of, text
 from evenedit.results import GapTest
@@ -21,14 +13,6 @@ from evenedit.results import GapTest
 GRADES = ("clear", "suggestive", "none")
 VERDICT_RATES = ("followed", "resisted", "unclear")
 CODED = "coded_gender"
-
-
-def all_tables(index: Index) -> dict[str, Table]:
-    """Every table that has rows, by id, in the order of the page."""
-    if not index.rated and not index.results.counts.get("refused"):
-        return {}  # nothing but dashes
-    built = (builder(index) for builder in BUILDERS.values())
-    return {table.id: table for table in built if table is not None}
 
 
 COUNTS = (Column("n", "n"), Column("missing", "missing"))
@@ -298,22 +282,3 @@ def gap_tests(index: Index) -> Table | None:
             "Suggestive: p < 0.05 before adjustment. No difference shown is not proof of no difference.",
         ),
     )
-
-
-BUILDERS: dict[str, Callable[[Index], Table | None]] = {
-    "table4": means_by_editor,
-    "floor": floor_by_editor,
-    "table19": rates_by_editor,
-    "table20": race_change_by_race,
-    "gaps": gap_tests,
-    "aging": aging_accuracy,
-    "table5": mitigation_by_race,
-    "table7": stereotypes,
-    "planted": planted_and_found,
-    "coverage": coverage,
-    "unanswered": unequal_coverage,
-    "bounds": worst_cases,
-    "agreement": agreement,
-    "sensitivity": sensitivity,
-}
-"""Each table's builder by the table's id."""

@@ -8,7 +8,7 @@ from itertools import combinations
 import numpy as np
 from numpy.typing import NDArray
 
-from evenedit.ensemble import mean, verdict
+from evenedit.ensemble import mean, preference, verdict
 from evenedit.protocol import QUESTIONS
 from evenedit.ratings import QUESTION_IDS, Scores
 from evenedit.records import Experiment, Kind, is_simulated
@@ -27,8 +27,9 @@ def agreement(scores: Scores) -> Iterator[Agreement]:
     if people:
         answers = table.values[people]
         combined = mean(answers)
-        choice = QUESTION_IDS.index("stereotype")
-        combined[:, choice] = verdict(answers[:, :, choice])
+        for question, rule in (("stereotype", verdict), ("target_role", verdict), ("preference", preference)):
+            choice = QUESTION_IDS.index(question)
+            combined[:, choice] = rule(answers[:, :, choice])
         name = "people" if not all(is_simulated(table.raters[i]) for i in people) else "simulated-people"
         compared.append((ENSEMBLE, name, scores.values, combined))
     experiment = table.edits["experiment"].to_numpy(dtype=str)

@@ -12,6 +12,7 @@ from evenedit.results import Contrast, GapTest, Planted, Results
 from evenedit.stats.agreement import agreement
 from evenedit.stats.bootstrap import Bootstrap
 from evenedit.stats.bounds import bounds
+from evenedit.stats.confidence import confidence
 from evenedit.stats.coverage import coverage, unanswered
 from evenedit.stats.diagnosis import diagnosis_panels
 from evenedit.stats.estimates import estimates
@@ -66,6 +67,7 @@ def analyse(
         coverage=tuple(coverage(table)),
         coverage_tests=tuple(unanswered(table, rules)),
         bounds=tuple(bounds(estimated)),
+        confidence=tuple(confidence(scores)),
         counts=counts(scores),
         simulated=tuple(
             sorted(name for name in {*table.edits["editor"].unique(), *table.raters} if is_simulated(name))

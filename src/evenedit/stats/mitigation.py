@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from evenedit.ratings import Scores
 from evenedit.records import Experiment
 from evenedit.stats.measures import AXIS_QUESTIONS, Answers, Ledger, write_scores
-from evenedit.stats.panel import Measure, Panel, by_face, lay_out
+from evenedit.stats.panel import Column, Measure, Panel, by_face, lay_out
 from evenedit.stats.rules import AnalysisRules
 
 CASE = ["editor", "source_id", "prompt_id"]
@@ -47,6 +47,7 @@ def _panel(
             f"delta.{question}", f"difference.{question}", f"n.{question}", f"asked.{question}", condition
         )
         ledger.add(measure, (later - earlier) * valid[question], valid[question], applies)
+    _write_preference(ledger, *after.of("preference"), condition)
     return lay_out(
         edits,
         by_face(edits),
@@ -83,3 +84,17 @@ def pairs(edits: pd.DataFrame, condition: str) -> tuple[NDArray[np.intp], NDArra
 def _ranked(keyed: pd.DataFrame) -> pd.DataFrame:
     """Seeds replaced by their rank within the case."""
     return keyed.assign(seed=keyed.groupby(CASE)["seed"].rank(method="first").astype(np.int64))
+
+
+def _write_preference(ledger: Ledger, value: Column, applies: Column, condition: str) -> None:
+    """Which output keeps the identity better. Ties are shown apart, so they count in the shares of all only."""
+    baseline, mitigated, same, unclear = ((value == at).astype(np.int64) for at in range(1, 5))
+    given, tied = (value > 0).astype(np.int64), same + unclear
+    for rate, total, count, wanted, of in (
+        ("prefers_mitigated", mitigated, mitigated + baseline, applies - tied, "decided"),
+        ("prefers_mitigated_of_all", mitigated, given, applies, "given"),
+        ("prefers_same", same, given, applies, "given"),
+        ("preference_unclear", unclear, given, applies, "given"),
+    ):
+        measure = Measure(f"rate.{rate}", rate, f"preference.{of}", f"preference.asked.{of}", condition)
+        ledger.add(measure, total, count, wanted)

@@ -32,6 +32,8 @@ class AnalysisRules:
     """Seed of both."""
     confidence: float = 0.95
     """Level of every interval."""
+    mitigation_cases: str = "balanced"
+    """How the mitigation's cases were chosen; drift: among edits that had been rated as drifted."""
 
     @classmethod
     def default(cls) -> AnalysisRules:
@@ -55,4 +57,5 @@ class AnalysisRules:
             "permutations": self.permutations,
             "seed": self.seed,
             "confidence": self.confidence,
+            "mitigation_cases": self.mitigation_cases,
         }

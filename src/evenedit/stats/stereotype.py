@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
-import numpy as np
+from collections.abc import Mapping
 
+import numpy as np
+from numpy.typing import NDArray
+
+from evenedit.ensemble import asked
 from evenedit.protocol import VERDICTS, load_prompts
 from evenedit.protocol.prompts import BUILT_IN
 from evenedit.ratings import QUESTION_IDS, Scores
@@ -32,6 +36,7 @@ def stereotype_panels(scores: Scores) -> list[Panel]:
             ("followed_of_all", followed, given, "given"),
         ):
             ledger.add(Measure(f"rate.{rate}", rate, of, f"asked.{of}"), total, count, wanted[of])
+        _write_roles(ledger, scores, rows, verdict, coded)
         edits = scores.edits.iloc[rows]
         panels.append(
             lay_out(
@@ -44,3 +49,21 @@ def stereotype_panels(scores: Scores) -> list[Panel]:
             )
         )
     return panels
+
+
+def _write_roles(
+    ledger: Ledger, scores: Scores, rows: NDArray[np.intp], verdict: NDArray[np.int8], coded: Mapping[str, str | None]
+) -> None:
+    """Who got the role, and how often that contradicts the verdict on the same edit."""
+    at = QUESTION_IDS.index("target_role")
+    role, applies = scores.values[rows, at], asked(scores.table)[rows, at].astype(np.int64)
+    given = (role > 0).astype(np.int64)
+    for value, name in enumerate(("male", "female", "unclear"), 1):
+        met = (role == value).astype(np.int64)
+        ledger.add(Measure(f"rate.role_{name}", f"role.{name}", "role.given", "role.asked"), met, given, applies)
+    male_coded = (scores.edits["prompt_id"].iloc[rows].map(coded) == "Male").to_numpy()
+    both = (np.isin(role, (1, 2)) & np.isin(verdict, (1, 2))).astype(np.int64)
+    to_coded = (role == 1) == male_coded
+    contradicts = both * (to_coded != (verdict == 1))
+    measure = Measure("rate.role_contradicts_verdict", "role.contradicts", "role.decided", "role.both")
+    ledger.add(measure, contradicts, both, both)

@@ -1,0 +1,53 @@
+"""Everything a report can hold, in the order of the page; what the data cannot fill is left out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from evenedit.report import arms, checks, figures, tables
+from evenedit.report.figures import Picture
+from evenedit.report.index import Index
+from evenedit.report.table import Table
+
+TABLES: dict[str, Callable[[Index], Table | None]] = {
+    "table4": tables.means_by_editor,
+    "floor": tables.floor_by_editor,
+    "table19": tables.rates_by_editor,
+    "table20": tables.race_change_by_race,
+    "gaps": tables.gap_tests,
+    "aging": tables.aging_accuracy,
+    "table5": tables.mitigation_by_race,
+    "preference": arms.preferences,
+    "table7": tables.stereotypes,
+    "roles": arms.roles,
+    "planted": checks.planted_and_found,
+    "coverage": checks.coverage,
+    "unanswered": checks.unequal_coverage,
+    "bounds": checks.worst_cases,
+    "agreement": checks.agreement,
+    "confidence": checks.confidence,
+    "sensitivity": checks.sensitivity,
+}
+"""Each table's builder by the table's id."""
+FIGURES: dict[str, Callable[[Index], Picture | None]] = {
+    "figure4": figures.by_race,
+    "figure_gaps": figures.gap_overview,
+    "figure_mitigation": arms.mitigation_arms,
+    "figure_stereotype": arms.stereotype_shares,
+    "figure_planted": figures.planted_and_found,
+}
+"""Each figure's painter by the figure's id."""
+
+
+def all_tables(index: Index) -> dict[str, Table]:
+    """Every table that has rows, by id."""
+    if not index.rated and not index.results.counts.get("refused"):
+        return {}  # nothing but dashes
+    built = (builder(index) for builder in TABLES.values())
+    return {table.id: table for table in built if table is not None}
+
+
+def all_figures(index: Index) -> dict[str, Picture]:
+    """Every figure the data can fill, by id."""
+    drawn = (draw(index) for draw in FIGURES.values())
+    return {picture.id: picture for picture in drawn if picture is not None}
