@@ -7,7 +7,7 @@ import sys
 import click
 
 from evenedit import __version__
-from evenedit.cli import editors, pictures, studies, tables
+from evenedit.cli import editors, gate, pictures, studies, tables
 
 
 def main() -> None:
@@ -50,6 +50,7 @@ for command in (
     pictures.audit,
     pictures.measure,
     tables.export,
+    gate.gate,
     editors.editors,
     studies.doctor,
 ):
