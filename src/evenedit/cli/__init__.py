@@ -7,7 +7,7 @@ import sys
 import click
 
 from evenedit import __version__
-from evenedit.cli import editors, gate, pictures, studies, tables
+from evenedit.cli import compare, editors, gate, pictures, studies, tables
 
 
 def main() -> None:
@@ -51,6 +51,8 @@ for command in (
     pictures.measure,
     tables.export,
     gate.gate,
+    compare.compare,
+    compare.leaderboard,
     editors.editors,
     studies.doctor,
 ):

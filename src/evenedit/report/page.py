@@ -2,23 +2,18 @@
 
 from __future__ import annotations
 
-import base64
-import hashlib
-import io
-import os
-import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from evenedit.protocol import FACTORS, QUESTIONS
 from evenedit.report.contents import FIGURES, TABLES, all_figures, all_tables
 from evenedit.report.figures import Picture
+from evenedit.report.html import put, render, thumbnail
 from evenedit.report.index import Index, group_name, name
 from evenedit.report.summary import summarise
 from evenedit.report.table import NOTHING, Table, short_list
@@ -27,8 +22,6 @@ from evenedit.results import Results
 if TYPE_CHECKING:
     from PIL.Image import Image
 
-THUMBNAIL = 288
-"""Longest side of an example picture on the page, in pixels."""
 ROOM_FOR_PICTURES = 10_000_000
 """Bytes of examples after which the page takes no more, to stay under 15 MB."""
 BADGES = {
@@ -80,22 +73,9 @@ def write_report(
     page = _render(index, tables, figures, title, study or {}, examples)
     files["report.html"] = page.encode()  # the last to be put in place
     for path, content in files.items():
-        _put(out / path, content)
+        put(out / path, content)
     _remove_stale(out, files)
     return out / "report.html"
-
-
-def _put(path: Path, content: bytes) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-    try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(content)
-        Path(temporary).chmod(0o644)
-        Path(temporary).replace(path)
-    except BaseException:
-        Path(temporary).unlink(missing_ok=True)
-        raise
 
 
 def _remove_stale(out: Path, files: Mapping[str, bytes]) -> None:
@@ -115,16 +95,9 @@ def _render(
     study: Mapping[str, Any],
     examples: Sequence[Example],
 ) -> str:
-    env = Environment(
-        loader=PackageLoader("evenedit.report"),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    env.filters |= {"name": name, "data_uri": _data_uri}
     cards = list(_cards(examples))
-    return env.get_template("report.html").render(
+    return render(
+        "report.html",
         title=title,
         results=index.results,
         asked=_asked(index),
@@ -142,10 +115,6 @@ def _render(
         limits=list(_limits(index)),
         simulated_ids=short_list(index.results.simulated),
     )
-
-
-def _data_uri(text: str, kind: str) -> str:
-    return f"data:{kind};base64,{base64.b64encode(text.encode()).decode()}"
 
 
 def _asked(index: Index) -> list[tuple[str, str]]:
@@ -192,7 +161,7 @@ def _cards(examples: Sequence[Example]) -> Iterator[dict[str, Any]]:
     seen: dict[str, str] = {}
     used = 0
     for example in examples:
-        pictures = [_thumbnail(image, seen) for image in (example.source, example.edited)]
+        pictures = [thumbnail(image, seen) for image in (example.source, example.edited)]
         used += sum(map(len, pictures))
         if used > ROOM_FOR_PICTURES:
             return
@@ -210,17 +179,6 @@ def _score(question: str, value: int | None) -> tuple[str, str, str]:
     if known is None or value is None or not 1 <= value <= len(known.labels):
         return name(question), NOTHING if value is None else str(value), "no score" if value is None else ""
     return known.title, str(value), known.labels[value - 1]
-
-
-def _thumbnail(image: Image, seen: dict[str, str]) -> str:
-    small = image.convert("RGB")
-    small.thumbnail((THUMBNAIL, THUMBNAIL))
-    key = hashlib.sha256(small.tobytes()).hexdigest()
-    if key not in seen:
-        buffer = io.BytesIO()
-        small.save(buffer, "WEBP", quality=82, method=4)
-        seen[key] = f"data:image/webp;base64,{base64.b64encode(buffer.getvalue()).decode()}"
-    return seen[key]
 
 
 def _limits(index: Index) -> Iterator[str]:

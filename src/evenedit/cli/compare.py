@@ -1,0 +1,49 @@
+"""Commands over several editors or studies."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from evenedit.cli.base import example, open_study
+
+if TYPE_CHECKING:
+    from evenedit.comparison import Side
+
+
+@click.command()
+@click.argument("first")
+@click.argument("second")
+@click.option("--out", type=click.Path(path_type=Path), default=Path("compare"), show_default=True)
+@example("evenedit compare v1 v2 --out compare\nevenedit compare study:editor-a study:editor-b")
+def compare(first: str, second: str, out: Path) -> None:
+    """Compare two editors, or two versions, on the same portraits and prompts: regressions first.
+
+    FIRST and SECOND are study folders, or FOLDER:EDITOR where a study has several editors.
+    """
+    from evenedit.comparison import compare as write
+
+    page = write(_side(first), _side(second), out)
+    click.echo(page)
+
+
+def _side(text: str) -> Side:
+    from evenedit.comparison import Side
+
+    if Path(text).exists():
+        return Side.of(open_study(Path(text)), None)
+    folder, _, editor = text.rpartition(":")
+    return Side.of(open_study(Path(folder or text)), editor if folder else None)
+
+
+@click.command()
+@click.argument("studies", nargs=-1, required=True, type=click.Path(path_type=Path))
+@click.option("--out", type=click.Path(path_type=Path), default=Path("leaderboard"), show_default=True)
+@example("evenedit leaderboard flux-study qwen-study step1x-study --out leaderboard")
+def leaderboard(studies: tuple[Path, ...], out: Path) -> None:
+    """Put the editors of several studies into one table, by edit success and by their widest gaps."""
+    from evenedit.leaderboard import write_leaderboard
+
+    click.echo(write_leaderboard([open_study(s) for s in studies], out))
