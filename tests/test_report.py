@@ -253,7 +253,13 @@ def test_what_is_missing_is_shown_as_a_dash(real: Path):
 def test_an_empty_audit_makes_a_page_without_tables(tmp_path: Path):
     page = write_report(Results({}, {}, ()), tmp_path, title="Nothing yet")
     assert "Nothing has rated these edits" in page.read_text()
-    assert sorted(p.name for p in tmp_path.iterdir()) == ["report.html", "results.json"]
+    assert sorted(p.name for p in tmp_path.iterdir()) == [
+        "citation.bib",
+        "methods.md",
+        "model-card.md",
+        "report.html",
+        "results.json",
+    ]
 
 
 def test_estimates_without_intervals_tests_or_groups_do_no_harm(tmp_path: Path):
@@ -367,7 +373,8 @@ def test_tables_of_an_earlier_report_do_not_linger(tmp_path: Path):
     (tmp_path / "tables/mine.csv").write_text("kept")
     write_report(Results({}, {}, ()), tmp_path, title="After")
     left = sorted(str(p.relative_to(tmp_path)) for p in tmp_path.rglob("*") if p.is_file())
-    assert left == ["report.html", "results.json", "tables/mine.csv"]
+    assert left[-1] == "tables/mine.csv"
+    assert not any(path.startswith(("tables/", "figures/")) for path in left[:-1])
 
 
 def test_the_page_stays_small_however_many_examples(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
@@ -399,3 +406,15 @@ def test_pooling_over_simulated_editors_is_not_told():
     )
     assert [row[0] for row in all_tables(Index(both))["gaps"].rows] == ["simulated-a"]
     assert [row[0] for row in all_tables(Index(replace(both, simulated=())))["gaps"].rows] == ["simulated-a", "all"]
+
+
+def test_the_texts_to_take_along_are_filled_from_the_results_and_marked(tmp_path: Path):
+    results = made_up()
+    write_report(results, tmp_path, title="Texts")
+    methods, card = (tmp_path / "methods.md").read_text(), (tmp_path / "model-card.md").read_text()
+    for text in (methods, card):
+        assert ("SIMULATED" in text) == bool(results.simulated)
+    assert f"{results.counts.get('edits', 0):,} edits in all" in methods
+    assert "race change ≥3" in methods
+    assert "Clear gap" in card or "not proof of equality" in card
+    assert (tmp_path / "citation.bib").read_text().startswith("@software{evenedit")

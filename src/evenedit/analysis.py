@@ -6,6 +6,7 @@ from pathlib import Path
 
 from evenedit import examples
 from evenedit.ensemble import combine
+from evenedit.exports import write_parquet
 from evenedit.pipeline import Pipeline
 from evenedit.planted import planted_effects
 from evenedit.progress import say
@@ -60,6 +61,7 @@ def report_study(pipeline: Pipeline, out: Path) -> Path:
     scores = combine(table, rules.ensemble, rules.missing)
     study = pipeline.study
     say("writing the report")
+    write_parquet(table, out / "ratings.parquet")
     prompts = merge(s for s in (study.prompts, study.wino) if len(s))
     return write_report(
         results,

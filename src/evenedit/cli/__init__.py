@@ -49,6 +49,7 @@ for command in (
     tables.analyze,
     pictures.audit,
     pictures.measure,
+    pictures.cards,
     tables.export,
     gate.gate,
     compare.compare,

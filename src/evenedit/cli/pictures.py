@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from evenedit.cli.base import example, open_study, write_report
+from evenedit.cli.base import OUT, STUDY, example, folder_of, open_study, write_report
 
 
 @click.command()
@@ -64,3 +64,16 @@ def measure(source: Path, edited: Path, as_json: bool, picture: Path | None, ref
             click.echo(f"{name:24}{value if value is not None else '– ' + found['reasons'].get(name, '')}")
     for note in found.get("notes", ()):
         click.echo(f"note: {note}")
+
+
+@click.command()
+@STUDY
+@OUT
+@click.option("--count", default=20, show_default=True, type=click.IntRange(min=1), help="How many cases.")
+@example("evenedit cards my-study --count 12 --out cards")
+def cards(study: Path, out: Path | None, count: int) -> None:
+    """Write blind evidence cards: one printable page per case, with no label, editor or score, and a key apart."""
+    from evenedit.cards import write_cards
+
+    page, key = write_cards(open_study(study), out or folder_of(study) / "cards", count)
+    click.echo(f"{page}\nkey, to be kept apart: {key}")

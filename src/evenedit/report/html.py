@@ -34,10 +34,10 @@ def render(template: str, **context: Any) -> str:
     return env.get_template(template).render(**context)
 
 
-def thumbnail(image: Image, seen: dict[str, str]) -> str:
+def thumbnail(image: Image, seen: dict[str, str], size: int = THUMBNAIL) -> str:
     """A small picture as a data URI; the same picture twice is the same text."""
     small = image.convert("RGB")
-    small.thumbnail((THUMBNAIL, THUMBNAIL))
+    small.thumbnail((size, size))
     key = hashlib.sha256(small.tobytes()).hexdigest()
     if key not in seen:
         buffer = io.BytesIO()

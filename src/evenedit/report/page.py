@@ -17,6 +17,7 @@ from evenedit.report.html import put, render, thumbnail
 from evenedit.report.index import Index, group_name, name
 from evenedit.report.summary import summarise
 from evenedit.report.table import NOTHING, Table, short_list
+from evenedit.report.words import to_take_along
 from evenedit.results import Results
 
 if TYPE_CHECKING:
@@ -70,6 +71,8 @@ def write_report(
     for figure in figures.values():
         files[f"figures/{figure.id}.svg"] = figure.svg.encode()
         files[f"figures/{figure.id}.png"] = figure.png
+    texts = to_take_along(index)
+    files |= {path: text.encode() for path, (_, text) in texts.items()}
     page = _render(index, tables, figures, title, study or {}, examples)
     files["report.html"] = page.encode()  # the last to be put in place
     for path, content in files.items():
@@ -113,6 +116,7 @@ def _render(
         cards=cards,
         left_out=len(examples) - len(cards),
         limits=list(_limits(index)),
+        texts=to_take_along(index),
         simulated_ids=short_list(index.results.simulated),
     )
 
