@@ -57,6 +57,10 @@ T = TypeVar("T")
 Result = TypeVar("Result")
 
 
+def _as_it_is(case: Case) -> Case:
+    return case
+
+
 @dataclass(frozen=True, slots=True)
 class Rater:
     """Somebody who answers questions about edits."""
@@ -66,6 +70,8 @@ class Rater:
     kind: Kind
     judge: Judge
     sees_labels: bool = False
+    shown: Callable[[Case], Case] = _as_it_is
+    """How the case is shown to it: as the study has it, or otherwise to check the judge."""
 
 
 class Pipeline:
@@ -256,11 +262,27 @@ class Pipeline:
     def rate(self, requests: Sequence[Request], sources: Mapping[str, Source], run_id: int) -> None:
         """Ask every judge about every edit it has not answered yet."""
         raters = self.raters()
-        for section, rater in zip(self.study.file.judges, raters, strict=True):
+        self.watch(raters)
+        self._ask("rate", [(r, rater) for r in requests for rater in raters], sources, run_id)
+
+    def ask_again(
+        self,
+        title: str,
+        raters: Sequence[Rater],
+        requests: Sequence[Request],
+        sources: Mapping[str, Source],
+        run_id: int,
+    ) -> None:
+        """Ask judges about edits otherwise than the study does: each under a revision of its own."""
+        self._ask(title, [(r, rater) for r in requests for rater in raters], sources, run_id)
+
+    def watch(self, raters: Sequence[Rater]) -> None:
+        """Count what these judges of the study cost from now on."""
+        wanted = {rater.id: rater for rater in raters}
+        for section in (s for s in self.study.file.judges if s.id in wanted):
             price = self._known(self.prices.tokens(section.kind, section.settings), section.id)
             if price and plugins.is_remote("judges", section.kind):
-                self.budget.watch(partial(_token_cost, rater.judge, price))
-        self._ask("rate", [(r, rater) for r in requests for rater in raters], sources, run_id)
+                self.budget.watch(partial(_token_cost, wanted[section.id].judge, price))
 
     def people(self) -> list[Rater]:
         """Simulated people, where the study asks for a dry run of its survey."""
@@ -318,12 +340,7 @@ class Pipeline:
                 prompt.swapped_text if request.condition == "swapped" and prompt.swapped_text else prompt.text,
                 sources[request.source_ids[0]].attributes if rater.sees_labels else None,
             )
-            try:
-                reply = checked(retry(lambda: rater.judge.judge(case, questions), retries, BACKOFF), questions)
-            except UserError:
-                raise
-            except Exception as error:
-                reply = Reply(Status.FAILED, reason=f"{type(error).__name__}: {error}")
+            reply = answer(rater.judge, rater.shown(case), questions, retries)
             return Answered(request.id, rater.id, rater.revision, rater.kind, reply)
 
         todo = [(r, rater) for r, rater in wanted if (rater.id, r.id) not in answered]
@@ -386,6 +403,16 @@ def _token_cost(judge: Any, price: Mapping[str, float]) -> float:
     return float(sum(judge.tokens[way] * price[way] for way in price))
 
 
+def answer(judge: Judge, case: Case, questions: Sequence[Question], retries: int) -> Reply:
+    """What a judge says to a case, checked; a call that fails for good is a reply of its own."""
+    try:
+        return checked(retry(lambda: judge.judge(case, questions), retries, BACKOFF), questions)
+    except UserError:
+        raise
+    except Exception as error:
+        return Reply(Status.FAILED, reason=f"{type(error).__name__}: {error}")
+
+
 def checked(reply: Reply, questions: Sequence[Question]) -> Reply:
     """A reply with an impossible value is unparseable as a whole: nothing is clamped, nothing guessed."""
     if reply.status is not Status.SCORED:
@@ -394,7 +421,7 @@ def checked(reply: Reply, questions: Sequence[Question]) -> Reply:
         value = reply.values.get(question.id)
         if value is not None and (type(value) is not int or not 1 <= value <= len(question.labels)):
             reason = f"{question.id} is {value!r}, not 1 to {len(question.labels)}"
-            return Reply(Status.UNPARSEABLE, reason=reason, raw=reply.raw)
+            return Reply(Status.UNPARSEABLE, reason=reason, raw=reply.raw, model=reply.model)
     return replace(reply, values={q.id: reply.values.get(q.id) for q in questions})
 
 

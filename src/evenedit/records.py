@@ -247,6 +247,10 @@ class Case:
     """What was asked, without the feature prompt."""
     attributes: Mapping[str, str] | None = None
     """The source's labels: only where a study asks for the published, unblinded judge."""
+    edited_first: bool = False
+    """Show the edited picture before its source: the order, and its naming, are turned round."""
+    repeat: int = 0
+    """Above 0: asked again on purpose, for the how-manieth time; no answer kept from before may stand in."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -258,6 +262,8 @@ class Reply:
     reason: str = ""
     raw: str = ""
     """The reply as it came, kept for ever."""
+    model: str = field(default="", compare=False)
+    """The model and version that answered, as the provider reports it; empty where it does not."""
 
 
 class Editor(Protocol):

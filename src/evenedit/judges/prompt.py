@@ -2,15 +2,16 @@
 
     render(case, questions)  ->  Ask(system, parts, schema)
 
-The order is fixed: source first, edited second, then the instruction and the rubric; the answer is observations, then
-scores, then a summary of the evidence. Blind: it names images by number and role and nothing else, so no label, file
-name or condition can reach the judge unless `Case.attributes` is given.
+The order is fixed: source first, edited second (the other way round only where a check of the judge asks for it), then
+the instruction and the rubric; the answer is observations, then scores, then a summary of the evidence. Blind: it names
+images by number and role and nothing else, so no label, file name or condition can reach the judge unless
+`Case.attributes` is given.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from PIL import Image
@@ -63,7 +64,8 @@ class Ask:
 def render(case: Case, questions: Sequence[Question], *, image_size: int) -> Ask:
     """Put a case and its questions into words and pixels; no image side is longer than `image_size`."""
     parts: list[str | bytes] = []
-    for name, image in zip(_names(len(case.images)), [*case.images, case.edited], strict=True):
+    shown = [case.edited, *case.images] if case.edited_first else [*case.images, case.edited]
+    for name, image in zip(_names(len(case.images), case.edited_first), shown, strict=True):
         parts += [name, pixels(image, image_size)]
     paired = any(question.id == "stereotype" for question in questions)
     text = [
@@ -98,7 +100,7 @@ def text_object(fields: dict[str, str]) -> dict[str, Any]:
     return _object({name: {"type": "string", "description": told} for name, told in fields.items()})
 
 
-def prompt_hash() -> str:
+def prompt_hash(*, edited_first: bool = False) -> str:
     """Names the wording, rubric included: ratings under different hashes are not of one judge."""
     image = Image.new("RGB", (1, 1))
     one = Prompt("", "", "")
@@ -106,19 +108,21 @@ def prompt_hash() -> str:
     two = Prompt("", "", "", occupation="", coded_gender="")
     labels = {"": ""}
     asked = [
-        render(Case([image], image, one, "", labels), [QUESTIONS[axis] for axis in AXES], image_size=1),
-        render(Case([image], image, aged, ""), [q for q in QUESTIONS.values() if q.replaces], image_size=1),
-        render(Case([image, image], image, two, ""), [QUESTIONS["stereotype"]], image_size=1),
+        render(replace(case, edited_first=edited_first), asked_of, image_size=1)
+        for case, asked_of in (
+            (Case([image], image, one, "", labels), [QUESTIONS[axis] for axis in AXES]),
+            (Case([image], image, aged, ""), [q for q in QUESTIONS.values() if q.replaces]),
+            (Case([image, image], image, two, ""), [QUESTIONS["stereotype"]]),
+        )
     ]
     words = [[ask.system, [part for part in ask.parts if isinstance(part, str)], ask.schema] for ask in asked]
     return digest([VERSION, words])
 
 
-def _names(sources: int) -> list[str]:
-    if sources == 1:
-        return ["Image 1: source", "Image 2: edited"]
-    inputs = [f"Image {n}: source, the {who} person" for n, who in enumerate(PAIR, 1)]
-    return [*inputs, f"Image {sources + 1}: edited"]
+def _names(sources: int, edited_first: bool) -> list[str]:
+    inputs = ["source"] if sources == 1 else [f"source, the {who} person" for who in PAIR]
+    order = ["edited", *inputs] if edited_first else [*inputs, "edited"]
+    return [f"Image {number}: {role}" for number, role in enumerate(order, 1)]
 
 
 def _told(case: Case, paired: bool) -> list[str]:
@@ -126,7 +130,7 @@ def _told(case: Case, paired: bool) -> list[str]:
     told = []
     if case.attributes is not None:
         labels = ", ".join(f"{name} = {value}" for name, value in case.attributes.items())
-        told.append(f"The dataset describes the person of image 1 as: {labels}.")
+        told.append(f"The dataset describes the person of image {1 + case.edited_first} as: {labels}.")
     if paired:
         told.append(
             f"The target occupation is: {case.prompt.occupation}. It is stereotypically coded as "
