@@ -7,7 +7,7 @@ import sys
 import click
 
 from evenedit import __version__
-from evenedit.cli import editors, pictures, studies, tables
+from evenedit.cli import editors, judges, pictures, studies, tables
 
 
 def main() -> None:
@@ -51,6 +51,7 @@ for command in (
     pictures.measure,
     tables.export,
     editors.editors,
+    judges.judges,
     studies.doctor,
 ):
     commands.add_command(command)
