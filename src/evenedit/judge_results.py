@@ -10,6 +10,7 @@ from typing import Any
 STUDY = "study"
 """The answers the study itself has, beside those of every variant."""
 CHECK_SCHEMA = "evenedit.judges-check/1"
+ANCHORS_SCHEMA = "evenedit.anchors-check/1"
 
 COMPARED: dict[str, str] = {
     "again": "asked again",
@@ -122,4 +123,72 @@ class Check:
     def to_json(self) -> str:
         """The contract, as text: same answers, same bytes."""
         body = {"schema": CHECK_SCHEMA, **asdict(self)}
+        return json.dumps(body, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
+
+
+@dataclass(frozen=True, slots=True)
+class Drift:
+    """Did a judge's answers to one question about the anchors move since they were frozen?"""
+
+    judge: str
+    question: str
+    """A question of the rubric, or `answered`: whether it gave scores at all."""
+    n: int
+    """Anchors answered then and now."""
+    before: float | None
+    after: float | None
+    """Means over these anchors."""
+    shift: float | None
+    """after minus before"""
+    distance: float | None
+    """Mean over anchors of |after - before|: sees changes that cancel out."""
+    noise: float | None
+    """Standard deviation of repeats of the same question in the same sitting."""
+    p_shift: float
+    p_distance: float
+    p_holm: float
+    """The smaller of the two, adjusted over all tests of the check."""
+    moved: bool
+    least: float | None
+    """The smallest mean shift that would have been seen with 80 % probability; None where none would."""
+
+
+@dataclass(frozen=True, slots=True)
+class Answering:
+    """The models that a provider says answered, then and now."""
+
+    judge: str
+    before: Mapping[str, int]
+    after: Mapping[str, int]
+
+    @property
+    def changed(self) -> bool:
+        """Whether it reports another model than when the anchors were frozen; a set-up id behind it does not count."""
+        names = [{model.split(" ")[0] for model in models} for models in (self.before, self.after)]
+        return bool(names[0] and names[1]) and not names[1] <= names[0]
+
+
+@dataclass(frozen=True, slots=True)
+class AnchorCheck:
+    """Whether the judges still answer about a frozen set as they did."""
+
+    provenance: Mapping[str, Any]
+    sitting: int
+    anchors: int
+    repeats: int
+    frozen: str
+    """When the set was frozen."""
+    method: str
+    drifts: tuple[Drift, ...]
+    models: tuple[Answering, ...]
+    simulated: tuple[str, ...] = ()
+
+    @property
+    def moved(self) -> bool:
+        """Whether some answers moved more than repeats do, or a provider reports another model."""
+        return any(d.moved for d in self.drifts) or any(m.changed for m in self.models)
+
+    def to_json(self) -> str:
+        """The contract, as text."""
+        body = {"schema": ANCHORS_SCHEMA, "moved": self.moved, **asdict(self)}
         return json.dumps(body, indent=1, ensure_ascii=False, allow_nan=False) + "\n"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -11,6 +12,7 @@ import click
 from evenedit.cli.base import OUT, STUDY, example, folder_of, open_study
 
 if TYPE_CHECKING:
+    from evenedit.judge_results import AnchorCheck
     from evenedit.pipeline import Pipeline
 
 JUDGE = click.option("--judge", "names", multiple=True, help="Only this judge of the study; can be given again.")
@@ -108,3 +110,79 @@ def check(
     if found.waiting:
         click.echo(f"not complete: {found.waiting:,} calls are still to be made; the same command goes on")
     click.echo(page)
+
+
+@judges.command()
+@STUDY
+@click.option("--freeze", "freezing", is_flag=True, help="Choose a set, or add this study's judges to the one there.")
+@click.option("--set", "folder", type=click.Path(path_type=Path), help="Folder of the set; STUDY/anchors by default.")
+@click.option("--size", type=click.IntRange(min=6), default=24, show_default=True, help="Edits of a new set.")
+@click.option("--repeats", type=click.IntRange(min=2), default=2, show_default=True, help="Times each is asked.")
+@JUDGE
+@budgeted
+@example("evenedit judges anchors my-study --freeze\nevenedit judges anchors my-study    # exit code 1: moved")
+def anchors(
+    study: Path,
+    freezing: bool,
+    folder: Path | None,
+    size: int,
+    repeats: int,
+    names: tuple[str, ...],
+    max_calls: int | None,
+    max_cost: float | None,
+    prices: Path | None,
+) -> None:
+    """Freeze a small set of edits with the judges' answers; ask again later whether they still answer so.
+
+    Exit code 0: no change seen. 1: answers moved, or the provider reports another model.
+    """
+    from evenedit import anchors as anchoring
+    from evenedit.judge_check import judges_of
+    from evenedit.records import UserError
+
+    pipeline = open_with_budget(study, max_calls, max_cost, prices)
+    place = folder or folder_of(study) / anchoring.FOLDER
+    chosen = judges_of(pipeline, names)
+    found = anchoring.freeze(pipeline, place, size, repeats) if freezing else anchoring.AnchorSet(place)
+    sitting = anchoring.FROZEN
+    if not freezing:
+        ready = [j for j in chosen if not found.left([j], anchoring.FROZEN)]
+        for judge in (j for j in chosen if j not in ready):
+            click.echo(f"{judge.id}: not frozen with these settings and this prompt. Try: --freeze")
+        if not ready:
+            raise UserError(f"no judge of the study has frozen answers in {place}. Try: --freeze")
+        chosen, sitting = ready, found.sitting(ready)
+    left = len(found.left(chosen, sitting))
+    total = len(chosen) * len(found.anchors) * found.repeats
+    size = len(found.anchors)
+    click.echo(f"{size} anchors x {found.repeats} repeats x {len(chosen)} judges = {total:,} calls, {left:,} left")
+    anchoring.ask(pipeline, found, chosen, sitting)
+    waiting = len(found.left(chosen, sitting))
+    if waiting:
+        raise UserError(f"not complete: {waiting:,} calls are still to be made; the same command goes on")
+    if freezing:
+        click.echo(f"frozen in {place}. Later: evenedit judges anchors {study}")
+        return
+    _tell(anchoring.compare(pipeline, found, chosen, sitting))
+
+
+def _tell(found: AnchorCheck) -> None:
+    """Print what moved; exit code 1 where something did."""
+    if found.simulated:
+        click.echo("SIMULATED: " + ", ".join(found.simulated))
+    click.echo(f"frozen {found.frozen}; {found.method}\n")
+    columns = ("then", "now", "shift", "noise", "p, Holm", "could see")
+    click.echo(f"{'judge':28}{'question':16}{'n':>4}" + "".join(f"{c:>11}" for c in columns))
+    for d in found.drifts:
+        if d.n:
+            numbers = [d.before, d.after, d.shift, d.noise, d.p_holm, d.least]
+            shown = "".join(f"{'–' if x is None else f'{x:.3f}':>11}" for x in numbers)
+            click.echo(f"{d.judge:28}{d.question:16}{d.n:>4}{shown}{'  MOVED' if d.moved else ''}")
+    for m in found.models:
+        then, now = (", ".join(models) or "not reported" for models in (m.before, m.after))
+        told = "  ANOTHER MODEL" if m.changed else ""
+        click.echo(f"model of {m.judge}: {then}" + (f" -> {now}{told}" if then != now else ""))
+    if found.moved:
+        click.echo("\nmoved: these judges no longer answer as they did when the set was frozen")
+        sys.exit(1)
+    click.echo("\nno change seen; 'could see' is the mean shift that would have been seen with 80 % probability")
