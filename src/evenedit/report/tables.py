@@ -9,6 +9,7 @@ from evenedit.protocol import AXES, QUESTIONS
 from evenedit.report.checks import (
     agreement,
     coverage,
+    judges_alone,
     planted_and_found,
     sensitivity,
     unequal_coverage,
@@ -314,6 +315,7 @@ BUILDERS: dict[str, Callable[[Index], Table | None]] = {
     "unanswered": unequal_coverage,
     "bounds": worst_cases,
     "agreement": agreement,
+    "judges_alone": judges_alone,
     "sensitivity": sensitivity,
 }
 """Each table's builder by the table's id."""
