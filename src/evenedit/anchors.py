@@ -272,7 +272,7 @@ def _line(judge: Rater, anchor: Anchor, repeat: int, sitting: int, reply: Reply)
         values=dict(reply.values),
         reason=reply.reason,
         raw=reply.raw,
-        model=reply.model,
+        model=str(reply.origin.get("model", "")),
         at=_now(),
     )
 

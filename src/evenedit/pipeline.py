@@ -421,7 +421,7 @@ def checked(reply: Reply, questions: Sequence[Question]) -> Reply:
         value = reply.values.get(question.id)
         if value is not None and (type(value) is not int or not 1 <= value <= len(question.labels)):
             reason = f"{question.id} is {value!r}, not 1 to {len(question.labels)}"
-            return Reply(Status.UNPARSEABLE, reason=reason, raw=reply.raw, model=reply.model)
+            return replace(reply, status=Status.UNPARSEABLE, values={}, reason=reason)
     return replace(reply, values={q.id: reply.values.get(q.id) for q in questions})
 
 

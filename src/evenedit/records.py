@@ -262,8 +262,8 @@ class Reply:
     reason: str = ""
     raw: str = ""
     """The reply as it came, kept for ever."""
-    model: str = field(default="", compare=False)
-    """The model and version that answered, as the provider reports it; empty where it does not."""
+    origin: Mapping[str, Any] = field(default_factory=dict, compare=False)
+    """How it was obtained, where a model elsewhere gave it: its name, tokens in and out, by call, batch or cache."""
 
 
 class Editor(Protocol):

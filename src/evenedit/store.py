@@ -258,9 +258,9 @@ class Store:
             for question, value in a.reply.values.items()
         ]
         models = [
-            {"request_id": a.request_id, "rater": a.rater, "revision": a.revision, "model": a.reply.model}
+            {"request_id": a.request_id, "rater": a.rater, "revision": a.revision, "model": a.reply.origin["model"]}
             for a in answers
-            if a.reply.model
+            if a.reply.origin.get("model")
         ]
         with self._engine.begin() as db:
             self._upsert(_replies, replies, db=db)

@@ -41,7 +41,7 @@ def signed(said: str | Reply, model: Any, fingerprint: Any = None) -> str | Repl
     """What was said, with the model (and the set-up it ran on) that the provider reports."""
     name = " ".join(kept(part)[:200] for part in (model, fingerprint) if isinstance(part, str) and part)
     if isinstance(said, Reply):
-        return replace(said, model=name)
+        return replace(said, origin={"model": name})
     words = Words(said)
     words.model = name
     return words
@@ -49,7 +49,8 @@ def signed(said: str | Reply, model: Any, fingerprint: Any = None) -> str | Repl
 
 def parse(text: str, questions: Sequence[Question]) -> Reply:
     """The values a reply gives to the questions, or why it cannot be read; the raw text is kept either way."""
-    raw, model = kept(text), text.model if isinstance(text, Words) else ""
+    raw = kept(text)
+    origin = {"model": text.model} if isinstance(text, Words) else {}
     try:
         found = find_objects(text, [question.id for question in questions])
         answers = [{q.id: _value(_scores(each), q) for q in questions} for each in found]
@@ -59,8 +60,8 @@ def parse(text: str, questions: Sequence[Question]) -> Reply:
         if all(value is None for value in values.values()):
             raise Unreadable("no question is answered")
     except Unreadable as problem:
-        return Reply(Status.UNPARSEABLE, reason=str(problem), raw=raw, model=model)
-    return Reply(Status.SCORED, values, raw=raw, model=model)
+        return Reply(Status.UNPARSEABLE, reason=str(problem), raw=raw, origin=origin)
+    return Reply(Status.SCORED, values, raw=raw, origin=origin)
 
 
 def details(raw: str, questions: Sequence[Question]) -> dict[str, Any]:
