@@ -7,8 +7,16 @@ mean shift (a change one way) and the mean distance (changes that cancel out); H
 a check without any change raises an alarm in at most `ALPHA` of cases.
 
 The smallest shift that would have been seen (with 80 % probability, at Holm's strictest level) is the larger of two:
-by the normal approximation from the repeats' variance; and, since few anchors cannot give small p-values however
-steady the judge, the share of anchors that must move by a point before any dealing out is that rare.
+by the normal approximation from the repeats' variance (scores are whole, so a mean shift is some anchors moved by a
+point); and, since few anchors cannot give small p-values however steady the judge, the share of anchors that must move
+by a point before any dealing out is that rare. Seen in 150 simulated changes as large as stated, 24 anchors:
+
+| share of scores off by one | 2 repeats: stated, seen | 3 repeats: stated, seen |
+|----------------------------|-------------------------|-------------------------|
+| none                       | 0.17, 100 %             | 0.12, 100 %             |
+| 10 %                       | 0.32, 94 %              | 0.24, 97 %              |
+| 30 %                       | 0.49, 87 %              | 0.38, 93 %              |
+| 50 %                       | 0.61, 82 %              | 0.48, 83 %              |
 """
 
 from __future__ import annotations
@@ -151,9 +159,14 @@ def least_shift(noise: float, anchors: int, before: int, after: int, tests: int)
     if not anchors:
         return None
     level = ALPHA / tests
-    normal = NormalDist()
-    by_noise = (normal.inv_cdf(1 - level / 2) + normal.inv_cdf(POWER)) * noise
-    by_noise *= sqrt((1 / before + 1 / after) / anchors)
+    spread = (1 / before + 1 / after) / anchors  # variance of the mean shift, per variance of a reply
+    reach = NormalDist().inv_cdf(1 - level / 2) ** 2 * spread
+    error = NormalDist().inv_cdf(POWER) * noise * sqrt(spread)
+    # An anchor that moved by a point also widens what dealing out can give, by this much of its variance:
+    widened = before * after / ((before + after) * (before + after - 1))
+    # so shift = error + sqrt(reach * (noise^2 + widened * shift)), solved for the shift
+    half = reach * widened / 2
+    by_noise = error + half + sqrt(half**2 + reach * (noise**2 + widened * error))
     needed = ceil(log(2 / level) / log(comb(before + after, before)))
     if needed > anchors:
         return None
