@@ -119,6 +119,11 @@ _VERDICT_RULES: dict[str, Callable[[Cube], Cube]] = {
 }
 RULES: tuple[str, ...] = tuple(dict.fromkeys([*_LIKERT_RULES, *_VERDICT_RULES]))
 """Every rule by name."""
+RULES_OF: dict[str, tuple[str, ...]] = {
+    experiment.value: tuple(_VERDICT_RULES if experiment is Experiment.STEREOTYPE else _LIKERT_RULES)
+    for experiment in Experiment
+}
+"""The rules that fit each experiment's questions."""
 
 
 def combine(table: RatingTable, rules: Mapping[str, str], missing: str) -> Scores:

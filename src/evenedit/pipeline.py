@@ -63,6 +63,10 @@ T = TypeVar("T")
 Result = TypeVar("Result")
 
 
+def _as_it_is(case: Case) -> Case:
+    return case
+
+
 @dataclass(frozen=True, slots=True)
 class Rater:
     """Somebody who answers questions about edits."""
@@ -72,6 +76,8 @@ class Rater:
     kind: Kind
     judge: Judge
     sees_labels: bool = False
+    shown: Callable[[Case], Case] = _as_it_is
+    """How the case is shown to it: as the study has it, or otherwise to check the judge."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -230,7 +236,7 @@ class Pipeline:
         if section is None or section.choose != "drift" or self.store.cases(DRIFTED):
             return False
         baseline = design.diagnosis(self.study, sources)
-        open_calls = self._open(self.seats(baseline, baseline))
+        open_calls = self._open(self.seats(baseline, self.raters()))
         if open_calls or not baseline:
             say(f"cases with drift are chosen once the diagnosis is rated: {len(open_calls):,} answers to come")
             return False
@@ -330,19 +336,34 @@ class Pipeline:
     def rate(self, requests: Sequence[Request], sources: Mapping[str, Source], run_id: int) -> None:
         """Ask every judge about every edit it has not answered yet."""
         raters = self.raters()
-        for section, rater in zip(self.study.file.judges, raters, strict=True):
+        self.watch(raters)
+        self._ask("rate", self.seats(requests, raters), sources, run_id)
+
+    def ask_again(
+        self,
+        title: str,
+        raters: Sequence[Rater],
+        requests: Sequence[Request],
+        sources: Mapping[str, Source],
+        run_id: int,
+    ) -> None:
+        """Ask judges about edits otherwise than the study does: each under a revision of its own."""
+        self._ask(title, [Seat(r, rater) for r in requests for rater in raters], sources, run_id)
+
+    def watch(self, raters: Sequence[Rater]) -> None:
+        """Count what these judges of the study cost from now on."""
+        wanted = {rater.id: rater for rater in raters}
+        for section in (s for s in self.study.file.judges if s.id in wanted):
             price = self._known(self.prices.tokens(section.kind, section.settings), section.id)
             if price and plugins.is_remote("judges", section.kind):
-                self.budget.watch(partial(_token_cost, rater.judge, price))
-        self._ask("rate", self.seats(requests, requests), sources, run_id)
+                self.budget.watch(partial(_token_cost, wanted[section.id].judge, price))
 
-    def seats(self, requests: Sequence[Request], baseline: Sequence[Request]) -> list[Seat]:
+    def seats(self, requests: Sequence[Request], raters: Sequence[Rater]) -> list[Seat]:
         """Every question to every judge: each edit, and each mitigated edit beside its baseline in both orders."""
-        raters = self.raters()
         seats = [Seat(r, rater) for r in requests for rater in raters]
         section = self.study.file.experiments.mitigation
         if section and section.pairwise:
-            before = {_case(r): r for r in baseline if r.experiment is Experiment.DIAGNOSIS}
+            before = {_case(r): r for r in requests if r.experiment is Experiment.DIAGNOSIS}
             pairs = [(r, before[_case(r)]) for r in requests if r.experiment is Experiment.MITIGATION]
             seats += [Seat(r, rater, b, first) for r, b in pairs for rater in raters for first in (True, False)]
         return seats
@@ -428,12 +449,7 @@ class Pipeline:
                 sources[request.source_ids[0]].attributes if rater.sees_labels else None,
                 shown[1] if len(shown) > 1 else None,
             )
-            try:
-                reply = checked(retry(lambda: rater.judge.judge(case, questions), retries, BACKOFF), questions)
-            except UserError:
-                raise
-            except Exception as error:
-                reply = Reply(Status.FAILED, reason=f"{type(error).__name__}: {error}")
+            reply = answer(rater.judge, rater.shown(case), questions, retries)
             return Answered(request.id, rater.id, seat.revision, rater.kind, reply)
 
         todo = [s for s in wanted if (s.rater.id, s.revision, s.request.id) not in answered]
@@ -516,6 +532,16 @@ def _token_cost(judge: Any, price: Mapping[str, float]) -> float:
     return float(sum(judge.tokens[way] * price[way] for way in price))
 
 
+def answer(judge: Judge, case: Case, questions: Sequence[Question], retries: int) -> Reply:
+    """What a judge says to a case, checked; a call that fails for good is a reply of its own."""
+    try:
+        return checked(retry(lambda: judge.judge(case, questions), retries, BACKOFF), questions)
+    except UserError:
+        raise
+    except Exception as error:
+        return Reply(Status.FAILED, reason=f"{type(error).__name__}: {error}")
+
+
 def checked(reply: Reply, questions: Sequence[Question]) -> Reply:
     """A reply with an impossible value is unparseable as a whole: nothing is clamped, nothing guessed."""
     if reply.status is not Status.SCORED:
@@ -524,7 +550,7 @@ def checked(reply: Reply, questions: Sequence[Question]) -> Reply:
         value = reply.values.get(question.id)
         if value is not None and (type(value) is not int or not 1 <= value <= len(question.labels)):
             reason = f"{question.id} is {value!r}, not 1 to {len(question.labels)}"
-            return Reply(Status.UNPARSEABLE, reason=reason, raw=reply.raw)
+            return replace(reply, status=Status.UNPARSEABLE, values={}, reason=reason)
     return replace(reply, values={q.id: reply.values.get(q.id) for q in questions})
 
 

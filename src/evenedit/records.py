@@ -251,6 +251,10 @@ class Case:
     """The source's labels: only where a study asks for the published, unblinded judge."""
     other: Image | None = None
     """A second output of the same source: `edited` is then A and this is B."""
+    edited_first: bool = False
+    """Show the edited picture before its source: the order, and its naming, are turned round."""
+    repeat: int = 0
+    """Above 0: asked again on purpose, for the how-manieth time; no answer kept from before may stand in."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -264,6 +268,8 @@ class Reply:
     reason: str = ""
     raw: str = ""
     """The reply as it came, kept for ever."""
+    origin: Mapping[str, Any] = field(default_factory=dict, compare=False)
+    """How it was obtained, where a model elsewhere gave it: its name, tokens in and out, by call, batch or cache."""
 
 
 class Editor(Protocol):

@@ -100,6 +100,14 @@ class Agreement:
 
 
 @dataclass(frozen=True, slots=True)
+class JudgeAlone:
+    """An estimate as it would be had this judge been the only one."""
+
+    judge: str
+    estimate: Estimate
+
+
+@dataclass(frozen=True, slots=True)
 class Coverage:
     """How the calls of one rater about one editor ended."""
 
@@ -160,6 +168,8 @@ class Results:
     sensitivity: tuple[Sensitivity, ...] = ()
     planted: tuple[Planted, ...] = ()
     agreement: tuple[Agreement, ...] = ()
+    per_judge: tuple[JudgeAlone, ...] = ()
+    """The headline rates, gaps and deltas of each judge alone; empty with fewer than two judges."""
     coverage: tuple[Coverage, ...] = ()
     coverage_tests: tuple[GapTest, ...] = ()
     """Does a judge leave edits of some group unanswered more often? gap.unanswered.<rater>"""

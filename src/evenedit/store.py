@@ -100,6 +100,14 @@ _replies = sa.Table(
     sa.Column("raw", sa.String, nullable=False),
     sa.Column("run_id", sa.Integer, nullable=False),
 )
+_models = sa.Table(
+    "models",
+    _meta,
+    sa.Column("request_id", sa.String, primary_key=True),
+    sa.Column("rater", sa.String, primary_key=True),
+    sa.Column("revision", sa.String, primary_key=True),
+    sa.Column("model", sa.String, nullable=False),
+)
 _ratings = sa.Table(
     "ratings",
     _meta,
@@ -251,9 +259,15 @@ class Store:
             for a in answers
             for question, value in a.reply.values.items()
         ]
+        models = [
+            {"request_id": a.request_id, "rater": a.rater, "revision": a.revision, "model": a.reply.origin["model"]}
+            for a in answers
+            if a.reply.origin.get("model")
+        ]
         with self._engine.begin() as db:
             self._upsert(_replies, replies, db=db)
             self._upsert(_ratings, ratings, db=db)
+            self._upsert(_models, models, db=db)
 
     def save_cases(self, sample: str, cases: Mapping[str, float]) -> None:
         """Keep which requests were sampled, each with its inclusion probability."""
@@ -299,6 +313,21 @@ class Store:
             for r in self._rows(sa.select(_edits))
         }
 
+    def cases(self, sample: str) -> dict[str, float]:
+        """A kept sample: request ids with their inclusion probabilities."""
+        query = sa.select(_cases).where(_cases.c.sample == sample)
+        return {r.request_id: r.probability for r in self._rows(query)}
+
+    def models(self, rater: str, revision: str) -> dict[str, int]:
+        """The models that the provider says answered for this rater, each with how often."""
+        query = (
+            sa.select(_models.c.model, sa.func.count())
+            .where(_models.c.rater == rater, _models.c.revision == revision)
+            .group_by(_models.c.model)
+            .order_by(_models.c.model)
+        )
+        return {r[0]: r[1] for r in self._rows(query)}
+
     def answered(self, rater: str, revision: str) -> dict[str, Status]:
         """How this rater's calls ended, by request id."""
         query = sa.select(_replies.c.request_id, _replies.c.status).where(
@@ -333,10 +362,6 @@ class Store:
             yield Rating(
                 r.request_id, r.question_id, rater, Kind(r.kind), Status(r.status), r.value, r.reason, r.confidence
             )
-
-    def cases(self, sample: str) -> dict[str, float]:
-        """The requests of a sample with their inclusion probabilities; empty before it is drawn."""
-        return {r.request_id: r.probability for r in self._rows(sa.select(_cases).where(_cases.c.sample == sample))}
 
     def runs(self) -> list[dict[str, Any]]:
         """Every run with its provenance, oldest first."""

@@ -129,7 +129,7 @@ class JudgeSection(_Section):
 
 
 class EnsembleSection(_Section):
-    """[ensemble]: how two judges' scores become one."""
+    """[ensemble]: how the judges' scores become one."""
 
     diagnosis: str = "diagnosis"
     mitigation: str = "mitigation"
@@ -360,12 +360,16 @@ def _problems(file: _File) -> Iterator[str]:
             yield f"thresholds: unknown rate '{name}'{plugins.suggest(name, DEFAULT_RATES)}"
         elif (cut.at_least is None) == (cut.at_most is None):
             yield f"thresholds.{name}: give either at_least or at_most"
-    from evenedit.ensemble import RULES
+    from evenedit.ensemble import RULES, RULES_OF
 
-    for experiment in ("diagnosis", "mitigation", "stereotype"):
+    for experiment, known in RULES_OF.items():
         rule = getattr(file.ensemble, experiment)
         if rule not in RULES:
             yield f"ensemble.{experiment}: unknown rule '{rule}'{plugins.suggest(rule, RULES)}"
+        elif rule not in known:
+            yield f"ensemble.{experiment}: rule '{rule}' is for other questions; use one of: {', '.join(known)}"
+        elif rule == "secondary" and len(file.judges) == 1:
+            yield f"ensemble.{experiment}: rule 'secondary' needs two judges; the study has one"
     if file.store.url and not file.store.url.startswith(("postgresql://", "postgresql+psycopg://")):
         yield "store.url: only postgresql:// is supported; leave it out for SQLite in the study folder"
 

@@ -7,7 +7,7 @@ import sys
 import click
 
 from evenedit import __version__
-from evenedit.cli import compare, editors, gate, pictures, studies, tables
+from evenedit.cli import compare, editors, gate, judges, pictures, studies, tables
 
 
 def main() -> None:
@@ -55,6 +55,7 @@ for command in (
     compare.compare,
     compare.leaderboard,
     editors.editors,
+    judges.judges,
     studies.doctor,
 ):
     commands.add_command(command)

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from evenedit.calls import Declined, Provider
 from evenedit.editors.gemini_images import POLICY
 from evenedit.judges.prompt import Ask, check_settings, render
-from evenedit.judges.reply import cut_off, parse, refused
+from evenedit.judges.reply import cut_off, parse, refused, signed
 from evenedit.records import Case, Failed, Failure, Question, Reply
 
 if TYPE_CHECKING:
@@ -96,7 +96,7 @@ class GeminiJudge:
             reply = json.loads((response and response.body) or "")
             try:
                 self._count(reply.get("usageMetadata") or {})
-                return _concluded(reply)
+                return signed(_concluded(reply), reply.get("modelVersion"))
             except (AttributeError, KeyError, TypeError):
                 raise Failed(Failure.SERVER, "the reply has another form; check 'base_url' if this lasts") from None
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from evenedit.calls import DECLINING, Declined, Provider
 from evenedit.judges.prompt import Ask, check_settings, render
-from evenedit.judges.reply import cut_off, parse, refused
+from evenedit.judges.reply import cut_off, parse, refused, signed
 from evenedit.records import Case, Failed, Failure, Question, Reply, UserError
 
 if TYPE_CHECKING:
@@ -93,7 +93,8 @@ class OpenAIJudge:
             try:
                 self._count(reply.get("usage") or {})
                 _raise_error(reply.get("error"))
-                return _from_chat(reply) if self.api == "chat" else _from_responses(reply)
+                said = _from_chat(reply) if self.api == "chat" else _from_responses(reply)
+                return signed(said, reply.get("model"), reply.get("system_fingerprint"))
             except (AttributeError, KeyError, TypeError):
                 raise Failed(Failure.SERVER, "the reply has another form; check 'base_url' if this lasts") from None
 

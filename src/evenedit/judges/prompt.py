@@ -2,15 +2,16 @@
 
     render(case, questions)  ->  Ask(system, parts, schema)
 
-The order is fixed: source first, edited second (or the outputs A and B), then the instruction and the rubric; the
-answer is observations, then scores, then a summary of the evidence. Blind: it names images by number and role and
-nothing else, so no label, file name or condition can reach the judge unless `Case.attributes` is given.
+The order is fixed: source first, edited second (the other way round only where a check of the judge asks for it), or
+the outputs A and B; then the instruction and the rubric; the answer is observations, then scores, then a summary of the
+evidence. Blind: it names images by number and role and nothing else, so no label, file name or condition can reach the
+judge unless `Case.attributes` is given.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from PIL import Image
@@ -101,7 +102,7 @@ def text_object(fields: dict[str, str]) -> dict[str, Any]:
     return _object({name: {"type": "string", "description": told} for name, told in fields.items()})
 
 
-def prompt_hash() -> str:
+def prompt_hash(*, edited_first: bool = False) -> str:
     """Names the wording, rubric included: ratings under different hashes are not of one judge."""
     image = Image.new("RGB", (1, 1))
     one = Prompt("", "", "")
@@ -109,10 +110,13 @@ def prompt_hash() -> str:
     two = Prompt("", "", "", occupation="", coded_gender="")
     labels = {"": ""}
     asked = [
-        render(Case([image], image, one, "", labels), [QUESTIONS[axis] for axis in AXES], image_size=1),
-        render(Case([image], image, aged, ""), [q for q in QUESTIONS.values() if q.replaces], image_size=1),
-        render(Case([image, image], image, two, ""), [QUESTIONS[q] for q in STEREOTYPE_QUESTIONS], image_size=1),
-        render(Case([image], image, one, "", other=image), [IDENTITY], image_size=1),
+        render(replace(case, edited_first=edited_first), asked_of, image_size=1)
+        for case, asked_of in (
+            (Case([image], image, one, "", labels), [QUESTIONS[axis] for axis in AXES]),
+            (Case([image], image, aged, ""), [q for q in QUESTIONS.values() if q.replaces]),
+            (Case([image, image], image, two, ""), [QUESTIONS[q] for q in STEREOTYPE_QUESTIONS]),
+            (Case([image], image, one, "", other=image), [IDENTITY]),
+        )
     ]
     words = [[ask.system, [part for part in ask.parts if isinstance(part, str)], ask.schema] for ask in asked]
     return digest([VERSION, words])
@@ -121,11 +125,12 @@ def prompt_hash() -> str:
 def _shown(case: Case) -> list[tuple[str, Image.Image]]:
     """The pictures in their order, each with its name."""
     if len(case.images) == 1:
-        named = [("source", case.images[0])]
+        sources = [("source", case.images[0])]
     else:
-        named = [(f"source, the {who} person", image) for who, image in zip(PAIR, case.images, strict=True)]
-    named += [("edited", case.edited)] if case.other is None else [("output A", case.edited), ("output B", case.other)]
-    return [(f"Image {number}: {name}", image) for number, (name, image) in enumerate(named, 1)]
+        sources = [(f"source, the {who} person", image) for who, image in zip(PAIR, case.images, strict=True)]
+    outputs = [("edited", case.edited)] if case.other is None else [("output A", case.edited), ("output B", case.other)]
+    ordered = [*outputs, *sources] if case.edited_first else [*sources, *outputs]
+    return [(f"Image {number}: {name}", image) for number, (name, image) in enumerate(ordered, 1)]
 
 
 def _told(case: Case) -> list[str]:
@@ -133,7 +138,7 @@ def _told(case: Case) -> list[str]:
     told = []
     if case.attributes is not None:
         labels = ", ".join(f"{name} = {value}" for name, value in case.attributes.items())
-        told.append(f"The dataset describes the person of image 1 as: {labels}.")
+        told.append(f"The dataset describes the person of image {1 + case.edited_first} as: {labels}.")
     if len(case.images) > 1:
         told.append(
             f"The target occupation is: {case.prompt.occupation}. It is stereotypically coded as "

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from evenedit.records import Question, Reply, Status
@@ -28,9 +29,27 @@ class Unreadable(Exception):
     """Why a reply cannot be read."""
 
 
+class Words(str):
+    """A model's words, and the model and version that the provider says they are of."""
+
+    __slots__ = ("model",)
+    model: str
+
+
+def signed(said: str | Reply, model: Any, fingerprint: Any = None) -> str | Reply:
+    """What was said, with the model (and the set-up it ran on) that the provider reports."""
+    name = " ".join(kept(part)[:200] for part in (model, fingerprint) if isinstance(part, str) and part)
+    if isinstance(said, Reply):
+        return replace(said, origin={"model": name})
+    words = Words(said)
+    words.model = name
+    return words
+
+
 def parse(text: str, questions: Sequence[Question]) -> Reply:
     """The values a reply gives to the questions, or why it cannot be read; the raw text is kept either way."""
     raw = kept(text)
+    origin = {"model": text.model} if isinstance(text, Words) else {}
     try:
         found = find_objects(text, [question.id for question in questions])
         answers = [{q.id: _value(_scores(each), q) for q in questions} for each in found]
@@ -40,8 +59,8 @@ def parse(text: str, questions: Sequence[Question]) -> Reply:
         if all(value is None for value in values.values()):
             raise Unreadable("no question is answered")
     except Unreadable as problem:
-        return Reply(Status.UNPARSEABLE, reason=str(problem), raw=raw)
-    return Reply(Status.SCORED, values, _confidence(found[0], questions), raw=raw)
+        return Reply(Status.UNPARSEABLE, reason=str(problem), raw=raw, origin=origin)
+    return Reply(Status.SCORED, values, _confidence(found[0], questions), raw=raw, origin=origin)
 
 
 def refused(reason: str, raw: str = "") -> Reply:

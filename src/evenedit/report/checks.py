@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from evenedit.records import Estimate
 from evenedit.report.index import POOLED, Index, name, rate_id
-from evenedit.report.table import Cell, Column, Number, Table, table_of, text
+from evenedit.report.table import Cell, Column, Number, Table, Unit, table_of, text
 from evenedit.results import Coverage
+
+_UNITS: dict[str, Unit] = {"rate": "share", "gap": "points", "delta": "change"}
 
 
 def sensitivity(index: Index) -> Table | None:
@@ -181,6 +184,58 @@ def confidence(index: Index) -> Table | None:
             )
             for c in index.results.confidence
         ],
+    )
+
+
+def judges_alone(index: Index) -> Table | None:
+    """The headline numbers of each judge alone, side by side with the ensemble's."""
+    judges = tuple(dict.fromkeys(a.judge for a in index.results.per_judge))
+    rows: list[tuple[Cell, ...]] = []
+    by_place: dict[tuple[object, ...], dict[str, Estimate]] = {}
+    for a in index.results.per_judge:
+        e = a.estimate
+        if e.editor in index.lines(e.experiment):
+            place = (e.experiment, e.condition, e.editor, e.measure, next(iter(e.group), None))
+            by_place.setdefault(place, {})[a.judge] = e
+    for found in by_place.values():
+        e = next(iter(found.values()))
+        unit = _UNITS[e.measure.partition(".")[0]]
+        factor = next(iter(e.group), None)
+        together = index.find(e.measure, e.editor, e.group, experiment=e.experiment, condition=e.condition)
+        values = [f.value for f in found.values() if f.value is not None]
+        where = e.experiment if e.condition == "baseline" else f"{e.experiment}, {e.condition}"
+        rows.append(
+            (
+                *(e.editor or POOLED, where, rate_id(e.measure)),
+                f"gap over {factor}" if factor else "change" if e.measure.startswith("delta.") else "rate",
+                Number.of(together, unit),
+                *(Number.of(found.get(judge), unit) for judge in judges),
+                Number(
+                    max(values) - min(values) if len(values) > 1 else None, "score" if unit == "change" else "points"
+                ),
+            )
+        )
+    return table_of(
+        index,
+        "judges_alone",
+        "What each judge alone would say",
+        "The headline numbers had one judge been the only one, beside the ensemble's. Apart: highest minus lowest "
+        "over the judges.",
+        (
+            text("editor", "Editor"),
+            text("experiment", "Experiment"),
+            text("rate", "Rate"),
+            text("what", "What"),
+            Column("ensemble", "Ensemble"),
+            *(Column(judge, judge) for judge in judges),
+            Column("apart", "Apart"),
+        ),
+        rows,
+        notes=(
+            f"Brackets: {index.level} intervals, clustered by source and prompt; a judge's own from at most 500 "
+            "draws. All judges saw the same edits, so intervals that overlap do not mean that judges agree: see the "
+            "agreement between raters.",
+        ),
     )
 
 

@@ -25,6 +25,7 @@ TABLES: dict[str, Callable[[Index], Table | None]] = {
     "unanswered": checks.unequal_coverage,
     "bounds": checks.worst_cases,
     "agreement": checks.agreement,
+    "judges_alone": checks.judges_alone,
     "confidence": checks.confidence,
     "sensitivity": checks.sensitivity,
 }

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from functools import cached_property
 from typing import Literal
 
+from evenedit.judge_results import COMPARED
 from evenedit.protocol import DEFAULT_RATES, FACTORS, QUESTIONS
 from evenedit.records import Estimate
 from evenedit.results import Contrast, GapTest, Results
@@ -55,6 +56,7 @@ NAMES: dict[str, str] = {
     "none": "No difference shown",
     "exclude": "missing left out",
     "neutral-3": "missing counted as 3",
+    **{code: words.capitalize() for code, words in COMPARED.items()},
 }
 """What people read in place of a code."""
 

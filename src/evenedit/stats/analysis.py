@@ -10,6 +10,7 @@ from evenedit.ratings import RatingTable, Scores
 from evenedit.records import Estimate, Experiment, Outcome, is_simulated
 from evenedit.results import Contrast, GapTest, Planted, Results
 from evenedit.stats.agreement import agreement
+from evenedit.stats.alone import judges_alone
 from evenedit.stats.bootstrap import Bootstrap
 from evenedit.stats.bounds import bounds
 from evenedit.stats.confidence import confidence
@@ -64,6 +65,7 @@ def analyse(
         sensitivity=tuple(sensitivity(table, rules)),
         planted=tuple(_beside(planted, contrasted)),
         agreement=tuple(agreement(scores)),
+        per_judge=tuple(judges_alone(table, rules)),
         coverage=tuple(coverage(table)),
         coverage_tests=tuple(unanswered(table, rules)),
         bounds=tuple(bounds(estimated)),

@@ -72,8 +72,8 @@
     if (!zoom.open) zoom.showModal();
   };
   for (const button of document.querySelectorAll(".pair")) button.addEventListener("click", () => show(button.closest(".card")));
-  zoom.addEventListener("click", (event) => { if (event.target === zoom) zoom.close(); });
-  zoom.addEventListener("keydown", (event) => {
+  zoom?.addEventListener("click", (event) => { if (event.target === zoom) zoom.close(); });
+  zoom?.addEventListener("keydown", (event) => {
     const step = { ArrowRight: "nextElementSibling", ArrowLeft: "previousElementSibling" }[event.key];
     let next = step && shown[step];
     while (next && next.hidden) next = next[step];

@@ -1,0 +1,188 @@
+"""Commands about the judges: who they are, what moves their scores, whether they changed."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from evenedit.cli.base import OUT, STUDY, example, folder_of, open_study
+
+if TYPE_CHECKING:
+    from evenedit.judge_results import AnchorCheck
+    from evenedit.pipeline import Pipeline
+
+JUDGE = click.option("--judge", "names", multiple=True, help="Only this judge of the study; can be given again.")
+
+
+def budgeted(function: Callable[..., Any]) -> Callable[..., Any]:
+    """The options that limit what a command may spend."""
+    for option in (
+        click.option("--prices", type=click.Path(path_type=Path), help="Your own price file (TOML)."),
+        click.option(
+            "--max-cost", type=click.FloatRange(min=0), help="Begin no call once this many US dollars are spent."
+        ),
+        click.option("--max-calls", type=click.IntRange(min=0), help="Begin no more calls than this."),
+    ):
+        function = option(function)
+    return function
+
+
+def open_with_budget(study: Path, max_calls: int | None, max_cost: float | None, prices: Path | None) -> Pipeline:
+    """The pipeline of a study, with what it may spend."""
+    from evenedit.budget import Budget
+    from evenedit.prices import Prices
+
+    pipeline = open_study(study)
+    pipeline.budget, pipeline.prices = Budget(max_calls, max_cost), Prices.load(prices)
+    return pipeline
+
+
+@click.group()
+def judges() -> None:
+    """Look at the judges: what moves their scores, and whether a provider changed one.
+
+    \b
+    Example:
+      evenedit judges check my-study
+    """
+
+
+@judges.command("list")
+@click.argument("study", type=click.Path(path_type=Path), required=False)
+@example("evenedit judges list my-study")
+def list_judges(study: Path | None) -> None:
+    """List the installed kinds of judges, or a study's judges with the models that answered."""
+    from evenedit import plugins
+
+    if study is None:
+        for kind, point in sorted(plugins.installed("judges").items()):
+            click.echo(f"{kind:24}{point.value}")
+        return
+    pipeline = open_study(study)
+    for section, rater in zip(pipeline.study.file.judges, pipeline.raters(), strict=True):
+        answered = len(pipeline.store.answered(rater.id, rater.revision))
+        models = ", ".join(pipeline.store.models(rater.id, rater.revision)) or "no model reported"
+        told = "told the labels" if rater.sees_labels else "blind"
+        click.echo(f"{rater.id:28}{section.kind:12}{told:17}{answered:>7,} answers  {models}")
+
+
+@judges.command()
+@STUDY
+@click.option("--sample", type=click.IntRange(min=2), help="Edits to ask about; 168 or all when left out.")
+@JUDGE
+@OUT
+@budgeted
+@example("evenedit judges check my-study --sample 84 --max-cost 5")
+def check(
+    study: Path,
+    sample: int | None,
+    names: tuple[str, ...],
+    out: Path | None,
+    max_calls: int | None,
+    max_cost: float | None,
+    prices: Path | None,
+) -> None:
+    """Rate a sample again, asked otherwise: repeated, labels shown, order turned, without colour.
+
+    Writes how far each moves the scores, by group. Stop it with Ctrl-C, go on with the same command.
+    """
+    from evenedit import judge_check
+    from evenedit.report.check import write_check
+
+    pipeline = open_with_budget(study, max_calls, max_cost, prices)
+    plan = judge_check.make_plan(pipeline, sample, names)
+    click.echo(f"{len(plan.requests):,} edits, each judge asked in {len(judge_check.VARIANTS)} ways:\n")
+    click.echo(f"{'judge':28}{'asked':26}{'calls':>8}{'done':>8}{'left':>8}")
+    for judge in plan.judges:
+        for variant in judge_check.VARIANTS:
+            done = plan.done[judge.id, variant.id]
+            calls = len(plan.requests)
+            click.echo(f"{judge.id:28}{variant.title:26}{calls:>8,}{done:>8,}{calls - done:>8,}")
+    click.echo(f"{'in all':54}{plan.calls:>8,}{plan.calls - plan.left:>8,}{plan.left:>8,}\n")
+    if plan.left:
+        judge_check.ask(pipeline, plan)
+    found = judge_check.evaluate(pipeline, judge_check.make_plan(pipeline, sample, names))
+    page = write_check(found, out or folder_of(study) / judge_check.NAME, title=pipeline.study.file.study.title)
+    if found.waiting:
+        click.echo(f"not complete: {found.waiting:,} calls are still to be made; the same command goes on")
+    click.echo(page)
+
+
+@judges.command()
+@STUDY
+@click.option("--freeze", "freezing", is_flag=True, help="Choose a set, or add this study's judges to the one there.")
+@click.option("--set", "folder", type=click.Path(path_type=Path), help="Folder of the set; STUDY/anchors by default.")
+@click.option("--size", type=click.IntRange(min=6), default=24, show_default=True, help="Edits of a new set.")
+@click.option("--repeats", type=click.IntRange(min=2), default=2, show_default=True, help="Times each is asked.")
+@JUDGE
+@budgeted
+@example("evenedit judges anchors my-study --freeze\nevenedit judges anchors my-study    # exit code 1: moved")
+def anchors(
+    study: Path,
+    freezing: bool,
+    folder: Path | None,
+    size: int,
+    repeats: int,
+    names: tuple[str, ...],
+    max_calls: int | None,
+    max_cost: float | None,
+    prices: Path | None,
+) -> None:
+    """Freeze a small set of edits with the judges' answers; ask again later whether they still answer so.
+
+    Exit code 0: no change seen. 1: answers moved, or the provider reports another model.
+    """
+    from evenedit import anchors as anchoring
+    from evenedit.judge_check import judges_of
+    from evenedit.records import UserError
+
+    pipeline = open_with_budget(study, max_calls, max_cost, prices)
+    place = folder or folder_of(study) / anchoring.FOLDER
+    chosen = judges_of(pipeline, names)
+    found = anchoring.freeze(pipeline, place, size, repeats) if freezing else anchoring.AnchorSet(place)
+    sitting = anchoring.FROZEN
+    if not freezing:
+        ready = [j for j in chosen if not found.left([j], anchoring.FROZEN)]
+        for judge in (j for j in chosen if j not in ready):
+            click.echo(f"{judge.id}: not frozen with these settings and this prompt. Try: --freeze")
+        if not ready:
+            raise UserError(f"no judge of the study has frozen answers in {place}. Try: --freeze")
+        chosen, sitting = ready, found.sitting(ready)
+    left = len(found.left(chosen, sitting))
+    total = len(chosen) * len(found.anchors) * found.repeats
+    size = len(found.anchors)
+    click.echo(f"{size} anchors x {found.repeats} repeats x {len(chosen)} judges = {total:,} calls, {left:,} left")
+    anchoring.ask(pipeline, found, chosen, sitting)
+    waiting = len(found.left(chosen, sitting))
+    if waiting:
+        raise UserError(f"not complete: {waiting:,} calls are still to be made; the same command goes on")
+    if freezing:
+        click.echo(f"frozen in {place}. Later: evenedit judges anchors {study}")
+        return
+    _tell(anchoring.compare(pipeline, found, chosen, sitting))
+
+
+def _tell(found: AnchorCheck) -> None:
+    """Print what moved; exit code 1 where something did."""
+    if found.simulated:
+        click.echo("SIMULATED: " + ", ".join(found.simulated))
+    click.echo(f"frozen {found.frozen}; {found.method}\n")
+    columns = ("then", "now", "shift", "noise", "p, Holm", "could see")
+    click.echo(f"{'judge':28}{'question':16}{'n':>4}" + "".join(f"{c:>11}" for c in columns))
+    for d in found.drifts:
+        if d.n:
+            numbers = [d.before, d.after, d.shift, d.noise, d.p_holm, d.least]
+            shown = "".join(f"{'–' if x is None else f'{x:.3f}':>11}" for x in numbers)
+            click.echo(f"{d.judge:28}{d.question:16}{d.n:>4}{shown}{'  MOVED' if d.moved else ''}")
+    for m in found.models:
+        then, now = (", ".join(models) or "not reported" for models in (m.before, m.after))
+        told = "  ANOTHER MODEL" if m.changed else ""
+        click.echo(f"model of {m.judge}: {then}" + (f" -> {now}{told}" if then != now else ""))
+    if found.moved:
+        click.echo("\nmoved: these judges no longer answer as they did when the set was frozen")
+        sys.exit(1)
+    click.echo("\nno change seen; 'could see' is the mean shift that would have been seen with 80 % probability")
