@@ -44,6 +44,7 @@ def write_parquet(table: RatingTable, path: Path) -> Path:
     frame = pd.concat(parts, ignore_index=True) if parts else table.edits.iloc[:0]
     buffer = io.BytesIO()
     frame.to_parquet(buffer, index=False)
+    path.parent.mkdir(parents=True, exist_ok=True)
     write_whole(path, buffer.getvalue())
     return path
 
