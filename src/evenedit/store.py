@@ -269,6 +269,11 @@ class Store:
         """The portraits by id."""
         return {r.id: Source(r.id, r.image, r.attributes, r.origin) for r in self._rows(sa.select(_sources))}
 
+    def inclusion(self, sample: str) -> dict[str, float]:
+        """The sampled requests of one sample, each with its inclusion probability."""
+        query = sa.select(_cases).where(_cases.c.sample == sample)
+        return {r.request_id: r.probability for r in self._rows(query)}
+
     def features(self, extractor: str) -> dict[str, str]:
         """Feature prompts by source id."""
         query = sa.select(_features).where(_features.c.extractor == extractor)

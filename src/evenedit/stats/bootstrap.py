@@ -1,14 +1,14 @@
 """Two-way cluster bootstrap: faces and prompts are drawn anew, rows never are.
 
-Rows of one face are not independent, nor are rows of one prompt. A draw takes faces (within the group whose
-rate is estimated, so groups stay as the design fixed them) and, on its own, prompts (one set shared by all groups, so
-that differences between groups are of the same prompts). Of n units n-1 are drawn (Rao and Wu 1988): drawing n of n
-would make intervals of small groups too narrow by sqrt(1 - 1/n). Weights are whole counts; the factor n/(n-1) cancels in
-the ratio of one group, so every draw is exact.
+Rows of one face are not independent, nor are rows of one prompt. A draw takes faces (within the group whose rate is
+estimated, so groups stay as the design fixed them) and, on its own, prompts (one set shared by all groups, so that
+differences between groups are of the same prompts). Of n units n-1 are drawn (Rao and Wu 1988): drawing n of n
+would make intervals of small groups too narrow by sqrt(1 - 1/n). Weights are whole counts; the factor n/(n-1)
+cancels in the ratio of one group, so every draw is exact.
 
-Faces and prompts are drawn apart, not crossed: crossed draws hold the noise of single rows three times (Owen 2007) and
-give intervals that cover 0.97 to 1.00. Here the two parts are added and the noise counted twice is taken off once; see
-`variance`. What the intervals cover is measured by `python -m bench coverage`.
+Faces and prompts are drawn apart, not crossed: crossed draws hold the noise of single rows three times (Owen 2007)
+and give intervals that cover 0.97 to 1.00. Here the two parts are added and the noise counted twice is taken off
+once; see `variance`. What the intervals cover is measured by `python -m bench coverage`.
 """
 
 from __future__ import annotations

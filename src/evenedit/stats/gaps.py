@@ -1,14 +1,14 @@
 """How far apart the groups of a factor are: highest minus lowest rate, and each group against the rest.
 
-Interval of a gap. The highest minus the lowest of several noisy rates is above the true gap, the more so the smaller the
-true gap is, so neither percentile nor basic bootstrap intervals hold (measured: down to 0.00 and 0.74). The interval is
-the set of true gaps under which the gap that was seen would be nothing unusual: groups are pulled together until one as
-large has a chance of 2.5 %, and apart until one as small has. Around them the noise of every group is drawn on the
-arcsine scale (where it hardly depends on the rate): a part of its own, and the bootstrap's draws of prompts, which all
-groups share. What the groups between the extremes truly are matters and is not known. The search takes them halfway
-between where they were seen and where they matter most: at the nearer extreme for the lower end, since then several
-compete to be highest and lowest, and in the middle for the upper end, since then none does. The upper end is never below
-what chance alone would show for equal groups.
+Interval of a gap. The highest minus the lowest of several noisy rates is above the true gap, the more so the
+smaller the true gap is, so neither percentile nor basic bootstrap intervals hold (measured: down to 0.00 and 0.74).
+The interval is the set of true gaps under which the gap that was seen would be nothing unusual: groups are pulled
+together until one as large has a chance of 2.5 %, and apart until one as small has. Around them the noise of every
+group is drawn on the arcsine scale (where it hardly depends on the rate): a part of its own, and the bootstrap's
+draws of prompts, which all groups share. What the groups between the extremes truly are matters and is not known.
+The search takes them halfway between where they were seen and where they matter most: at the nearer extreme for the
+lower end, since then several compete to be highest and lowest, and in the middle for the upper end, since then none
+does. The upper end is never below what chance alone would show for equal groups.
 """
 
 from __future__ import annotations
@@ -140,7 +140,7 @@ def _intervals(bootstrap: Bootstrap, levels: list[Draws], rules: AnalysisRules) 
     sizes = np.stack([d.sizes for d in levels], axis=-1)[at]
     least = 0.5 / np.maximum(sizes, 1)
     own = np.where(known, own, typical * np.sqrt(least * (1 - least)))
-    shared = np.stack([d.prompts for d in levels], axis=-1)[(slice(None), *at)] * stretch
+    shared = np.stack([d.prompts for d in levels], axis=-1)[:, items[:, 0], items[:, 1]] * stretch
     found = gap_intervals(rates, own, np.nan_to_num(shared), sizes, rules.confidence, rules.seed)
     return {(int(r), int(m)): (float(low), float(high)) for (r, m), low, high in zip(items, *found, strict=True)}
 

@@ -1,10 +1,10 @@
 """How sure an estimate is when rows share a face or a prompt: one variance from three, and the t that goes with it.
 
-Rows of one face are alike, and so are rows of one prompt. The variance over faces and the variance over prompts each
-hold the noise of single rows, so their sum holds it twice; the variance over face × prompt cells is taken off once
-(Cameron, Gelbach and Miller 2011). By chance that can fall below either part, and then the larger part stands
-(MacKinnon, Nielsen and Webb 2021). Few faces or prompts tell a variance badly: Satterthwaite's degrees of freedom say how
-badly, and a t quantile takes the place of the normal one.
+Rows of one face are alike, and so are rows of one prompt. The variance over faces and the variance over prompts
+each hold the noise of single rows, so their sum holds it twice; the variance over face × prompt cells is taken off
+once (Cameron, Gelbach and Miller 2011). By chance that can fall below either part, and then the larger part stands
+(MacKinnon, Nielsen and Webb 2021). Few faces or prompts tell a variance badly: Satterthwaite's degrees of freedom
+say how badly, and a t quantile takes the place of the normal one.
 """
 
 from __future__ import annotations
@@ -32,10 +32,13 @@ class Uncertainty:
         return np.asarray(np.sqrt(self.variance) * stdtrit(self.freedom, 0.5 + confidence / 2))
 
 
-def two_way(over_faces: Values, over_prompts: Values, over_cells: Values, faces: Values, prompts: Values) -> Uncertainty:
-    """The variance of an estimate from its three parts; `faces` and `prompts` are the degrees of freedom of the first two.
+def two_way(
+    over_faces: Values, over_prompts: Values, over_cells: Values, faces: Values, prompts: Values
+) -> Uncertainty:
+    """The variance of an estimate from its three parts.
 
-    Without prompts to tell apart, `over_prompts` is 0 and the faces alone speak.
+    `faces` and `prompts` are the degrees of freedom of the first two. Without prompts to tell apart, `over_prompts` is
+    0 and the faces alone speak.
     """
     crossed = over_prompts > 0
     variance = np.where(
