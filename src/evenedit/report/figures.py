@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -77,14 +77,9 @@ class Picture:
         )
 
 
-def all_figures(index: Index) -> dict[str, Picture]:
-    """Every figure the data can fill, by id."""
-    drawn = (draw(index) for draw in FIGURES.values())
-    return {picture.id: picture for picture in drawn if picture is not None}
-
-
 @contextmanager
-def _sheet(width: float, height: float, simulated: bool) -> Iterator[Figure]:
+def sheet(width: float, height: float, simulated: bool) -> Iterator[Figure]:
+    """An empty figure in the report's style, marked where its data are simulated."""
     with mpl.rc_context(STYLE):
         figure = Figure(figsize=(width, height), layout="constrained")
         if simulated:
@@ -94,7 +89,8 @@ def _sheet(width: float, height: float, simulated: bool) -> Iterator[Figure]:
         yield figure
 
 
-def _picture(figure: Figure, index: Index, id: str, title: str, caption: str, alt: str) -> Picture:
+def picture(figure: Figure, index: Index, id: str, title: str, caption: str, alt: str) -> Picture:
+    """A drawn figure as files."""
     svg, png = io.StringIO(), io.BytesIO()
     nothing: dict[str, None] = dict.fromkeys(("Date", "Creator", "Format", "Type"))
     figure.savefig(svg, format="svg", metadata=nothing)
@@ -119,7 +115,7 @@ def by_race(index: Index) -> Picture | None:
     if not lines:
         return None
     alt = []
-    with _sheet(8.6, 0.75 + 0.27 * (len(races) + 1.9) * len(lines), bool(index.results.simulated)) as figure:
+    with sheet(8.6, 0.75 + 0.27 * (len(races) + 1.9) * len(lines), bool(index.results.simulated)) as figure:
         axes = figure.subplots(len(lines), 2, sharex="col", sharey=True, squeeze=False)
         for row, editor in enumerate(lines):
             for column, (rate, colour) in enumerate(panels):
@@ -135,7 +131,7 @@ def by_race(index: Index) -> Picture | None:
             ax.set_xlim(-0.02 * right, right)  # a dot at 0 is whole
             ax.xaxis.set_major_locator(MaxNLocator(6, steps=[1, 2, 5, 10]))
             ax.xaxis.set_major_formatter(lambda x, _: f"{100 * x:g}%")
-        return _picture(
+        return picture(
             figure,
             index,
             "figure4",
@@ -191,7 +187,7 @@ def gap_overview(index: Index) -> Picture | None:
     by_place = {(t.factor, t.editor, rate_id(t.measure)): t for t in tests}
     top = max(max(t.value for t in tests), 0.05)
     height = 1.1 + (0.34 * len(lines) + 0.42) * len(factors)
-    with _sheet(8.6, height, bool(index.results.simulated)) as figure:
+    with sheet(8.6, height, bool(index.results.simulated)) as figure:
         axes = figure.subplots(len(factors), 1, sharex=True, squeeze=False)
         for row, factor in enumerate(factors):
             ax = axes[row][0]
@@ -210,7 +206,7 @@ def gap_overview(index: Index) -> Picture | None:
             f"{name(t.editor)}, {name(rate_id(t.measure)).lower()} by {t.factor} {format_number(t.value, 'points')}"
             for t in sorted(firm, key=lambda t: -t.value)[:8]
         )
-        return _picture(
+        return picture(
             figure,
             index,
             "figure_gaps",
@@ -248,7 +244,7 @@ def planted_and_found(index: Index) -> Picture | None:
     shown = sorted(ordered[:MOST_PLANTED], key=lambda p: (index.editors().index(p.editor), -p.planted))
     if not shown:
         return None
-    with _sheet(8.6, 1.3 + 0.25 * len(shown), bool(index.results.simulated)) as figure:
+    with sheet(8.6, 1.3 + 0.25 * len(shown), bool(index.results.simulated)) as figure:
         ax = figure.subplots()
         ax.axvline(0, color=FAINT, linewidth=1)
         for y, p in enumerate(shown):
@@ -265,7 +261,7 @@ def planted_and_found(index: Index) -> Picture | None:
         known = [p for p in index.results.planted if p.inside is not None]
         inside = sum(bool(p.inside) for p in known)
         rest = len(ordered) - len(shown)
-        return _picture(
+        return picture(
             figure,
             index,
             "figure_planted",
@@ -282,11 +278,3 @@ def _planted_label(p: Planted) -> str:
 
 def _escape(text: str) -> str:
     return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
-
-
-FIGURES: dict[str, Callable[[Index], Picture | None]] = {
-    "figure4": by_race,
-    "figure_gaps": gap_overview,
-    "figure_planted": planted_and_found,
-}
-"""Each figure's painter by the figure's id."""

@@ -8,7 +8,7 @@ from typing import Literal
 
 from evenedit.protocol import DEFAULT_RATES, FACTORS, QUESTIONS
 from evenedit.records import Estimate
-from evenedit.results import Contrast, GapTest, Results
+from evenedit.results import Contrast, GapTest, MitigationEffect, Results
 
 Grade = Literal["clear", "suggestive", "none"]
 """How sure one can be of a difference."""
@@ -113,6 +113,13 @@ class Index:
     ) -> Contrast | None:
         """The group's rate minus everybody else's."""
         return self._contrasts.get(_key(measure, experiment, condition, editor, group))
+
+    def effect(self, question: str, editor: str | None) -> MitigationEffect | None:
+        """What the feature prompt did to everybody beyond the placebo."""
+        for e in self.results.mitigation:
+            if (e.question, e.editor) == (question, editor) and not e.group:
+                return e
+        return None
 
     @cached_property
     def _editors(self) -> dict[str, tuple[str, ...]]:

@@ -17,8 +17,9 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from evenedit.protocol import FACTORS, QUESTIONS
-from evenedit.report.figures import FIGURES, Picture, all_figures
+from evenedit.report.figures import Picture
 from evenedit.report.index import Index, group_name, name
+from evenedit.report.pictures import FIGURES, all_figures
 from evenedit.report.summary import summarise
 from evenedit.report.table import NOTHING, Table, short_list
 from evenedit.report.tables import BUILDERS, all_tables

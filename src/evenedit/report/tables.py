@@ -15,6 +15,7 @@ from evenedit.report.checks import (
     worst_cases,
 )
 from evenedit.report.index import POOLED, RATES, Index, name, rate_id
+from evenedit.report.inference import leave_one_out, mitigation_effects, models, multiverse, powered, seeds
 from evenedit.report.table import Cell, Column, Number, Span, Table, table_of, text
 from evenedit.results import GapTest
 
@@ -308,6 +309,7 @@ BUILDERS: dict[str, Callable[[Index], Table | None]] = {
     "gaps": gap_tests,
     "aging": aging_accuracy,
     "table5": mitigation_by_race,
+    "effects": mitigation_effects,
     "table7": stereotypes,
     "planted": planted_and_found,
     "coverage": coverage,
@@ -315,5 +317,10 @@ BUILDERS: dict[str, Callable[[Index], Table | None]] = {
     "bounds": worst_cases,
     "agreement": agreement,
     "sensitivity": sensitivity,
+    "models": models,
+    "leave_one_out": leave_one_out,
+    "seeds": seeds,
+    "powered": powered,
+    "multiverse": multiverse,
 }
 """Each table's builder by the table's id."""
