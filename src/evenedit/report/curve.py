@@ -90,13 +90,13 @@ def _lines(shown: list[Multiverse]) -> list[tuple[str, str, str]]:
 
 def _curve(ax: Any, ordered: list[Specification], m: Multiverse) -> None:
     ax.axhline(0, color=FAINT, linewidth=1)
-    for x, s in enumerate(ordered):
-        ax.plot(
-            [x], [100 * _value(s)], "o", markersize=3.2, color=BLUE, markeredgewidth=0.8,
-            markerfacecolor=BLUE if s.p < ALPHA else HOLLOW,
-        )  # fmt: skip
-        if s.is_default:
-            ax.plot([x], [100 * _value(s)], "D", markersize=6.5, color=VERMILLION, markerfacecolor="none")
+    for filled in (True, False):
+        at = [x for x, s in enumerate(ordered) if (s.p < ALPHA) == filled]
+        values = [100 * _value(ordered[x]) for x in at]
+        face = BLUE if filled else HOLLOW
+        ax.plot(at, values, "o", markersize=3.2, color=BLUE, markeredgewidth=0.8, markerfacecolor=face)
+    own = [x for x, s in enumerate(ordered) if s.is_default]
+    ax.plot(own, [100 * _value(ordered[x]) for x in own], "D", markersize=6.5, color=VERMILLION, markerfacecolor="none")
     ax.set_title(f"{m.editor}\n{name(rate_id(m.measure))} by {m.factor}:\n{name(m.highest)} − {name(m.lowest)}")
     ax.grid(axis="y")
     ax.yaxis.set_major_locator(MaxNLocator(5))

@@ -55,7 +55,7 @@ def models(index: Index) -> Table | None:
         "models",
         "Odds with prompt, race, gender and age held equal",
         "Logit models of rates, cumulative logits of scores: odds of the groups with the highest and the lowest "
-        "against the average group of the factor. The tables of gaps tell differences as they are; this one tells them adjusted.",
+        "against the average group of the factor. Gaps are told as they are; these odds are adjusted.",
         (
             text("editor", "Editor"),
             text("measure", "Measure"),
@@ -175,7 +175,7 @@ def powered(index: Index) -> Table | None:
             Column("n", "edits"),
             Column("labelled", "rated by people"),
         ),
-        [_powered(p) for p in index.results.powered if p.editor in index.lines("diagnosis")],
+        [_powered(p) for p in index.results.powered if p.editor in index.lines("diagnosis") and _headline(p)],
         notes=(
             f"Brackets: {index.level} intervals, clustered by source and prompt. Judges' weight: PPI++'s lambda, 0 "
             "where judges are of no use. Where judges and people differ, the judges' own interval may miss the truth; "
@@ -183,6 +183,12 @@ def powered(index: Index) -> Table | None:
             + "; ".join(dict.fromkeys(p.method for p in index.results.powered if not p.method.startswith("none"))),
         ),
     )
+
+
+def _headline(p: Powered) -> bool:
+    """Everybody's means and rates, rates by race, and gaps; results.json has the rest."""
+    kind = p.measure.partition(".")[0]
+    return not p.group or kind == "gap" or (kind == "rate" and "race" in p.group)
 
 
 def _powered(p: Powered) -> tuple[Cell, ...]:

@@ -61,7 +61,7 @@ def mitigation_effects(scores: Scores, found: Answers, rules: AnalysisRules) -> 
     face, prompt = (np.unique(rows[c].to_numpy(dtype=str), return_inverse=True)[1] for c in ("source_id", "prompt_id"))
     race, editor = (rows[c].to_numpy(dtype=str) for c in ("race", "editor"))
     earlier, later = found.rows(before), found.rows(after)
-    names = sorted(set(editor))
+    names = [str(name) for name in np.unique(editor)]
     for question in AXIS_QUESTIONS:
         b, a = (_outcome(answers.of(question)[0], question) for answers in (earlier, later))
         valid = ~np.isnan(b) & ~np.isnan(a)

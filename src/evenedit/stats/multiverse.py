@@ -29,6 +29,7 @@ STREAM = 3
 RELABELLINGS = 999
 """Permutations at most: there are hundreds of readings."""
 ALPHA = 0.05
+MIDDLE = 3
 ALWAYS = (("gap.skin_lighter", "race"), ("gap.race_change", "race"))
 EXCLUSIONS = ("none", "aging prompts", "edits that need review")
 
@@ -169,6 +170,18 @@ def _factor(
         )
 
 
+def defensible(rate: Rate) -> list[Rate]:
+    """The thresholds one could argue for: beyond the middle of a two-sided axis, else within one step of the rate's."""
+    at_least = rate.at_least is not None
+    if QUESTIONS[rate.question].sided == "two":
+        return [c for c in thresholds(rate) if (_cut(c) > MIDDLE if at_least else _cut(c) < MIDDLE)]
+    return [c for c in thresholds(rate) if abs(_cut(c) - _cut(rate)) <= 1]
+
+
+def _cut(rate: Rate) -> int:
+    return rate.at_least if rate.at_least is not None else rate.at_most or 0
+
+
 def _readings(
     test: GapTest, editors: list[str], tallies: dict[tuple[str, str, str], Tally], rules: AnalysisRules
 ) -> Iterator[tuple[tuple[Rate, tuple[str, str, str]], NDArray[np.int64], NDArray[np.int64]]]:
@@ -176,7 +189,7 @@ def _readings(
     rate = rules.rates[test.measure.removeprefix("gap.")]
     at, question = editors.index(str(test.editor)), AXIS_QUESTIONS.index(rate.question)
     top = len(QUESTIONS[rate.question].labels)
-    for cut in thresholds(rate):
+    for cut in defensible(rate):
         for choices, tally in tallies.items():
             counts = tally[at, :, question]
             yield (cut, choices), counts[:, meeting(cut, top)].sum(axis=1), counts[:, 1:].sum(axis=1)

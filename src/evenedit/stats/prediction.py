@@ -28,7 +28,8 @@ from evenedit.stats.variance import Uncertainty, clustered, logit_interval
 
 FEWEST = 2
 """Faces that people must have rated before anything is said."""
-GAP_DRAWS = 1000
+GAP_DRAWS = 500
+"""Draws of a gap's noise; there are hundreds of gaps."""
 Values = NDArray[np.float64]
 
 
@@ -142,6 +143,7 @@ def powered(
     here = edits.iloc[rows]
     axes = by_face(here)
     editor = here["editor"].to_numpy(dtype=str)
+    editors = [str(name) for name in np.unique(editor)]
     judge: dict[tuple[str, str | None, str], tuple[float, float | None, float | None]] = {}
     for e in estimates:
         if (e.experiment, e.condition) == ("diagnosis", "baseline") and e.value is not None:
@@ -154,7 +156,7 @@ def powered(
         known = said if not weighted else np.where(np.isnan(chance), np.nan, said)
         weight = np.where(np.isnan(chance), 1.0, 1 / np.where(np.isnan(chance), 1.0, chance))
         whole = Sample(judged, known, weight, axes.cluster_at, axes.prompt_at)
-        for name in [*sorted(set(editor)), None]:
+        for name in [*editors, None]:
             mine = ~np.isnan(judged) & ((editor == name) if name is not None else True)
             for told in _three_ways(whole.only(mine), axes, measure, rules):
                 beside = judge.get((told.measure, name, _key(told.group)))
@@ -290,22 +292,25 @@ def _gap(parts: list[Both], tuning: float, rules: AnalysisRules) -> Told:
     sizes = np.array([float(b.sample.labelled.sum()) for b in parts])
     quantile = 0.5 + rules.confidence / 2
 
-    def ends(rates: Values, found: list[Uncertainty]) -> Ends:
-        noise = np.array([float(np.sqrt(u.variance) * stdtrit(u.freedom, quantile)) for u in found]) / ndtri(quantile)
-        if not (noise > 0).all():
-            return NONE
-        apart = np.zeros((GAP_DRAWS, 1, len(parts)))
-        low, high = gap_intervals(rates[None], noise[None], apart, sizes[None], rules.confidence, rules.seed)[:, 0]
-        return float(low), float(high)
-
     human, value = (np.clip([b.human for b in parts], 0.0, 1.0), np.clip([b.powered for b in parts], 0.0, 1.0))
+    noise = np.array(
+        [[float(np.sqrt(u[way].variance) * stdtrit(u[way].freedom, quantile)) for u in sure] for way in (0, 1)]
+    )
+    noise /= ndtri(quantile)
+    apart = np.zeros((GAP_DRAWS, 2, len(parts)))
+    found = gap_intervals(
+        np.stack([human, value]), noise, apart, np.stack([sizes, sizes]), rules.confidence, rules.seed
+    )
+    human_ends, ends = (
+        (float(low), float(high)) if (noise[way] > 0).all() else NONE for way, (low, high) in enumerate(found.T)
+    )
     return Told(
         "",
         {},
         float(np.ptp(human)),
-        ends(human, [u[0] for u in sure]),
+        human_ends,
         float(np.ptp(value)),
-        ends(value, [u[1] for u in sure]),
+        ends,
         tuning,
         sum(len(b.sample.face) for b in parts),
         int(sizes.sum()),

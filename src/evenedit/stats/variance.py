@@ -59,8 +59,7 @@ def clustered(influence: Values, face: NDArray[np.int64], prompt: NDArray[np.int
     for key in (face, prompt, cell):
         at = np.unique(key, return_inverse=True)[1]
         units = int(at.max(initial=-1)) + 1
-        sums = np.zeros((units, rows.shape[1]))
-        np.add.at(sums, at, rows)
+        sums = np.stack([np.bincount(at, weights=column, minlength=units) for column in rows.T], axis=1)
         parts.append((sums**2).sum(axis=0) * (units / (units - 1) if units > 1 else 0.0))
         clusters.append(np.full(rows.shape[1], units - 1.0))
     found = two_way(parts[0], parts[1], parts[2], clusters[0], clusters[1])
