@@ -1,15 +1,24 @@
 """Statistics of a published design, and of one a hundred times its size."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
+from scipy.stats import bootstrap
 
 from bench.clock import timed
+from evenedit.ensemble import combine
 from evenedit.imports import read_tables
 from evenedit.protocol import AXES, load_prompts
 from evenedit.protocol.grid import cells
+from evenedit.ratings import RatingTable
 from evenedit.stats import AnalysisRules, analyse
+from evenedit.stats.bootstrap import Bootstrap
+from evenedit.stats.diagnosis import diagnosis_panels
+from evenedit.stats.estimates import estimates
+from evenedit.stats.gaps import contrasts, gaps
+from evenedit.stats.measures import answers
 
 DRAWS = 2000
 NAIVE_DRAWS = 4
@@ -63,17 +72,62 @@ def naive(path: Path) -> float:
     return seconds / NAIVE_DRAWS
 
 
+def headline(table: RatingTable) -> tuple[int, int]:
+    """Every mean, rate, gap and contrast with its interval, from two-way draws; how many there are."""
+    rules = AnalysisRules.default()
+    combined = combine(table, rules.ensemble, rules.missing)
+    (panel,) = diagnosis_panels(combined, answers(combined, rules), rules)
+    draws = Bootstrap(panel, DRAWS, rules.seed)
+    found = [*estimates(draws, panel.axes.groups(crossed=True), rules), *gaps(draws, rules)]
+    return len(found), len(list(contrasts(draws, rules)))
+
+
+def one_rate(table: RatingTable) -> tuple[float, float]:
+    """Seconds for the interval of one rate without clusters, the one statistic scipy can do: ours, and scipy's."""
+    rules = AnalysisRules.default()
+    combined = combine(table, rules.ensemble, rules.missing)
+    at = [m.name for m in diagnosis_panels(combined, answers(combined, rules), rules)[0].measures].index(
+        "rate.race_change"
+    )
+    lone = table.edits.assign(source_id=table.edits["request_id"], prompt_id="O-01", editor="e")
+    combined = combine(
+        RatingTable(lone, table.raters, table.kinds, table.values, table.status), rules.ensemble, "exclude"
+    )
+    (panel,) = diagnosis_panels(combined, answers(combined, rules), rules)
+    met = panel.cells[:, 0, 0, panel.columns.index(panel.measures[at].total)].astype(float)
+
+    def ours() -> None:
+        only = replace(panel, measures=(panel.measures[at],))
+        Bootstrap(only, DRAWS, 1).group(np.ones(len(met), dtype=bool)).uncertainty  # noqa: B018
+
+    seconds, _ = timed(ours)
+    theirs, _ = timed(lambda: bootstrap((met,), np.mean, n_resamples=DRAWS, method="percentile", batch=100))
+    return seconds, theirs
+
+
 def run(folder: Path) -> None:
     times = {}
+    drawn = {}
     for faces, edits in ((1, 5_040), (100, 504_000)):
         path = scores(faces, folder / f"{edits}.csv")
         read, table = timed(lambda path=path: read_tables([path]))
         compute, _ = timed(lambda table=table: analyse(table, AnalysisRules.default(), {}))
         times[edits] = read + compute
+        drawn[edits], count = timed(lambda table=table: headline(table))
+        print(f"{DRAWS:,} two-way draws of {sum(count):,} headline estimates, {edits:,} edits: {drawn[edits]:.1f} s")
+        if edits == 5_040:
+            ours, theirs = one_rate(table)
+            print(
+                f"one rate without clusters, {edits:,} rows, {DRAWS:,} draws: {ours:.2f} s, scipy.stats.bootstrap "
+                f"{theirs:.2f} s: ratio {ours / theirs:.2f}"
+            )
         per_draw = naive(path)
         print(
             f"analyze {edits:,} edits, {DRAWS:,} draws: read {read:.1f} s + statistics {compute:.1f} s; a pandas loop "
             f"would take {per_draw * DRAWS:.0f} s for the bootstrap alone ({per_draw:.2f} s per draw, "
             f"{NAIVE_DRAWS} measured): ratio {compute / (per_draw * DRAWS):.4f}"
         )
-    print(f"growth for 100 times the edits: {times[504_000] / times[5_040]:.1f}")
+    print(
+        f"growth for 100 times the edits: analyze {times[504_000] / times[5_040]:.1f}, "
+        f"draws {drawn[504_000] / drawn[5_040]:.1f}"
+    )

@@ -18,7 +18,16 @@ from evenedit.report.contents import all_tables
 from evenedit.report.index import Index
 from evenedit.report.latex import latex
 from evenedit.report.table import Column, Number, Table
-from evenedit.results import Agreement, Contrast, Coverage, GapTest, Planted, Results, Sensitivity
+from evenedit.results import (
+    Agreement,
+    Contrast,
+    Coverage,
+    GapTest,
+    MitigationEffect,
+    Planted,
+    Results,
+    Sensitivity,
+)
 
 RACES = {"White": 0.01, "Black": 0.2, "Indian": 0.3}
 
@@ -313,13 +322,20 @@ def test_mitigation_without_placebo_is_never_clear():
     assert any("no placebo arm" in s for s in told(made_up(), "caution"))
 
 
-@pytest.mark.parametrize(("placebo", "certainty"), [(-0.1, "clear"), (-0.95, "suggestive")])
-def test_mitigation_is_clear_only_beyond_the_placebo(placebo: float, certainty: str):
-    arm = estimate("delta.race_drift", placebo, "flux2_dev", experiment="mitigation", condition="placebo")
+def effect(question: str, value: float, half: float = 0.1) -> MitigationEffect:
+    ends = (value - half, value + half)
+    return MitigationEffect(question, "score", "flux2_dev", {}, -1.0, value + 1, value, *ends, 0.01, 0.5, 120, "ancova")
+
+
+@pytest.mark.parametrize(("beyond", "certainty"), [(-0.9, "clear"), (-0.05, "none")])
+def test_mitigation_is_clear_only_beyond_the_placebo(beyond: float, certainty: str):
+    arm = estimate("delta.race_drift", beyond + 1, "flux2_dev", experiment="mitigation", condition="placebo")
     results = made_up()
-    results = replace(results, estimates=(*results.estimates, arm))
-    assert any("feature prompt" in s and "placebo" in s for s in told(results, certainty))
-    assert not any("no placebo arm" in s for s in told(results, "caution"))
+    effects = (effect("race_drift", beyond), effect("edit_success", -0.3))
+    results = replace(results, estimates=(*results.estimates, arm), mitigation=effects)
+    assert any("feature prompt" in s and "beyond the placebo" in s for s in told(results, certainty))
+    cost = [s for s in told(results, "clear") if s.startswith("What it cost: edit success −0.30")]
+    assert bool(cost) == (certainty == "clear")
 
 
 def test_a_stereotype_share_is_weighed_against_one_half():

@@ -49,7 +49,7 @@ def results_of(pipeline: Pipeline, table: RatingTable) -> Results:
     runs = pipeline.store.runs()
     facts = provenance(study=study.hash, first_run=runs[0]["started"], runs=len(runs))
     effects = planted_effects(study, pipeline.planned(sources), sources)
-    return analyse(table, rules_of(study), facts, effects)
+    return analyse(table, rules_of(study), facts, effects, pipeline.store.cases("survey"))
 
 
 def report_study(pipeline: Pipeline, out: Path) -> Path:

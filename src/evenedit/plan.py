@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import mean
@@ -10,7 +11,12 @@ from statistics import mean
 from evenedit import design, plugins
 from evenedit.pipeline import Pipeline
 from evenedit.prices import Prices
-from evenedit.records import Edit, Outcome, Request
+from evenedit.progress import Progress
+from evenedit.records import Edit, Outcome, Request, Source
+from evenedit.stats.power import Design, Labels, Power, labels_needed, power
+
+POWER_STEPS = 10
+"""Gaps that the power simulation tries, no gap among them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,6 +92,32 @@ def make_plan(pipeline: Pipeline, prices: Path | None = None) -> Plan:
         charges.date,
         tuple(_notes(pipeline)),
     )
+
+
+def design_of(pipeline: Pipeline) -> Design | None:
+    """The diagnosis as the power simulation sees it, its groups the races of the portraits; None without two groups."""
+    study, sources = pipeline.study, pipeline.preview_sources()
+    races = Counter(s.attributes.get("race", "") for s in sources.values())
+    if study.file.experiments.diagnosis is None or len(races) < 2:
+        return None
+    rates = len(study.rates) + 1  # and refusals
+    return Design(
+        faces=tuple(races.values()),
+        prompts=len(study.prompts),
+        seeds=min((len(e.seeds) for e in study.editors("diagnosis")), default=1),
+        raters=max(1, len(study.file.judges)),
+        tests=rates * sum(_varies(sources, factor) for factor in ("race", "gender", "age")),
+    )
+
+
+def _varies(sources: Mapping[str, Source], factor: str) -> bool:
+    return len({s.attributes.get(factor, "") for s in sources.values()}) > 1
+
+
+def simulate_power(design: Design) -> tuple[Power, list[Labels]]:
+    """How large a gap the design shows in 80 of 100 studies, and the labels people must give."""
+    with Progress("simulating studies", POWER_STEPS) as progress:
+        return power(design, step=progress.advance), list(labels_needed(design))
 
 
 def probe(pipeline: Pipeline, count: int) -> None:

@@ -155,6 +155,171 @@ class Bound:
 
 
 @dataclass(frozen=True, slots=True)
+class Ratio:
+    """One group's odds against the average group of its factor."""
+
+    value: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True, slots=True)
+class Model:
+    """One factor of a logit model of a rate (or cumulative logits of an axis) on race, gender, age and prompt."""
+
+    measure: str
+    """rate.<rate> or mean.<axis>"""
+    experiment: str
+    condition: str
+    editor: str
+    factor: str
+    odds: Mapping[str, Ratio]
+    """By group: odds against the average of the factor's groups; empty where the model cannot be fitted."""
+    p: float | None
+    """Wald test that all groups of the factor have the same odds."""
+    faces: int
+    n: int
+    method: str
+    """How it was fitted, or why it was not."""
+
+
+@dataclass(frozen=True, slots=True)
+class LeaveOneOut:
+    """The range a gap takes when each face is left out in turn."""
+
+    measure: str
+    """gap.<rate>"""
+    experiment: str
+    condition: str
+    editor: str | None
+    factor: str
+    value: float
+    low: float
+    high: float
+    face: str
+    """The face whose absence moves the gap most."""
+    same_extremes: int
+    """After how many of the omissions the same groups are highest and lowest."""
+    faces: int
+
+
+@dataclass(frozen=True, slots=True)
+class SeedSpread:
+    """How much of a rate is the luck of the seed."""
+
+    measure: str
+    """rate.<rate>"""
+    experiment: str
+    condition: str
+    editor: str
+    seeds: int
+    low: float
+    high: float
+    """Lowest and highest rate over seeds."""
+    race_gap_low: float | None
+    race_gap_high: float | None
+    """Lowest and highest gap over races over seeds."""
+    disagree: float
+    """Share of face × prompt cases on which the seeds do not all say the same."""
+    variance_share: float | None
+    """Share of the variance of single edits that lies between seeds of one face and prompt."""
+    cases: int
+
+
+@dataclass(frozen=True, slots=True)
+class MitigationEffect:
+    """What the feature prompt did beyond the placebo: the same cases edited again without it."""
+
+    question: str
+    outcome: str
+    """score, or distance (of a two-sided axis from unchanged)."""
+    editor: str | None
+    group: Mapping[str, str]
+    feature: float | None
+    """Mean change from the baseline with the feature prompt."""
+    placebo: float | None
+    """Mean change from the baseline when it is merely repeated: regression to the mean."""
+    value: float | None
+    """Feature minus placebo, adjusted for the baseline score; None without a placebo arm."""
+    low: float | None
+    high: float | None
+    p: float | None
+    interaction_p: float | None
+    """Everybody's row: does the effect differ between races?"""
+    n: int
+    method: str
+
+
+@dataclass(frozen=True, slots=True)
+class Powered:
+    """One estimate three ways: judges on all edits, people on the sample, both together."""
+
+    measure: str
+    """mean.<axis>, rate.<rate>, contrast.<rate> (the group minus everybody else) or gap.<rate>"""
+    experiment: str
+    condition: str
+    editor: str | None
+    group: Mapping[str, str]
+    judge: float
+    judge_low: float | None
+    judge_high: float | None
+    human: float | None
+    human_low: float | None
+    human_high: float | None
+    value: float | None
+    """Prediction-powered: judges' estimate corrected by what people say on the sample."""
+    low: float | None
+    high: float | None
+    tuning: float | None
+    """How much the judges are trusted (lambda): 0 = people alone, 1 = in full."""
+    n: int
+    """Edits the judges scored."""
+    labelled: int
+    """Edits people rated as well."""
+    method: str
+
+
+@dataclass(frozen=True, slots=True)
+class Specification:
+    """One way the same scores could have been read."""
+
+    threshold: str
+    ensemble: str
+    missing: str
+    exclusion: str
+    """none, aging prompts, edits that need review"""
+    value: float | None
+    """Rate of the group that is highest in the report minus the rate of the one that is lowest."""
+    p: float
+    """Permutation test of the gap under this reading, not adjusted."""
+    is_default: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Multiverse:
+    """One gap under every specification."""
+
+    measure: str
+    """gap.<rate>"""
+    experiment: str
+    condition: str
+    editor: str
+    factor: str
+    highest: str
+    lowest: str
+    specifications: tuple[Specification, ...]
+
+    @property
+    def same_sign(self) -> int:
+        """In how many specifications the same group comes out higher."""
+        return sum(s.value is not None and s.value > 0 for s in self.specifications)
+
+    def significant(self, alpha: float = 0.05) -> int:
+        """In how many specifications the same group comes out higher and p is below alpha."""
+        return sum(s.value is not None and s.value > 0 and s.p < alpha for s in self.specifications)
+
+
+@dataclass(frozen=True, slots=True)
 class Results:
     """Everything a report is made from."""
 
@@ -175,6 +340,12 @@ class Results:
     """Does a judge leave edits of some group unanswered more often? gap.unanswered.<rater>"""
     bounds: tuple[Bound, ...] = ()
     confidence: tuple[Confidence, ...] = ()
+    models: tuple[Model, ...] = ()
+    leave_one_out: tuple[LeaveOneOut, ...] = ()
+    seeds: tuple[SeedSpread, ...] = ()
+    mitigation: tuple[MitigationEffect, ...] = ()
+    powered: tuple[Powered, ...] = ()
+    multiverse: tuple[Multiverse, ...] = ()
     counts: Mapping[str, int] = field(default_factory=dict)
     """edits, needs_review, refused, failed, and edits.<experiment>.<condition>."""
     simulated: tuple[str, ...] = ()

@@ -48,9 +48,10 @@ def new(folder: Path, template: str) -> None:
 @STUDY
 @click.option("--probe", type=click.IntRange(min=1), help="First make this many edits per editor, to time them.")
 @click.option("--prices", type=click.Path(path_type=Path), help="Your own price file (TOML).")
-@example("evenedit plan my-study --probe 2")
-def plan(study: Path, probe: int | None, prices: Path | None) -> None:
-    """Show what a run would do: edits, calls, hours, disk, memory, money."""
+@click.option("--power", is_flag=True, help="Also simulate how large a gap the design can show (some seconds).")
+@example("evenedit plan my-study --probe 2 --power")
+def plan(study: Path, probe: int | None, prices: Path | None, power: bool) -> None:
+    """Show what a run would do: edits, calls, hours, disk, memory, money, power."""
     from evenedit import plan as planning
 
     pipeline = open_study(study)
@@ -74,6 +75,14 @@ def plan(study: Path, probe: int | None, prices: Path | None) -> None:
     click.echo(f"prices of {made.prices_of}; check them before you spend")
     for note in made.notes:
         click.echo(f"note: {note}")
+    if power:
+        from evenedit.stats.power import describe
+
+        design = planning.design_of(pipeline)
+        if design is None:
+            click.echo("power: there is no diagnosis with two groups or more to compare")
+        else:
+            click.echo("\n" + "\n".join(describe(*planning.simulate_power(design))))
 
 
 @click.command()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from evenedit.report import arms, checks, figures, tables
+from evenedit.report import arms, checks, curve, figures, inference, tables
 from evenedit.report.figures import Picture
 from evenedit.report.index import Index
 from evenedit.report.table import Table
@@ -17,6 +17,7 @@ TABLES: dict[str, Callable[[Index], Table | None]] = {
     "gaps": tables.gap_tests,
     "aging": tables.aging_accuracy,
     "table5": tables.mitigation_by_race,
+    "effects": inference.mitigation_effects,
     "preference": arms.preferences,
     "table7": tables.stereotypes,
     "roles": arms.roles,
@@ -28,6 +29,11 @@ TABLES: dict[str, Callable[[Index], Table | None]] = {
     "judges_alone": checks.judges_alone,
     "confidence": checks.confidence,
     "sensitivity": checks.sensitivity,
+    "models": inference.models,
+    "leave_one_out": inference.leave_one_out,
+    "seeds": inference.seeds,
+    "powered": inference.powered,
+    "multiverse": inference.multiverse,
 }
 """Each table's builder by the table's id."""
 FIGURES: dict[str, Callable[[Index], Picture | None]] = {
@@ -36,6 +42,7 @@ FIGURES: dict[str, Callable[[Index], Picture | None]] = {
     "figure_mitigation": arms.mitigation_arms,
     "figure_stereotype": arms.stereotype_shares,
     "figure_planted": figures.planted_and_found,
+    "figure_multiverse": curve.specification_curve,
 }
 """Each figure's painter by the figure's id."""
 

@@ -9,7 +9,7 @@ from typing import Literal
 from evenedit.judge_results import COMPARED
 from evenedit.protocol import DEFAULT_RATES, FACTORS, QUESTIONS
 from evenedit.records import Estimate
-from evenedit.results import Contrast, GapTest, Results
+from evenedit.results import Contrast, GapTest, MitigationEffect, Results
 
 Grade = Literal["clear", "suggestive", "none"]
 """How sure one can be of a difference."""
@@ -115,6 +115,13 @@ class Index:
     ) -> Contrast | None:
         """The group's rate minus everybody else's."""
         return self._contrasts.get(_key(measure, experiment, condition, editor, group))
+
+    def effect(self, question: str, editor: str | None) -> MitigationEffect | None:
+        """What the feature prompt did to everybody beyond the placebo."""
+        for e in self.results.mitigation:
+            if (e.question, e.editor) == (question, editor) and not e.group:
+                return e
+        return None
 
     @cached_property
     def _editors(self) -> dict[str, tuple[str, ...]]:

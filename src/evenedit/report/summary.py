@@ -7,9 +7,10 @@ from dataclasses import dataclass
 from typing import Literal
 
 from evenedit.records import Estimate
-from evenedit.report.index import RATES, Index, excludes, name, rate_id
+from evenedit.report.curve import firmest, sentence
+from evenedit.report.index import ALPHA, RATES, Index, excludes, name, rate_id
 from evenedit.report.table import NOTHING, Number, Span, Unit, format_number
-from evenedit.results import Coverage, GapTest, Results
+from evenedit.results import Coverage, GapTest, MitigationEffect, Results
 
 Certainty = Literal["observed", "clear", "suggestive", "none", "caution"]
 
@@ -49,6 +50,7 @@ def summarise(results: Results | Index) -> list[Sentence]:
     for editor in index.editors():
         sentences += _rates(index, editor)
         sentences += _gaps(index, editor)
+        sentences += [Sentence(sentence(m), "observed", editor) for m in firmest(index) if m.editor == editor]
         sentences += _mitigation(index, editor)
         sentences += _stereotype(index, editor)
     return sentences
@@ -255,7 +257,8 @@ def _mitigation(index: Index, editor: str) -> Iterator[Sentence]:
         low, high = (f"{format_number(values[race], 'change')} ({name(race)})" for race in ends)
         return f", by race label from {low} to {high}"
 
-    still = []
+    still: list[str] = []
+    credited = False
     pairs = {a: (delta(a, "feature"), delta(a, "placebo")) for a in ("race_drift", "gender_drift", "skin_tone")}
     for axis, (e, placebo) in pairs.items():
         if e is None:
@@ -264,15 +267,30 @@ def _mitigation(index: Index, editor: str) -> Iterator[Sentence]:
         if not excludes(e.low, e.high):
             still.append(f"{name(axis).lower()} {_shown(e, 'change')}{beside} ({e.n:,} pairs)")
             continue
+        effect = index.effect(axis, editor)
+        if effect is not None and effect.value is not None and not excludes(effect.low, effect.high):
+            still.append(
+                f"{name(axis).lower()} beyond the placebo ({_shown(e, 'change')}{beside}: what repeating the edit does)"
+            )
+            continue
         yield Sentence(
             f"With the feature prompt the mean {name(axis).lower()} score moved by {_shown(e, 'change')} over {e.n:,} "
-            f"pairs{by_race(axis)}{beside}.",
-            "clear" if placebo and _apart(e, placebo) else "suggestive",
+            f"pairs{by_race(axis)}{beside}{_beyond(effect)}.",
+            "clear" if effect is not None and excludes(effect.low, effect.high) else "suggestive",
             editor,
         )
+        credited = True
     if still:
         text = f"No change with the feature prompt was shown in the mean score of {_join(still)}."
         yield Sentence(text, "none", editor)
+    cost = index.effect("edit_success", editor)
+    if credited and cost is not None and cost.value is not None:
+        lost = excludes(cost.low, cost.high)
+        yield Sentence(
+            f"What it cost: edit success {_effect(cost)} beyond the placebo{'' if lost else ', no change shown'}.",
+            "clear" if lost else "none",
+            editor,
+        )
     yield from _preference(index, editor)
     if pairs and index.results.rules.get("mitigation_cases") == "drift":
         yield Sentence(
@@ -305,11 +323,22 @@ def _preference(index: Index, editor: str) -> Iterator[Sentence]:
         yield Sentence(f"{text}; 50%, no preference, cannot be ruled out.", "none", editor)
 
 
-def _apart(a: Estimate, b: Estimate) -> bool:
-    """Whether two intervals do not meet."""
-    if a.low is None or a.high is None or b.low is None or b.high is None:
-        return False
-    return a.high < b.low or b.high < a.low
+def _effect(effect: MitigationEffect) -> str:
+    number = Number(effect.value, "change", effect.low, effect.high)
+    return f"{number.shown} {number.interval or '(no interval)'}"
+
+
+def _beyond(effect: MitigationEffect | None) -> str:
+    """What is left of a change when the placebo's is taken off."""
+    if effect is None or effect.value is None:
+        return ""
+    distance = " in distance from unchanged" if effect.outcome == "distance" else ""
+    differs = (
+        f"; the effect differs by race label, {_p(effect.interaction_p)}"
+        if effect.interaction_p is not None and effect.interaction_p < ALPHA
+        else ""
+    )
+    return f"; beyond the placebo, adjusted for the baseline, {_effect(effect)}{distance}{differs}"
 
 
 def _stereotype(index: Index, editor: str) -> Iterator[Sentence]:

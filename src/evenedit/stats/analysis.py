@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from evenedit.ensemble import combine
 from evenedit.ratings import RatingTable, Scores
 from evenedit.records import Estimate, Experiment, Outcome, is_simulated
-from evenedit.results import Contrast, GapTest, Planted, Results
+from evenedit.results import Contrast, GapTest, LeaveOneOut, Planted, Results
 from evenedit.stats.agreement import agreement
 from evenedit.stats.alone import judges_alone
 from evenedit.stats.bootstrap import Bootstrap
@@ -16,11 +16,16 @@ from evenedit.stats.bounds import bounds
 from evenedit.stats.confidence import confidence
 from evenedit.stats.coverage import coverage, unanswered
 from evenedit.stats.diagnosis import diagnosis_panels
+from evenedit.stats.effects import mitigation_effects
 from evenedit.stats.estimates import estimates
 from evenedit.stats.gaps import contrasts, gaps
 from evenedit.stats.measures import answers
 from evenedit.stats.mitigation import mitigation_panels
+from evenedit.stats.models import models
+from evenedit.stats.multiverse import multiverse
+from evenedit.stats.omissions import leave_one_out, seed_spread
 from evenedit.stats.permutation import gap_tests
+from evenedit.stats.prediction import powered
 from evenedit.stats.rules import AnalysisRules
 from evenedit.stats.sensitivity import sensitivity
 from evenedit.stats.stereotype import stereotype_panels
@@ -41,19 +46,25 @@ def analyse(
     rules: AnalysisRules,
     provenance: Mapping[str, Any],
     planted: Iterable[Effect] = (),
+    inclusion: Mapping[str, float] | None = None,
 ) -> Results:
-    """Everything the report says about a table of ratings."""
+    """Everything the report says about a table of ratings.
+
+    `inclusion` tells, by request id, the chance of each edit to be among those people rated.
+    """
     scores = combine(table, rules.ensemble, rules.missing)
     found = answers(scores, rules)
     estimated: list[Estimate] = []
     tested: list[GapTest] = []
     contrasted: list[Contrast] = []
+    omitted: list[LeaveOneOut] = []
     for panel in diagnosis_panels(scores, found, rules):
         bootstrap = Bootstrap(panel, rules.draws, rules.seed)
         estimated += estimates(bootstrap, panel.axes.groups(crossed=True), rules)
         estimated += gaps(bootstrap, rules)
         contrasted += contrasts(bootstrap, rules)
         tested += gap_tests(panel, rules)
+        omitted += leave_one_out(panel)
     for panel in [*mitigation_panels(scores, found, rules), *stereotype_panels(scores)]:
         estimated += estimates(Bootstrap(panel, rules.draws, rules.seed), panel.axes.groups(), rules)
     return Results(
@@ -70,6 +81,12 @@ def analyse(
         coverage_tests=tuple(unanswered(table, rules)),
         bounds=tuple(bounds(estimated)),
         confidence=tuple(confidence(scores)),
+        models=tuple(models(scores, found, rules)),
+        leave_one_out=tuple(omitted),
+        seeds=tuple(seed_spread(scores, found, rules)),
+        mitigation=tuple(mitigation_effects(scores, found, rules)),
+        powered=tuple(powered(scores, found, rules, inclusion or {}, estimated, contrasted)),
+        multiverse=tuple(multiverse(table, rules, tested)),
         counts=counts(scores),
         simulated=tuple(
             sorted(name for name in {*table.edits["editor"].unique(), *table.raters} if is_simulated(name))

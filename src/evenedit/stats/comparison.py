@@ -1,12 +1,11 @@
 """Two editors on the same portraits and prompts: paired differences, where both have a valid score.
 
-Both editors' edits stand in one panel, so every bootstrap draw takes the same faces and prompts for both, and the
-difference of a draw is a paired one. What only one of them answered is left out of both.
+What is drawn anew are faces and prompts, the same for both editors. What only one of them answered is left out of both.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -17,10 +16,10 @@ from numpy.typing import NDArray
 from evenedit.ratings import Scores
 from evenedit.records import Experiment, UserError
 from evenedit.stats.bootstrap import Bootstrap
-from evenedit.stats.estimates import ratio
+from evenedit.stats.estimates import estimates, ratio
 from evenedit.stats.intervals import as_interval, percentile
 from evenedit.stats.measures import AXIS_QUESTIONS, Answers, Ledger, answers, write_scores
-from evenedit.stats.panel import Panel, by_face, lay_out
+from evenedit.stats.panel import Measure, Panel, by_face, lay_out
 from evenedit.stats.rules import AnalysisRules
 
 KEY = ["source_id", "prompt_id", "seed_rank"]
@@ -89,26 +88,25 @@ def _keyed(scores: Scores, editor: str) -> pd.DataFrame:
 
 def differences(pairs: Pairs, rules: AnalysisRules) -> list[Difference]:
     """Every rate and mean over everybody and each group, and every gap; regressions first, the largest first."""
-    panel = _panel(pairs, rules)
-    bootstrap = Bootstrap(panel, rules.draws, rules.seed)
-    found = [*_levels(bootstrap, rules), *_gaps(bootstrap, rules)]
+    sides = [answers(scores, rules).rows(pairs.rows[:, at]) for at, scores in enumerate((pairs.first, pairs.second))]
+    found = [*_levels(pairs, sides, rules), *_gaps(pairs, sides, rules)]
     order = ("regression", "improvement", "unclear")
     return sorted(found, key=lambda d: (order.index(d.change), bool(d.group), -abs(d.value)))
 
 
-def _panel(pairs: Pairs, rules: AnalysisRules) -> Panel:
-    sides = [answers(scores, rules).rows(pairs.rows[:, at]) for at, scores in enumerate((pairs.first, pairs.second))]
+def _ledgers(sides: Sequence[Answers], rules: AnalysisRules) -> list[Ledger]:
+    """Each side's scores, counted where both have one."""
     both = {q: ((sides[0].of(q)[0] > 0) & (sides[1].of(q)[0] > 0)).astype(np.int64) for q in AXIS_QUESTIONS}
-    together = Answers(np.concatenate([side.values for side in sides]), np.concatenate([side.asked for side in sides]))
-    ledger = Ledger()
-    write_scores(ledger, together, {q: np.concatenate([valid, valid]) for q, valid in both.items()}, rules.rates)
-    edits = pd.concat(
-        [
-            scores.edits.iloc[pairs.rows[:, at]].assign(editor=name)
-            for at, (name, scores) in enumerate((("1", pairs.first), ("2", pairs.second)))
-        ],
-        ignore_index=True,
-    )
+    asked = sides[0].asked | sides[1].asked
+    ledgers = []
+    for side in sides:
+        ledger = Ledger()
+        write_scores(ledger, Answers(side.values, asked), both, rules.rates)
+        ledgers.append(ledger)
+    return ledgers
+
+
+def _laid_out(edits: pd.DataFrame, ledger: Ledger) -> Panel:
     return lay_out(
         edits,
         by_face(edits),
@@ -119,49 +117,55 @@ def _panel(pairs: Pairs, rules: AnalysisRules) -> Panel:
     )
 
 
-def _levels(bootstrap: Bootstrap, rules: AnalysisRules) -> Iterator[Difference]:
-    panel = bootstrap.panel
-    for group in panel.axes.groups():
-        mask = panel.axes.mask(group)
-        draws = bootstrap.group(mask).values
-        bounds = percentile(draws[:, 1] - draws[:, 0], rules.confidence)
-        for at, measure in enumerate(panel.measures):
-            counts = [panel.tally(measure.count, [side], mask) for side in (0, 1)]
-            values = [ratio(panel.tally(measure.total, [side], mask), counts[side]) for side in (0, 1)]
-            if values[0] is None or values[1] is None:
-                continue
-            interval = as_interval(bounds[:, at])
-            yield Difference(
-                measure.name,
-                group,
-                values[0],
-                values[1],
-                values[1] - values[0],
-                interval[0] if interval else None,
-                interval[1] if interval else None,
-                counts[0],
-            )
+def _levels(pairs: Pairs, sides: Sequence[Answers], rules: AnalysisRules) -> Iterator[Difference]:
+    """The panel's scores are differences of pairs, so its intervals are those of paired differences."""
+    before, after = _ledgers(sides, rules)
+    edits = pairs.first.edits.iloc[pairs.rows[:, 0]].assign(editor="both")
+    ledger = Ledger()
+    for m in before.measures:
+        total = after.columns[m.total] - before.columns[m.total]
+        ledger.add(
+            Measure(f"delta.{m.name}", m.total, m.count, m.asked),
+            total,
+            before.columns[m.count],
+            before.columns[m.asked],
+        )
+    panel = _laid_out(edits, ledger)
+    level = _laid_out(edits, before)
+    for e in estimates(Bootstrap(panel, rules.draws, rules.seed), panel.axes.groups(), rules):
+        if e.editor is None or e.value is None:
+            continue
+        measure = next(m for m in level.measures if f"delta.{m.name}" == e.measure)
+        mask = level.axes.mask(e.group)
+        first = ratio(level.tally(measure.total, [0], mask), level.tally(measure.count, [0], mask)) or 0.0
+        yield Difference(measure.name, e.group, first, first + e.value, e.value, e.low, e.high, e.n)
 
 
-def _gaps(bootstrap: Bootstrap, rules: AnalysisRules) -> Iterator[Difference]:
-    panel = bootstrap.panel
+def _gaps(pairs: Pairs, sides: Sequence[Answers], rules: AnalysisRules) -> Iterator[Difference]:
+    """Both sides in one panel, so that every draw takes the same faces and prompts for both."""
+    ledgers = _ledgers(sides, rules)
+    stacked = Ledger(
+        {name: np.concatenate([ledger.columns[name] for ledger in ledgers]) for name in ledgers[0].columns},
+        ledgers[0].measures,
+    )
+    edits = pd.concat(
+        [
+            scores.edits.iloc[pairs.rows[:, at]].assign(editor=str(at))
+            for at, scores in enumerate((pairs.first, pairs.second))
+        ],
+        ignore_index=True,
+    )
+    panel = _laid_out(edits, stacked)
+    bootstrap = Bootstrap(panel, rules.draws, rules.seed)
     everybody = panel.axes.mask({})
     for factor, levels in panel.axes.levels.items():
         if len(levels) < 2:
             continue
         masks = [panel.axes.mask({factor: level}) for level in levels]
-        drawn = np.stack([bootstrap.group(mask).values for mask in masks])
+        drawn = np.stack([(d := bootstrap.group(mask)).faces + d.prompts for mask in masks])
         spread = drawn.max(axis=0) - drawn.min(axis=0)
         for at, measure in enumerate(panel.measures):
-            if not measure.is_rate:
-                continue
-            gap = []
-            for side in (0, 1):
-                rates = [
-                    ratio(panel.tally(measure.total, [side], m), panel.tally(measure.count, [side], m)) for m in masks
-                ]
-                told = [r for r in rates if r is not None]
-                gap.append(max(told) - min(told) if len(told) == len(levels) else None)
+            gap = [_gap(panel, measure, side, masks) for side in (0, 1)] if measure.is_rate else [None, None]
             if gap[0] is None or gap[1] is None:
                 continue
             # a range is biased upwards, in both editors alike: the reflected interval takes the draws' own bias away
@@ -177,3 +181,9 @@ def _gaps(bootstrap: Bootstrap, rules: AnalysisRules) -> Iterator[Difference]:
                 2 * value - bounds[0] if bounds else None,
                 panel.tally(measure.count, [0], everybody),
             )
+
+
+def _gap(panel: Panel, measure: Measure, side: int, masks: Sequence[NDArray[np.bool_]]) -> float | None:
+    rates = [ratio(panel.tally(measure.total, [side], m), panel.tally(measure.count, [side], m)) for m in masks]
+    told = [r for r in rates if r is not None]
+    return max(told) - min(told) if len(told) == len(masks) else None

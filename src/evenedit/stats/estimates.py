@@ -9,9 +9,15 @@ from numpy.typing import NDArray
 
 from evenedit.records import Estimate
 from evenedit.stats.bootstrap import Bootstrap, Draws
-from evenedit.stats.intervals import Interval, as_interval, percentile, wilson
+from evenedit.stats.intervals import Interval, wilson
 from evenedit.stats.panel import Measure, Panel
 from evenedit.stats.rules import AnalysisRules
+from evenedit.stats.variance import logit_interval
+
+SCALE = (1.0, 5.0)
+"""No mean of scores lies outside."""
+NOTHING = 1e-15
+"""A variance below this is rounding."""
 
 
 def ratio(total: int, count: int) -> float | None:
@@ -25,7 +31,6 @@ def estimates(bootstrap: Bootstrap, groups: list[dict[str, str]], rules: Analysi
     for group in groups:
         mask = panel.axes.mask(group)
         draws = bootstrap.group(mask)
-        bounds = percentile(draws.values, rules.confidence)
         for row, (editor, members) in enumerate(panel.rows()):
             for at, measure in enumerate(panel.measures):
                 total, count, asked = (
@@ -33,9 +38,7 @@ def estimates(bootstrap: Bootstrap, groups: list[dict[str, str]], rules: Analysi
                 )
                 if asked == 0:
                     continue
-                interval, method = _interval(
-                    bootstrap, draws, bounds[:, row, at], at, measure, total, count, rules.confidence
-                )
+                interval, method = headline(bootstrap, draws, row, at, total, count, rules.confidence)
                 yield Estimate(
                     measure=measure.name,
                     experiment=panel.experiment,
@@ -52,18 +55,12 @@ def estimates(bootstrap: Bootstrap, groups: list[dict[str, str]], rules: Analysi
                 )
 
 
-def _interval(
-    bootstrap: Bootstrap,
-    draws: Draws,
-    bounds: NDArray[np.float64],
-    at: int,
-    measure: Measure,
-    total: int,
-    count: int,
-    confidence: float,
+def headline(
+    bootstrap: Bootstrap, draws: Draws, row: int, at: int, total: int, count: int, confidence: float
 ) -> tuple[Interval | None, str]:
-    """The headline interval, and how it was made."""
+    """The headline interval of one measure of one editor, and how it was made."""
     name = bootstrap.panel.axes.cluster_name
+    measure = bootstrap.panel.measures[at]
     if count == 0:
         return None, "none: no valid score"
     if draws.clusters < 2:
@@ -71,10 +68,19 @@ def _interval(
     if measure.is_rate and total in (0, count):
         # every draw repeats the 0 or 1; clusters are the independent observations that showed no exception
         return wilson(0 if total == 0 else draws.clusters, draws.clusters, confidence), f"wilson({name}s)"
-    interval = as_interval(bounds)
-    if interval is None:
+    variance, freedom = (float(x[row, at]) for x in (draws.uncertainty.variance, draws.uncertainty.freedom))
+    if np.isnan(variance):
         return None, "none: too few draws have a valid score"
-    return interval, method(bootstrap, at)
+    if variance <= NOTHING:
+        return None, "none: no variation to draw from"
+    value = total / count
+    if measure.is_rate:
+        return logit_interval(value, variance, freedom, confidence), method(bootstrap, at)
+    reach = float(draws.uncertainty.reach(confidence)[row, at])
+    low, high = value - reach, value + reach
+    if measure.name.startswith("mean."):
+        low, high = max(low, SCALE[0]), min(high, SCALE[1])
+    return (low, high), method(bootstrap, at)
 
 
 def method(bootstrap: Bootstrap, at: int) -> str:

@@ -125,7 +125,7 @@ def _panels(edits: pd.DataFrame, asked: NDArray[np.bool_], comparisons: Sequence
 
 def _name(measure: str, question: str, prefix: str = "") -> str:
     """Shares are rates to the bootstrap: between 0 and 1, with an interval of their own at 0 and 1."""
-    return f"{'rate' if measure.startswith('changed') else 'mean'}.{prefix}{measure}.{question}"
+    return f"{'rate' if measure.startswith('changed') else 'delta'}.{prefix}{measure}.{question}"
 
 
 def _write(ledger: Ledger, members: Sequence[Comparison], applies: NDArray[np.bool_], prefix: str = "") -> None:
@@ -160,7 +160,7 @@ def _beyond(bootstrap: Bootstrap, group: Mapping[str, str], rules: AnalysisRules
     panel = bootstrap.panel
     names = [m.name for m in panel.measures]
     mask = panel.axes.mask(group)
-    draws = bootstrap.group(mask).values
+    draws = bootstrap.group(mask).faces
     found = {}
     for question in AXIS_QUESTIONS:
         pair = [_name("changed", question), _name("changed", question, NOISE)]

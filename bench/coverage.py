@@ -1,0 +1,206 @@
+"""What intervals cover and tests alarm, by simulation on the paper's design: `python -m bench coverage`.
+
+Not part of `make bench`: it takes some minutes. Set STUDIES in the environment for another number of studies.
+"""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from dataclasses import dataclass, replace
+from pathlib import Path
+from statistics import NormalDist
+
+import numpy as np
+import pandas as pd
+
+from evenedit.protocol.grid import cells
+from evenedit.stats.bootstrap import Bootstrap
+from evenedit.stats.estimates import estimates
+from evenedit.stats.gaps import contrasts, gaps
+from evenedit.stats.panel import Measure, Panel, by_face, lay_out
+from evenedit.stats.permutation import gap_tests
+from evenedit.stats.prediction import Sample, _contrast, _told, together, tuned
+from evenedit.stats.rules import AnalysisRules
+
+PROMPTS = 20
+RATES = 9
+"""Rates of one report: with three factors a family of 27 gaps."""
+FACES = pd.DataFrame(cells())
+RACES = list(dict.fromkeys(FACES["race"]))
+SHAPES = {
+    "no gap": np.zeros(7),
+    "one group higher": np.array([0.6, 0, 0, 0, 0, 0, 0]),
+    "three groups higher": np.array([0.5, 0.5, 0.5, 0, 0, 0, 0]),
+    "a gradient": np.linspace(0, 0.8, 7),
+    "one higher, one lower": np.array([0.8, -0.6, 0, 0, 0, 0, 0]),
+}
+"""How far each race's hidden mean lies from the first cut, in units of an edit's own noise."""
+
+
+@dataclass(frozen=True)
+class World:
+    """Where studies come from: a hidden number per edit, faces and prompts drawn anew for every study."""
+
+    rate: float = 0.2
+    face: float = 0.5
+    prompt: float = 0.5
+    shape: str = "no gap"
+    copies: int = 1
+    """Faces per cell."""
+
+    @property
+    def spread(self) -> float:
+        return float(np.sqrt(1 + self.face**2 + self.prompt**2))
+
+    @property
+    def truth(self) -> np.ndarray:
+        """The true rate of each race."""
+        cut = -NormalDist().inv_cdf(self.rate) * self.spread
+        return np.array([1 - NormalDist().cdf((cut - s) / self.spread) for s in SHAPES[self.shape]])
+
+    def faces(self) -> pd.DataFrame:
+        return pd.concat([FACES] * self.copies, ignore_index=True)
+
+    def hidden(self, rng: np.random.Generator, columns: int = 1, *, shared: bool = False) -> np.ndarray:
+        """[face, prompt, column]; columns share the design, and the faces' and prompts' effects only if asked to."""
+        faces = self.faces()
+        shift = SHAPES[self.shape][[RACES.index(r) for r in faces["race"]]]
+        size = (len(faces), PROMPTS, columns)
+        own = 1 if shared else columns
+        return (
+            shift[:, None, None]
+            + rng.normal(0, self.face, (size[0], 1, own))
+            + rng.normal(0, self.prompt, (1, PROMPTS, own))
+            + rng.normal(size=size)
+        )
+
+    @property
+    def cut(self) -> float:
+        return -NormalDist().inv_cdf(self.rate) * self.spread
+
+
+def panel_of(world: World, met: np.ndarray, **same: str) -> Panel:
+    """One editor's panel from [face, prompt, rate] of 0 and 1; factors named in `same` are left out of it."""
+    faces = world.faces()
+    face, prompt = np.divmod(np.arange(len(faces) * PROMPTS), PROMPTS)
+    edits = faces.iloc[face].assign(
+        editor="e", source_id=[f"f{i:04}" for i in face], prompt_id=[f"p{j:02}" for j in prompt], **same
+    )
+    ones = np.ones(len(edits), dtype=np.int64)
+    columns = {"n": ones} | {f"met{k}": met[..., k].ravel().astype(np.int64) for k in range(met.shape[2])}
+    measures = [Measure(f"rate.r{k}", f"met{k}", "n", "n") for k in range(met.shape[2])]
+    return lay_out(edits, by_face(edits), columns, measures, experiment="diagnosis", condition="baseline")
+
+
+def holds(low: float | None, high: float | None, truth: float) -> bool:
+    return low is not None and high is not None and low <= truth <= high
+
+
+def one_study(world: World, rng: np.random.Generator, draws: int, seed: int) -> dict[str, bool]:
+    """Which intervals of one study hold the truth."""
+    rules = replace(AnalysisRules.default(), draws=draws, seed=seed)
+    met = world.hidden(rng) > world.cut
+    bootstrap = Bootstrap(panel_of(world, met, gender="", age=""), draws, seed)
+    truth = world.truth
+    groups: list[dict[str, str]] = [{}, {"race": RACES[0]}, {"race": RACES[1]}]
+    found = [e for e in estimates(bootstrap, groups, rules) if e.editor]
+    told = {
+        "rate, everybody": holds(found[0].low, found[0].high, float(truth.mean())),
+        "rate, first race": holds(found[1].low, found[1].high, float(truth[0])),
+        "rate, second race": holds(found[2].low, found[2].high, float(truth[1])),
+    }
+    gap = next(g for g in gaps(bootstrap, rules) if g.editor and g.group == {"race": "*"})
+    told["gap over races"] = holds(gap.low, gap.high, float(np.ptp(truth)))
+    contrast = next(c for c in contrasts(bootstrap, rules) if c.editor and c.group == {"race": RACES[0]})
+    told["first race - rest"] = holds(contrast.low, contrast.high, float(truth[0] - truth[1:].mean()))
+    share = met.mean()
+    half = 1.96 * np.sqrt(share * (1 - share) / met.size)
+    told["rows as independent"] = bool(abs(share - truth.mean()) <= half)
+    return told
+
+
+def alarms(world: World, rng: np.random.Generator, permutations: int, seed: int) -> bool:
+    """Whether the report of an even editor shows any Holm-significant gap."""
+    rules = replace(AnalysisRules.default(), permutations=permutations, seed=seed)
+    tests = gap_tests(panel_of(world, world.hidden(rng, RATES) > world.cut), rules)
+    return any(t.p_holm < 0.05 for t in tests if t.editor)
+
+
+def ppi_study(world: World, rng: np.random.Generator, cases: int = 500, editors: int = 3) -> dict[str, float]:
+    """People on a sample of the edits of three editors, a judge that leans towards yes on all of them."""
+    rules = AnalysisRules.default()
+    hidden = world.hidden(rng, editors, shared=True)
+    faces = world.faces()
+    face, prompt = np.divmod(np.repeat(np.arange(len(faces) * PROMPTS), editors), PROMPTS)
+    flat = hidden.ravel()
+    truth_of = (flat > world.cut).astype(float)
+    judged = (flat + rng.normal(0.2, 0.6, flat.size) > world.cut).astype(float)
+    race = faces["race"].to_numpy()[face]
+    # prompts with an odd number are twice as likely to be asked about: the weights must mend it
+    chance = np.where(prompt % 2 == 1, 2.0, 1.0)
+    chance *= cases / chance.sum()
+    said = np.where(rng.random(flat.size) < chance, truth_of, np.nan)
+    sample = Sample(judged, said, 1 / chance, face, prompt)
+    tuning = tuned(sample)
+    whole = _told(together(sample, tuning), "rate.x", {}, tuning, rules)
+    at = race == RACES[0]
+    told = _contrast(sample, at, together(sample.only(at), tuning), together(sample.only(~at), tuning), tuning, rules)
+    truth = world.truth
+    found: dict[str, float] = {}
+    for name, t, true in (
+        ("rate", whole, truth.mean()),
+        ("first race - rest", told, truth[0] - truth[1:].mean()),
+    ):
+        found[f"{name}, people alone"] = holds(*t.human_ends, float(true))
+        found[f"{name}, with judges"] = holds(*t.ends, float(true))
+        if t.ends[1] is not None and t.human_ends[1] is not None:
+            found[f"{name}, width ratio"] = (t.ends[1] - t.ends[0]) / (t.human_ends[1] - t.human_ends[0])
+    found["judges alone"] = bool(abs(judged.mean() - truth.mean()) < 1.96 * np.sqrt(judged.var() / flat.size))
+    return found
+
+
+def shares(found: list[dict[str, float]]) -> dict[str, float]:
+    """The mean of every figure over studies."""
+    sums: Counter[str] = Counter()
+    for one in found:
+        sums.update({k: float(v) for k, v in one.items()})
+    return {k: v / len(found) for k, v in sums.items()}
+
+
+WORLDS = [
+    *(World(shape=shape) for shape in SHAPES),
+    World(rate=0.05, shape="one group higher"),
+    World(rate=0.5, shape="one group higher"),
+    World(face=0.3, prompt=0.3, shape="one group higher"),
+    World(face=1.0, shape="one group higher"),
+    World(face=0.0, prompt=0.3, shape="one group higher"),
+    World(prompt=1.0, shape="one group higher"),
+]
+
+
+def run(folder: Path) -> None:
+    studies = int(os.environ.get("STUDIES", "300"))
+    print(
+        f"{studies} studies each, 84 faces x {PROMPTS} prompts, 95 % intervals, 500 draws; Monte Carlo error about 0.01"
+    )
+    names: list[str] = []
+    for number, world in enumerate(WORLDS):
+        rng = np.random.default_rng([1, number])
+        found = shares([one_study(world, rng, 500, s) for s in range(studies)])
+        if not names:
+            names = list(found)
+            print("| rate | sd of faces | sd of prompts | true gap | " + " | ".join(names) + " |")
+            print("|---" * (4 + len(names)) + "|")
+        where = f"| {world.rate:g} | {world.face:g} | {world.prompt:g} | {world.shape}, {np.ptp(world.truth):.3f} | "
+        print(where + " | ".join(f"{found[n]:.3f}" for n in names) + " |", flush=True)
+    rng = np.random.default_rng(2)
+    even = [alarms(World(), rng, 999, s) for s in range(studies)]
+    print(f"reports of an even editor with any Holm-significant gap (27 gaps): {np.mean(even):.3f} of {studies}")
+    for world in (World(), World(rate=0.1, shape="one group higher"), World(face=1.0)):
+        rng = np.random.default_rng([3, WORLDS.index(world) if world in WORLDS else 99])
+        found = shares([ppi_study(world, rng) for _ in range(studies)])
+        told = ", ".join(f"{k} {v:.3f}" for k, v in found.items())
+        print(
+            f"500 labels by people, rate {world.rate:g}, sd of faces {world.face:g}, {world.shape}: {told}", flush=True
+        )

@@ -1,0 +1,181 @@
+"""Before a study: how large a gap its design can show, and how many labels by people an interval needs.
+
+An edit meets a rate's threshold when a hidden number passes a cut. The number is the sum of what the face, the
+prompt, the edit (each seed anew) and the raters (their noise averages out) bring; by default faces and prompts
+bring half of what an edit does, as in the simulations of docs/statistics.md. One group of seven is set apart until
+the test finds it in 80 of 100 studies. These are assumptions, printed beside the numbers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+from statistics import NormalDist
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import ndtr
+
+Values = NDArray[np.float64]
+JUDGE_CORRELATION = 0.7
+"""Between judges and people on single edits, assumed until the study has measured it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Design:
+    """What is planned, and what is assumed."""
+
+    faces: tuple[int, ...]
+    """Faces in each group."""
+    prompts: int
+    seeds: int = 1
+    raters: int = 2
+    rate: float = 0.2
+    """The rate of an ordinary group."""
+    face_sd: float = 0.5
+    prompt_sd: float = 0.5
+    rater_sd: float = 0.5
+    """All on the scale on which one edit's own noise is 1."""
+    tests: int = 27
+    """Gaps of the editor's family: Holm's first step divides by it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Power:
+    """What a design can show."""
+
+    design: Design
+    gaps: tuple[float, ...]
+    """Rate of the group apart minus the others'."""
+    power: tuple[float, ...]
+    """Share of studies whose gap passes the test after Holm's adjustment."""
+    power_alone: tuple[float, ...]
+    """The same for a gap that is the only one tested."""
+    studies: int
+    detectable: float | None = field(default=None)
+    """The smallest gap found in 80 of 100 studies; None where even the largest tried is not."""
+
+
+def power(
+    design: Design,
+    *,
+    studies: int = 300,
+    relabellings: int = 60,
+    target: float = 0.8,
+    seed: int = 1,
+    step: Callable[[int], None] = lambda _: None,
+) -> Power:
+    """Simulate studies with one group apart by more and more, and test each gap against relabelled faces."""
+    rng = np.random.default_rng(seed)
+    sizes = np.array(design.faces)
+    starts = np.concatenate([[0], np.cumsum(sizes)[:-1]])
+    noise = np.sqrt(1 + design.rater_sd**2 / design.raters)
+    whole = np.sqrt(noise**2 + design.face_sd**2 + design.prompt_sd**2)
+    cut = -NormalDist().inv_cdf(design.rate) * whole
+    gaps = [g for g in (0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.4, 0.5, 0.6) if design.rate + g < 1]
+    edits = design.prompts * design.seeds
+    found, found_alone = [], []
+    for number, gap in enumerate([0.0, *gaps]):
+        shift = (NormalDist().inv_cdf(design.rate + gap) - NormalDist().inv_cdf(design.rate)) * whole
+        met = np.empty((studies, sizes.sum()))
+        for at in range(studies):
+            hidden = rng.normal(0, design.face_sd, (len(met[at]), 1)) + rng.normal(0, design.prompt_sd, design.prompts)
+            hidden[: sizes[0]] += shift
+            chance = np.clip(1 - ndtr((cut - hidden) / noise), 0, 1)
+            met[at] = rng.binomial(design.seeds, chance).sum(axis=1)
+        seen = _range(met, starts, sizes, edits)
+        if number == 0:
+            # relabelled faces of studies without a gap: what chance gives
+            chances = np.concatenate(
+                [_range(rng.permuted(met, axis=1), starts, sizes, edits) for _ in range(relabellings)]
+            )
+            limit, limit_alone = np.quantile(chances, [1 - 0.05 / design.tests, 0.95])
+        else:
+            found.append(float((seen > limit).mean()))
+            found_alone.append(float((seen > limit_alone).mean()))
+        step(1)
+    return Power(design, tuple(gaps), tuple(found), tuple(found_alone), studies, _reached(gaps, found, target))
+
+
+def _range(met: Values, starts: NDArray[np.int64], sizes: NDArray[np.int64], edits: int) -> Values:
+    rates = np.add.reduceat(met, starts, axis=1) / (sizes * edits)
+    return np.asarray(rates.max(axis=1) - rates.min(axis=1))
+
+
+def _reached(gaps: list[float], found: list[float], target: float) -> float | None:
+    """Where the power passes the target, read between the gaps that were tried."""
+    before = (0.0, 0.0)
+    for gap, share in zip(gaps, found, strict=True):
+        if share >= target:
+            return before[0] + (gap - before[0]) * (target - before[1]) / max(share - before[1], 1e-9)
+        before = (gap, share)
+    return None
+
+
+def describe(found: Power, labels: Iterable[Labels]) -> Iterator[str]:
+    """What a design can show, in lines for a terminal."""
+    d = found.design
+    yield (
+        f"power, {found.studies} simulated studies for each gap: {len(d.faces)} groups of {_span(d.faces)} faces "
+        f"x {d.prompts} prompts x {d.seeds} seeds, {d.raters} raters"
+    )
+    yield (
+        f"assumed: {d.rate:.0%} in the ordinary groups, one group apart; sd of faces {d.face_sd:g}, "
+        f"prompts {d.prompt_sd:g}, raters {d.rater_sd:g} of an edit's own noise"
+    )
+    yield f"{'true gap':>10}{'found after Holm':>18}{'found if alone':>16}"
+    for gap, share, alone in zip(found.gaps, found.power, found.power_alone, strict=True):
+        yield f"{100 * gap:>7.0f} pp{share:>18.0%}{alone:>16.0%}"
+    if found.detectable is None:
+        yield "minimum detectable gap (80 %, after Holm): larger than any tried; more faces are needed"
+    else:
+        yield f"minimum detectable gap (80 %, after Holm over {d.tests} gaps): {100 * found.detectable:.0f} pp"
+    yield f"labels by people for an interval of a rate ({JUDGE_CORRELATION:g} assumed between judges and people):"
+    yield f"{'width':>10}{'people alone':>18}{'with judges':>16}"
+    for line in labels:
+        alone_, both = ("not by labels" if x is None else f"{x:,}" for x in (line.people_alone, line.with_judges))
+        yield f"{100 * line.width:>7.0f} pp{alone_:>18}{both:>16}"
+
+
+def _span(faces: tuple[int, ...]) -> str:
+    return f"{min(faces)}" if min(faces) == max(faces) else f"{min(faces)}-{max(faces)}"
+
+
+@dataclass(frozen=True, slots=True)
+class Labels:
+    """How many edits people must rate for an interval of a rate to be so wide."""
+
+    width: float
+    """From end to end."""
+    people_alone: int | None
+    """None where no number of labels is enough: only more faces or prompts make it so narrow."""
+    with_judges: int | None
+    """The same when judges score all edits and the estimate is prediction-powered."""
+
+
+def labels_needed(
+    design: Design, widths: tuple[float, ...] = (0.1, 0.15, 0.2, 0.25, 0.3), correlation: float = JUDGE_CORRELATION
+) -> Iterator[Labels]:
+    """Labels for each width, from the variance that faces, prompts and single edits bring."""
+    whole = design.rate * (1 - design.rate)
+    noise = 1 + design.rater_sd**2 / design.raters
+    total = noise + design.face_sd**2 + design.prompt_sd**2
+    # shares of the hidden variance stand for shares of the variance of the 0 or 1; close enough to plan by
+    of_face, of_prompt, of_edit = (whole * part / total for part in (design.face_sd**2, design.prompt_sd**2, noise))
+    floor = of_face / sum(design.faces) + of_prompt / design.prompts
+    z = NormalDist().inv_cdf(0.975)
+    all_edits = sum(design.faces) * design.prompts * design.seeds
+    for width in widths:
+        room = (width / 2 / z) ** 2 - floor
+        if room <= 0:
+            yield Labels(width, None, None)
+            continue
+        alone = int(np.ceil(of_edit / room))
+        explained = of_edit * correlation**2
+        left = room - explained / all_edits
+        powered = int(np.ceil((of_edit - explained) / left)) if left > 0 else None
+        yield Labels(
+            width,
+            alone if alone <= all_edits else None,
+            powered if powered is not None and powered <= all_edits else None,
+        )

@@ -1,0 +1,36 @@
+"""A small version of `python -m bench coverage`: the whole is in docs/statistics.md."""
+
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+sys.path.insert(0, str(Path(__file__).parents[1]))
+
+from bench.coverage import World, alarms, one_study, ppi_study, shares
+
+
+@pytest.mark.parametrize("shape", ["no gap", "one group higher"])
+def test_headline_intervals_cover_the_truth_of_the_papers_design(shape):
+    rng = np.random.default_rng(11)
+    found = shares([one_study(World(shape=shape), rng, 200, seed) for seed in range(60)])
+    # of 60 at 95 %, fewer than 52 have a chance below 1 in 200
+    for name in ("rate, everybody", "rate, first race", "gap over races", "first race - rest"):
+        assert found[name] >= 52 / 60, name
+    assert found["rows as independent"] < 0.7
+
+
+def test_an_even_editor_rarely_alarms():
+    rng = np.random.default_rng(12)
+    assert sum(alarms(World(), rng, 199, seed) for seed in range(30)) <= 5
+
+
+def test_prediction_powered_intervals_cover_and_are_narrower():
+    rng = np.random.default_rng(13)
+    found = shares([ppi_study(World(), rng) for _ in range(80)])
+    assert found["rate, with judges"] >= 70 / 80
+    assert found["first race - rest, with judges"] >= 70 / 80
+    assert found["rate, width ratio"] < 0.95
+    assert found["first race - rest, width ratio"] < 0.95
+    assert found["judges alone"] < 0.2  # a judge that leans is surely wrong
