@@ -7,7 +7,7 @@ import sys
 import click
 
 from evenedit import __version__
-from evenedit.cli import editors, pictures, studies, tables
+from evenedit.cli import dev, editors, pictures, studies, tables
 
 
 def main() -> None:
@@ -52,5 +52,6 @@ for command in (
     tables.export,
     editors.editors,
     studies.doctor,
+    dev.dev,
 ):
     commands.add_command(command)
