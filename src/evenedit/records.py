@@ -258,6 +258,8 @@ class Reply:
     reason: str = ""
     raw: str = ""
     """The reply as it came, kept for ever."""
+    origin: Mapping[str, Any] = field(default_factory=dict, compare=False)
+    """How it was obtained, where a model elsewhere gave it: its name, tokens in and out, by call, batch or cache."""
 
 
 class Editor(Protocol):

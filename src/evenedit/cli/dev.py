@@ -7,9 +7,9 @@ import click
 from evenedit.cli.base import example
 
 MODES = (
-    "success rate-limit rate-limit-told server-error slow drop refusal truncated prose strings seven half null "
-    "missing-axis extra-keys huge"
-).split()
+    *("success", "rate-limit", "rate-limit-told", "server-error", "slow", "drop", "refusal"),
+    *("truncated", "prose", "strings", "seven", "half", "null", "missing-axis", "extra-keys", "huge"),
+)
 
 
 @click.group()

@@ -14,11 +14,13 @@ from typing import TYPE_CHECKING, Any
 from evenedit.calls import Declined, Provider
 from evenedit.editors.gemini_images import POLICY
 from evenedit.judges.prompt import Ask, check_settings, render
-from evenedit.judges.reply import cut_off, parse, refused
+from evenedit.judges.reply import Said, cut_off, refused
 from evenedit.records import Case, Failed, Failure, Question, Reply
 
 if TYPE_CHECKING:
     from google.genai import Client
+
+STRANGE = "the reply has another form; check 'base_url' if this lasts"
 
 
 class GeminiJudge:
@@ -39,6 +41,7 @@ class GeminiJudge:
     ) -> None:
         check_settings(temperature, image_size)
         self.model = model
+        self.base_url = base_url
         self.temperature = temperature
         self.image_size = image_size
         self._used = {"input": 0, "output": 0}
@@ -65,15 +68,32 @@ class GeminiJudge:
         """What is needed to use it and not there."""
         return self.provider.missing("google.genai")
 
+    @property
+    def parameters(self) -> dict[str, Any]:
+        """All that shapes an answer beside what is asked."""
+        return {
+            "provider": "gemini",
+            "base_url": self.base_url,
+            "model": self.model,
+            "temperature": self.temperature,
+        }
+
     def judge(self, case: Case, questions: Sequence[Question]) -> Reply:
         """Answer each question about the case."""
-        said = self.ask(render(case, questions, image_size=self.image_size))
-        return said if isinstance(said, Reply) else parse(said, questions)
+        return self.answer(self.render(case, questions)).conclude(questions)
+
+    def render(self, case: Case, questions: Sequence[Question]) -> Ask:
+        """What the model is asked about the case."""
+        return render(case, questions, image_size=self.image_size)
 
     def ask(self, ask: Ask) -> str | Reply:
         """The model's words; or, where it did not answer to the end, how that counts."""
+        return self.answer(ask).words
 
-        def call(client: Client) -> str | Reply:
+    def answer(self, ask: Ask) -> Said:
+        """Ask the model; raises Failed where no answer came."""
+
+        def call(client: Client) -> Said:
             from google.genai.types import Content, GenerateContentConfig, Part
 
             parts = [
@@ -95,20 +115,33 @@ class GeminiJudge:
             ).sdk_http_response
             reply = json.loads((response and response.body) or "")
             try:
-                self._count(reply.get("usageMetadata") or {})
-                return _concluded(reply)
-            except (AttributeError, KeyError, TypeError):
-                raise Failed(Failure.SERVER, "the reply has another form; check 'base_url' if this lasts") from None
+                self._count(_tokens(reply.get("usageMetadata") or {}))
+            except (AttributeError, TypeError):
+                raise Failed(Failure.SERVER, STRANGE) from None
+            return self.read(reply)
 
         try:
             return self.provider.call(call)
         except Declined as declined:
-            return refused(str(declined))
+            return Said(refused(str(declined)))
 
-    def _count(self, usage: Mapping[str, Any]) -> None:
+    def read(self, reply: Any) -> Said:
+        """A reply as it came, whether to a call or to a line of a batch job; raises Failed."""
+        try:
+            words = _concluded(reply)
+            return Said(words, str(reply.get("modelVersion") or ""), _tokens(reply.get("usageMetadata") or {}))
+        except (AttributeError, KeyError, TypeError):
+            raise Failed(Failure.SERVER, STRANGE) from None
+
+    def _count(self, tokens: tuple[int, int]) -> None:
         with self._lock:
-            self._used["input"] += usage.get("promptTokenCount") or 0
-            self._used["output"] += (usage.get("candidatesTokenCount") or 0) + (usage.get("thoughtsTokenCount") or 0)
+            self._used["input"] += tokens[0]
+            self._used["output"] += tokens[1]
+
+
+def _tokens(usage: Mapping[str, Any]) -> tuple[int, int]:
+    said = (usage.get("candidatesTokenCount") or 0) + (usage.get("thoughtsTokenCount") or 0)
+    return usage.get("promptTokenCount") or 0, said
 
 
 def _concluded(reply: Mapping[str, Any]) -> str | Reply:

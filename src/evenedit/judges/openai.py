@@ -15,11 +15,13 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from evenedit.calls import DECLINING, Declined, Provider
 from evenedit.judges.prompt import Ask, check_settings, render
-from evenedit.judges.reply import cut_off, parse, refused
+from evenedit.judges.reply import Said, cut_off, refused
 from evenedit.records import Case, Failed, Failure, Question, Reply, UserError
 
 if TYPE_CHECKING:
     from openai import OpenAI
+
+STRANGE = "the reply has another form; check 'base_url' if this lasts"
 
 
 class OpenAIJudge:
@@ -48,6 +50,7 @@ class OpenAIJudge:
             raise UserError(f"setting 'api' is '{api}'; it must be 'chat' or 'responses'")
         check_settings(temperature, image_size)
         self.model = model
+        self.base_url = base_url
         self.api = api
         self.structured = structured
         self.temperature = temperature
@@ -73,16 +76,35 @@ class OpenAIJudge:
         """What is needed to use it and not there."""
         return self.provider.missing("openai")
 
+    @property
+    def parameters(self) -> dict[str, Any]:
+        """All that shapes an answer beside what is asked."""
+        return {
+            "provider": "openai",
+            "base_url": self.base_url,
+            "model": self.model,
+            "api": self.api,
+            "structured": self.structured,
+            "temperature": self.temperature,
+        }
+
     def judge(self, case: Case, questions: Sequence[Question]) -> Reply:
         """Answer each question about the case."""
-        said = self.ask(render(case, questions, image_size=self.image_size))
-        return said if isinstance(said, Reply) else parse(said, questions)
+        return self.answer(self.render(case, questions)).conclude(questions)
+
+    def render(self, case: Case, questions: Sequence[Question]) -> Ask:
+        """What the model is asked about the case."""
+        return render(case, questions, image_size=self.image_size)
 
     def ask(self, ask: Ask) -> str | Reply:
         """The model's words; or, where it did not answer to the end, how that counts."""
+        return self.answer(ask).words
+
+    def answer(self, ask: Ask) -> Said:
+        """Ask the model; raises Failed where no answer came."""
         body = self.body(ask)
 
-        def call(client: OpenAI) -> str | Reply:
+        def call(client: OpenAI) -> Said:
             resource: Any = client.chat.completions if self.api == "chat" else client.responses
             try:
                 # As it came: the SDK's own reading trusts look-alike endpoints to be complete.
@@ -91,16 +113,24 @@ class OpenAIJudge:
                 _raise_policy(getattr(error, "body", None))
                 raise
             try:
-                self._count(reply.get("usage") or {})
-                _raise_error(reply.get("error"))
-                return _from_chat(reply) if self.api == "chat" else _from_responses(reply)
-            except (AttributeError, KeyError, TypeError):
-                raise Failed(Failure.SERVER, "the reply has another form; check 'base_url' if this lasts") from None
+                self._count(_tokens(reply.get("usage") or {}))
+            except (AttributeError, TypeError):
+                raise Failed(Failure.SERVER, STRANGE) from None
+            return self.read(reply)
 
         try:
             return self.provider.call(call)
         except Declined as declined:
-            return refused(str(declined))
+            return Said(refused(str(declined)))
+
+    def read(self, reply: Any) -> Said:
+        """A reply as it came, whether to a call or to a line of a batch job; raises Failed or Declined."""
+        try:
+            _raise_error(reply.get("error"))
+            words = _from_chat(reply) if self.api == "chat" else _from_responses(reply)
+            return Said(words, str(reply.get("model") or ""), _tokens(reply.get("usage") or {}))
+        except (AttributeError, KeyError, TypeError):
+            raise Failed(Failure.SERVER, STRANGE) from None
 
     def body(self, ask: Ask) -> dict[str, Any]:
         """The request, as the chosen API takes it."""
@@ -116,10 +146,17 @@ class OpenAIJudge:
         # Portraits and what is said of them are not to be kept by the provider.
         return {"model": self.model, "instructions": ask.system, "input": [said], "store": False, **sampling, **schema}
 
-    def _count(self, usage: Mapping[str, Any]) -> None:
+    def _count(self, tokens: tuple[int, int]) -> None:
         with self._lock:
-            self._used["input"] += usage.get("prompt_tokens") or usage.get("input_tokens") or 0
-            self._used["output"] += usage.get("completion_tokens") or usage.get("output_tokens") or 0
+            self._used["input"] += tokens[0]
+            self._used["output"] += tokens[1]
+
+
+def _tokens(usage: Mapping[str, Any]) -> tuple[int, int]:
+    return (
+        usage.get("prompt_tokens") or usage.get("input_tokens") or 0,
+        usage.get("completion_tokens") or usage.get("output_tokens") or 0,
+    )
 
 
 def _url(image: bytes) -> str:

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 from evenedit.judges.prompt import ROLES
@@ -27,6 +28,23 @@ THOUGHT = "</think>"
 
 class Unreadable(Exception):
     """Why a reply cannot be read."""
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """What one call brought."""
+
+    words: str | Reply
+    """The model's words; or, where it did not answer to the end, how that counts."""
+    model: str = ""
+    """What the model calls itself."""
+    tokens: tuple[int, int] = (0, 0)
+    """In and out, by the provider's own count."""
+
+    def conclude(self, questions: Sequence[Question]) -> Reply:
+        """The reply to the questions, with its origin."""
+        reply = self.words if isinstance(self.words, Reply) else parse(self.words, questions)
+        return replace(reply, origin={"model": self.model, "input": self.tokens[0], "output": self.tokens[1]})
 
 
 def parse(text: str, questions: Sequence[Question]) -> Reply:
