@@ -12,6 +12,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import takewhile
 from typing import Any, TypeVar
 
 import numpy as np
@@ -19,9 +20,12 @@ import pandas as pd
 from PIL.Image import Image
 
 from evenedit import design, executors, plugins
-from evenedit.budget import Budget
-from evenedit.executors import in_threads
+from evenedit.asking import BACKOFF, Asking
+from evenedit.batches import Batches, BatchJudge, Item, takes_batches
+from evenedit.budget import Budget, Meter
+from evenedit.executors import in_lanes
 from evenedit.features import Extractor, extractor_id
+from evenedit.judges.cache import ReplyCache
 from evenedit.judges.prompt import prompt_hash
 from evenedit.prices import Prices
 from evenedit.progress import Progress, say
@@ -47,12 +51,10 @@ from evenedit.records import (
 )
 from evenedit.store import Answered, Store
 from evenedit.study import EditorSection, JudgeSection, Study
-from evenedit.worker import Task, Workshop, retry
+from evenedit.worker import Task, Workshop
 
 COMMIT_EVERY = 0.1
 """Seconds: results that come faster are committed together."""
-BACKOFF = 0.5
-"""Seconds before the first retry; doubled each time."""
 T = TypeVar("T")
 Result = TypeVar("Result")
 
@@ -68,6 +70,24 @@ class Rater:
     sees_labels: bool = False
 
 
+@dataclass(frozen=True, slots=True)
+class Seat:
+    """A rater's place before one edit."""
+
+    request: Request
+    rater: Rater
+
+    @property
+    def revision(self) -> str:
+        """The rater's revision."""
+        return self.rater.revision
+
+    @property
+    def key(self) -> tuple[str, str, str]:
+        """Rater, revision and request."""
+        return self.rater.id, self.revision, self.request.id
+
+
 class Pipeline:
     """A study and its store, and the stages between them."""
 
@@ -76,6 +96,11 @@ class Pipeline:
         self.store = store
         self.budget = budget or Budget()
         self.prices = prices or Prices.load()
+        self.cache = ReplyCache(study.folder / study.file.cache.folder) if study.file.cache.use else None
+        self.batch = False
+        """Whether judges are asked by batch job where their provider takes them."""
+        self.give_up: Sequence[str] = ()
+        """Batch jobs that are waited for no longer."""
 
     def run(self) -> None:
         """All stages, from wherever the last run stopped."""
@@ -254,13 +279,35 @@ class Pipeline:
         return digest([judge.kind, self.study.blind(judge), judge.settings, prompt])[:8]
 
     def rate(self, requests: Sequence[Request], sources: Mapping[str, Source], run_id: int) -> None:
-        """Ask every judge about every edit it has not answered yet."""
+        """Ask every judge about every edit it has not answered yet; what open batch jobs ask is waited for."""
         raters = self.raters()
-        for section, rater in zip(self.study.file.judges, raters, strict=True):
-            price = self._known(self.prices.tokens(section.kind, section.settings), section.id)
-            if price and plugins.is_remote("judges", section.kind):
-                self.budget.watch(partial(_token_cost, rater.judge, price))
-        self._ask("rate", [(r, rater) for r in requests for rater in raters], sources, run_id)
+        batches = self._batches(raters, run_id)
+        self._ask("rate", [Seat(r, rater) for r in requests for rater in raters], sources, run_id, batches)
+
+    def _batches(self, raters: Sequence[Rater], run_id: int) -> Batches:
+        """The batch jobs of this run, and what calls and jobs cost under the eyes of the budget."""
+        sections = dict(zip((r.id for r in raters), self.study.file.judges, strict=True))
+        remote = [r for r in raters if plugins.is_remote("judges", sections[r.id].kind)]
+        judges, prices = {}, {}
+        for rater in remote:
+            section, by_job = sections[rater.id], takes_batches(rater.judge)
+            if isinstance(rater.judge, BatchJudge) and by_job:
+                judges[rater.id] = rater.judge
+            by_job &= self.batch
+            price = self._known(self.prices.tokens(section.kind, section.settings, batch=by_job), section.id)
+            if price:
+                prices[rater.id] = price
+                if not by_job:
+                    self.budget.watch(partial(_token_cost, rater.judge, price))
+        counters = [partial(getattr, r.judge, "tokens") for r in remote if hasattr(r.judge, "tokens")]
+        meter = Meter(self.budget, counters, priced=len(prices) == len(remote))
+        each = {rater: self.prices.reserve(price, self.store.tokens(rater)) for rater, price in prices.items()}
+        batches = Batches(self.store, self._asking(), run_id, judges, prices, each, meter)
+        batches.give_up(self.give_up)
+        return batches
+
+    def _asking(self) -> Asking:
+        return Asking(self.budget, self.cache, self.study.file.executor.retries)
 
     def people(self) -> list[Rater]:
         """Simulated people, where the study asks for a dry run of its survey."""
@@ -285,51 +332,91 @@ class Pipeline:
         baseline = [r for r in requests if r.experiment is Experiment.DIAGNOSIS and r.condition == "baseline"]
         cases = self.cases("survey", baseline, sources, survey.cases, keep=True)
         seats = [
-            (case, people[(number * survey.raters_per_item + seat) % len(people)])
+            Seat(case, people[(number * survey.raters_per_item + seat) % len(people)])
             for number, case in enumerate(cases)
             for seat in range(min(survey.raters_per_item, len(people)))
         ]
         self._ask("people", seats, sources, run_id)
 
-    def _ask(
-        self, title: str, seats: Sequence[tuple[Request, Rater]], sources: Mapping[str, Source], run_id: int
-    ) -> None:
-        edits = self.store.edits()
-        answered = {
-            (rater.id, ident)
-            for rater in {rater.id: rater for _, rater in seats}.values()
-            for ident, status in self.store.answered(rater.id, rater.revision).items()
+    def _answered(self, seats: Sequence[Seat]) -> set[tuple[str, str, str]]:
+        """Rater, revision and request of every call that ended, however, but for failures."""
+        return {
+            (rater, revision, ident)
+            for rater, revision in {(s.rater.id, s.revision) for s in seats}
+            for ident, status in self.store.answered(rater, revision).items()
             if status is not Status.FAILED
         }
-        wanted = [(r, rater) for r, rater in seats if r.id in edits and edits[r.id].outcome is Outcome.EDITED]
 
-        retries = self.study.file.executor.retries
+    def _ask(
+        self,
+        title: str,
+        seats: Sequence[Seat],
+        sources: Mapping[str, Source],
+        run_id: int,
+        batches: Batches | None = None,
+    ) -> None:
+        edits = self.store.edits()
+        wanted = [s for s in seats if s.request.id in edits and edits[s.request.id].outcome is Outcome.EDITED]
+        asking = self._asking()
 
-        def work(seat: tuple[Request, Rater]) -> Answered:
-            request, rater = seat
-            prompt = self.study.prompt(request.prompt_id)
-            questions = questions_for(request.experiment, prompt)
+        def questions(seat: Seat) -> Sequence[Question]:
+            return questions_for(seat.request.experiment, self.study.prompt(seat.request.prompt_id))
+
+        def case(seat: Seat) -> Case:
+            request, prompt = seat.request, self.study.prompt(seat.request.prompt_id)
             image = edits[request.id].image
             assert image is not None
-            case = Case(
+            return Case(
                 [self.store.images.open(sources[s].image) for s in request.source_ids],
                 self.store.images.open(image),
                 prompt,
                 prompt.swapped_text if request.condition == "swapped" and prompt.swapped_text else prompt.text,
-                sources[request.source_ids[0]].attributes if rater.sees_labels else None,
+                sources[request.source_ids[0]].attributes if seat.rater.sees_labels else None,
             )
+
+        def work(seat: Seat) -> Answered | None:
+            rater, asked = seat.rater, questions(seat)
+            shown = case(seat)
             try:
-                reply = checked(retry(lambda: rater.judge.judge(case, questions), retries, BACKOFF), questions)
+                reply = asking.reply(rater.id, rater.judge, shown, asked)
+                if reply is None:
+                    return None
+                reply = checked(reply, asked)
             except UserError:
                 raise
             except Exception as error:
                 reply = Reply(Status.FAILED, reason=f"{type(error).__name__}: {error}")
-            return Answered(request.id, rater.id, rater.revision, rater.kind, reply)
+            return Answered(seat.request.id, rater.id, seat.revision, rater.kind, reply)
 
-        todo = [(r, rater) for r, rater in wanted if (rater.id, r.id) not in answered]
-        batches = in_threads(self.budget.admit(todo), work, self.study.file.executor.workers)
+        if batches is not None:
+            batches.collect({s.key: questions(s) for s in wanted})
+        answered = self._answered(wanted)
+        if batches is not None and self.batch:
+            batches.submit([Item(s.key, partial(case, s), questions(s)) for s in wanted if s.key not in answered])
+            answered = self._answered(wanted)
+        waiting = batches.waiting() if batches is not None else set()
+        by_job = batches.judges if batches is not None and self.batch else {}
+        now = [s for s in wanted if s.key not in waiting and s.rater.id not in by_job]
+        todo = [s for s in now if s.key not in answered]
+        told = ([answer for answer in batch if answer is not None] for batch in in_lanes(self._lanes(todo), work))
         save = partial(self.store.save_answers, run_id=run_id)
-        self._collect(title, len(wanted), len(wanted) - len(todo), batches, save)
+        self._collect(
+            title, len(now), len(now) - len(todo), told, save, batches.meter.__str__ if batches is not None else None
+        )
+        if batches is not None and self.batch:
+            batches.wait({s.key: questions(s) for s in wanted})
+        elif waiting:
+            say(f"{len(waiting):,} ratings are in open batch jobs; a later run collects them once they are there")
+
+    def _lanes(self, seats: Sequence[Seat]) -> list[tuple[Iterable[Seat], int]]:
+        """A lane for each service, and one for all that is computed here; each ends when the budget is spent."""
+        executor, lanes = self.study.file.executor, dict[str, list[Seat]]()
+        for seat in seats:
+            lanes.setdefault(seat.rater.id if getattr(seat.rater.judge, "remote", False) else "", []).append(seat)
+        return [
+            (takewhile(lambda _: not self.budget.spent, lane), executor.calls if name else executor.workers)
+            for name, lane in lanes.items()
+        ]
 
     # -- loops ---------------------------------------------------------------------------------------------
 
@@ -340,11 +427,12 @@ class Pipeline:
         done_before: int,
         batches: Iterator[list[Result]],
         save: Callable[[list[Result]], None],
+        note: Callable[[], str] | None = None,
     ) -> None:
         """Commit what comes back, soon and together."""
         waiting: list[Result] = []
         committed = time.monotonic()
-        with Progress(title, total, done_before) as progress:
+        with Progress(title, total, done_before, note) as progress:
             try:
                 for batch in batches:
                     waiting += batch
@@ -394,7 +482,7 @@ def checked(reply: Reply, questions: Sequence[Question]) -> Reply:
         value = reply.values.get(question.id)
         if value is not None and (type(value) is not int or not 1 <= value <= len(question.labels)):
             reason = f"{question.id} is {value!r}, not 1 to {len(question.labels)}"
-            return Reply(Status.UNPARSEABLE, reason=reason, raw=reply.raw)
+            return replace(reply, status=Status.UNPARSEABLE, values={}, reason=reason)
     return replace(reply, values={q.id: reply.values.get(q.id) for q in questions})
 
 

@@ -8,9 +8,10 @@ from pathlib import Path
 from statistics import mean
 
 from evenedit import design, plugins
+from evenedit.batches import takes_batches
 from evenedit.pipeline import Pipeline
 from evenedit.prices import Prices
-from evenedit.records import Edit, Outcome, Request
+from evenedit.records import Edit, Outcome, Request, Status
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,12 +30,32 @@ class Line:
 
 
 @dataclass(frozen=True, slots=True)
+class JudgeLine:
+    """One judge's part of the work."""
+
+    judge: str
+    calls: int
+    """Still to be made."""
+    tokens: tuple[float, float] | None
+    """In and out of one call; None where a judge of one's own uses none."""
+    measured: bool
+    """Whether the tokens were counted in stored replies; otherwise the price file assumes them."""
+    usd: float | None
+    """Price of what is left, asked now; None where it is not known."""
+    usd_batch: float | None
+    """The same by batch job; None where there are none, or the price is not known."""
+    batch: bool
+    """Whether the provider takes batch jobs."""
+
+
+@dataclass(frozen=True, slots=True)
 class Plan:
     """Everything a run would do."""
 
     sources: int
     prompts: int
     lines: tuple[Line, ...]
+    judges: tuple[JudgeLine, ...]
     judge_calls: int
     judge_calls_done: int
     human_ratings: int
@@ -71,6 +92,7 @@ def make_plan(pipeline: Pipeline, prices: Path | None = None) -> Plan:
         len(sources),
         len(study.prompts),
         lines,
+        tuple(_judge_lines(pipeline, requests, charges)),
         len(requests) * len(judges),
         sum(ident in wanted for j in judges for ident in store.answered(j.id, j.revision)),
         survey.cases * survey.raters_per_item if survey else 0,
@@ -117,6 +139,24 @@ def _lines(pipeline: Pipeline, requests: list[Request], edits: dict[str, Edit], 
                 None if price is None else price * left,
             )
         )
+    return lines
+
+
+def _judge_lines(pipeline: Pipeline, requests: list[Request], charges: Prices) -> list[JudgeLine]:
+    store, lines = pipeline.store, []
+    for section, rater in zip(pipeline.study.file.judges, pipeline.raters(), strict=True):
+        answered = store.answered(rater.id, rater.revision)
+        left = sum(answered.get(r.id, Status.FAILED) is Status.FAILED for r in requests)
+        remote = plugins.is_remote("judges", section.kind)
+        measured = store.tokens(rater.id)
+        tokens = (measured or charges.assumed) if remote else None
+        prices = [charges.tokens(section.kind, section.settings, batch=batch) for batch in (False, True)]
+        usd, usd_batch = (
+            None if price is None or (remote and tokens is None) else left * charges.reserve(price, tokens)
+            for price in prices
+        )
+        jobs = takes_batches(rater.judge)
+        lines.append(JudgeLine(rater.id, left, tokens, measured is not None, usd, usd_batch if jobs else None, jobs))
     return lines
 
 

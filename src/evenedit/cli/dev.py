@@ -13,6 +13,7 @@ MODES = (
 
 
 @click.group()
+@example("evenedit dev fake-provider --latency 1")
 def dev() -> None:
     """For those who build and try things out."""
 

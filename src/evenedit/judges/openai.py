@@ -9,19 +9,25 @@ from __future__ import annotations
 
 import base64
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
 from threading import Lock
 from typing import TYPE_CHECKING, Any, Literal
 
 from evenedit.calls import DECLINING, Declined, Provider
 from evenedit.judges.prompt import Ask, check_settings, render
-from evenedit.judges.reply import Said, cut_off, refused
+from evenedit.judges.reply import JobState, Said, cut_off, read_lines, refused
 from evenedit.records import Case, Failed, Failure, Question, Reply, UserError
 
 if TYPE_CHECKING:
     from openai import OpenAI
 
 STRANGE = "the reply has another form; check 'base_url' if this lasts"
+
+TAG = "evenedit"
+"""The key of a job's metadata under which its tag stands."""
+ENDED = frozenset({"failed", "completed", "expired", "cancelled"})
+"""States that a batch job does not leave again."""
 
 
 class OpenAIJudge:
@@ -45,6 +51,7 @@ class OpenAIJudge:
         api_key_env: str = "OPENAI_API_KEY",
         timeout: float = 120,
         attempts: int = 5,
+        batch: bool | None = None,
     ) -> None:
         if api not in ("chat", "responses"):
             raise UserError(f"setting 'api' is '{api}'; it must be 'chat' or 'responses'")
@@ -56,6 +63,8 @@ class OpenAIJudge:
         self.temperature = temperature
         """Sent only where it is set: the gpt-5 family takes none."""
         self.image_size = image_size
+        self.takes_batches = base_url is None if batch is None else batch
+        """Whether there are batch jobs: by default only at OpenAI itself."""
         self._used = {"input": 0, "output": 0}
         self._lock = Lock()
 
@@ -131,6 +140,71 @@ class OpenAIJudge:
             return Said(words, str(reply.get("model") or ""), _tokens(reply.get("usage") or {}))
         except (AttributeError, KeyError, TypeError):
             raise Failed(Failure.SERVER, STRANGE) from None
+
+    # -- batch jobs ----------------------------------------------------------------------------------------
+
+    def line(self, ident: str, ask: Ask) -> dict[str, Any]:
+        """A call as a line of a batch job."""
+        return {"custom_id": ident, "method": "POST", "url": self._endpoint, "body": self.body(ask)}
+
+    def submit(self, lines: Path, tag: str) -> str:
+        """Begin a batch job, tried once; returns the provider's id of it."""
+
+        def begin(client: OpenAI) -> str:
+            file = client.files.create(file=("batch.jsonl", lines.read_bytes()), purpose="batch")
+            endpoint: Any = self._endpoint
+            job = client.batches.create(
+                input_file_id=file.id, endpoint=endpoint, completion_window="24h", metadata={TAG: tag}
+            )
+            return job.id
+
+        return self.provider.call(begin, attempts=1)
+
+    def find(self, tag: str, since: float) -> str | None:
+        """The job that was begun under this tag, not before `since` (seconds since 1970); None if there is none."""
+
+        def look(client: OpenAI) -> str | None:
+            for job in client.batches.list(limit=100):  # newest first
+                if (job.metadata or {}).get(TAG) == tag:
+                    return job.id
+                if job.created_at < since:
+                    return None
+            return None
+
+        return self.provider.call(look)
+
+    def look(self, job: str) -> JobState:
+        """How far a job is."""
+        found = self.provider.call(lambda client: client.batches.retrieve(job))
+        told = [found.status, *(str(e.message) for e in (found.errors and found.errors.data) or [])]
+        return JobState(found.status in ENDED, ": ".join(told))
+
+    def results(self, job: str) -> Iterator[tuple[str, Said | Failed]]:
+        """What an ended job brought, by the ids of its lines."""
+        found = self.provider.call(lambda client: client.batches.retrieve(job))
+        for file in (found.output_file_id, found.error_file_id):
+            if file:  # empty where there is none
+                text = self.provider.call(lambda client, file=file: client.files.content(file).text)  # type: ignore[misc]
+                for line in read_lines(text):
+                    yield str(line.get("custom_id")), self._from_line(line)
+
+    def _from_line(self, line: Mapping[str, Any]) -> Said | Failed:
+        response = line.get("response") or {}
+        body = response.get("body")
+        try:
+            _raise_error(line.get("error"))
+            if response.get("status_code") == 200 or not isinstance(body, Mapping):
+                return self.read(body)
+            _raise_error(body.get("error") or {"code": response.get("status_code"), "message": "no message"})
+            raise Failed(Failure.SERVER, STRANGE)
+        except Declined as declined:
+            return Said(refused(str(declined)))
+        except Failed as failed:
+            return failed
+
+    @property
+    def _endpoint(self) -> str:
+        return "/v1/chat/completions" if self.api == "chat" else "/v1/responses"
 
     def body(self, ask: Ask) -> dict[str, Any]:
         """The request, as the chosen API takes it."""

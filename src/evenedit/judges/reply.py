@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -45,6 +46,24 @@ class Said:
         """The reply to the questions, with its origin."""
         reply = self.words if isinstance(self.words, Reply) else parse(self.words, questions)
         return replace(reply, origin={"model": self.model, "input": self.tokens[0], "output": self.tokens[1]})
+
+
+@dataclass(frozen=True, slots=True)
+class JobState:
+    """How far a batch job is."""
+
+    ended: bool
+    told: str
+    """The provider's word for it, and why it failed where it did."""
+
+
+def read_lines(text: str | bytes) -> Iterable[dict[str, Any]]:
+    """The lines of a batch job's results; what is no JSON object answers nothing."""
+    for line in text.splitlines():
+        with suppress(ValueError):
+            said = json.loads(line)
+            if isinstance(said, dict):
+                yield said
 
 
 def parse(text: str, questions: Sequence[Question]) -> Reply:
