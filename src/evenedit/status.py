@@ -36,7 +36,8 @@ def describe(pipeline: Pipeline) -> Iterator[str]:
         if ways["cache"] or ways["batch"]:
             yield f"  {ways['cache']:,} from the cache, {ways['batch']:,} by batch job"
     for job in store.open_jobs():
-        yield f"batch job {job.remote or job.tag}: {len(job.items):,} ratings of {job.rater}, open since {job.created:%F %R}"
+        since = f"{job.created:%Y-%m-%d %H:%M} UTC"
+        yield f"batch job {job.remote or job.tag}: {len(job.items):,} ratings of {job.rater}, open since {since}"
     people = sum(len(store.answered(p.id, p.revision)) for p in pipeline.people())
     if people:
         yield f"people (SIMULATED): {people:,} ratings"

@@ -23,6 +23,8 @@ Said = tuple[int, Any]
 """Status and body of the answer to one line."""
 Sent = tuple[int, bytes, dict[str, str]]
 """Status, body and headers of an answer."""
+GOOGLE = "x-goog-api-key"
+"""The header by which Google's SDK is known."""
 EXPIRED = "This request could not be executed before the completion window expired."
 
 
@@ -88,12 +90,10 @@ class Desk:
             ("POST", r"/v1/files", self._upload),
             ("GET", r"/v1/files/(?P<id>[^/]+)/content", self._content),
             ("POST", r"/v1/batches", self._create),
-            ("GET", r"/v1/batches", self._list),
-            ("GET", r"/v1/batches/(?P<id>batch_[^/]+)", self._get),
+            ("GET", rf"{v}/batches", self._list),
+            ("GET", rf"{v}/batches/(?P<id>[^/]+)", self._get),
             ("POST", rf"/upload{v}/files(?:/(?P<id>[^/]+))?", self._upload_resumable),
             ("POST", rf"{v}/models/(?P<model>[^/:]+):batchGenerateContent", self._create_gemini),
-            ("GET", r"/v1beta/batches", self._list_gemini),
-            ("GET", r"/v1beta/batches/(?P<id>[^/]+)", self._get_gemini),
             ("GET", rf"{v}/files/(?P<id>[^/:]+):download", self._content),
         ]
 
@@ -200,7 +200,9 @@ class Desk:
             "request_counts": {"total": job.lines, "completed": job.lines, "failed": 0},
         }
 
-    def _list(self, _: Any, query: Mapping[str, str], *__: Any) -> Sent:
+    def _list(self, _: Any, query: Mapping[str, str], headers: Mapping[str, str], __: bytes) -> Sent:
+        if GOOGLE in headers:  # the paths are the same at both
+            return self._list_gemini(query)
         known = [j for j in reversed(self.jobs.values()) if j.provider == "openai"]
         after = query.get("after")
         begin = next((n + 1 for n, j in enumerate(known) if j.id == after), 0)
@@ -208,8 +210,11 @@ class Desk:
         more = begin + len(page) < len(known)
         return _json(200, {"object": "list", "data": [self._openai(j) for j in page], "has_more": more})
 
-    def _get(self, names: Mapping[str, str], *_: Any) -> Sent:
+    def _get(self, names: Mapping[str, str], _: Any, headers: Mapping[str, str], __: bytes) -> Sent:
         job = self.jobs.get(names["id"])
+        if GOOGLE in headers:
+            missing = {"code": 404, "message": "no such batch", "status": "NOT_FOUND"}
+            return _json(200, self._gemini(job)) if job else _json(404, {"error": missing})
         return _json(200, self._openai(job)) if job else _json(404, {"error": {"message": "no such batch"}})
 
     def _create_gemini(self, names: Mapping[str, str], _: Any, __: Any, body: bytes) -> Sent:
@@ -236,18 +241,12 @@ class Desk:
         }
         return {"name": f"batches/{job.id}", "metadata": metadata, "done": job.done}
 
-    def _list_gemini(self, _: Any, query: Mapping[str, str], *__: Any) -> Sent:
+    def _list_gemini(self, query: Mapping[str, str]) -> Sent:
         known = [j for j in reversed(self.jobs.values()) if j.provider == "gemini"]
         begin = int(query.get("pageToken", 0))
         page = [self._gemini(j) for j in known[begin : begin + self.page]]
         more = {"nextPageToken": str(begin + len(page))} if begin + len(page) < len(known) else {}
         return _json(200, {"operations": page, **more})
-
-    def _get_gemini(self, names: Mapping[str, str], *_: Any) -> Sent:
-        job = self.jobs.get(names["id"])
-        if job:
-            return _json(200, self._gemini(job))
-        return _json(404, {"error": {"code": 404, "message": "no such batch", "status": "NOT_FOUND"}})
 
 
 def _late(line: Mapping[str, Any]) -> dict[str, Any]:

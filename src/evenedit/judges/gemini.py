@@ -148,7 +148,7 @@ class GeminiJudge:
         parts = [
             {"text": part}
             if isinstance(part, str)
-            else {"inlineData": {"mimeType": "image/png", "data": base64.b64encode(part).decode()}}
+            else {"inlineData": {"mimeType": "image/png", "data": base64.urlsafe_b64encode(part).decode()}}
             for part in ask.parts
         ]
         config: dict[str, Any] = {"responseMimeType": "application/json", "responseJsonSchema": ask.schema}
