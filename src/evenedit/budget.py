@@ -16,6 +16,8 @@ class Budget:
         self.max_calls = max_calls
         self.max_cost = max_cost
         self.calls = 0
+        self.priced = True
+        """Whether the price of every call is known."""
         self._costs: list[Callable[[], float]] = []
         self._denied = False
         self._lock = RLock()
@@ -62,26 +64,28 @@ class Budget:
             yield item
 
     def __str__(self) -> str:
-        return f"{self.calls:,} calls, US$ {self.cost:,.2f}"
+        return f"{self.calls:,} calls, {self.dollars}"
+
+    @property
+    def dollars(self) -> str:
+        """The cost in words."""
+        return f"US$ {self.cost:,.2f}" if self.priced else "price not known"
 
 
 class Meter:
     """Tokens and dollars of a run so far, in words for the progress line."""
 
-    def __init__(self, budget: Budget, counters: Iterable[Callable[[], Mapping[str, int]]], *, priced: bool) -> None:
+    def __init__(self, budget: Budget, counters: Iterable[Callable[[], Mapping[str, int]]]) -> None:
         self.budget = budget
         self.counters = list(counters)
         """Each tells tokens in and out so far."""
-        self.priced = priced
-        """Whether the price of all of them is known."""
 
     def __str__(self) -> str:
         counts = [counter() for counter in self.counters]
         tokens = [sum(count[way] for count in counts) for way in ("input", "output")]
         if not any(tokens):
             return ""
-        cost = f"US$ {self.budget.cost:,.2f}" if self.priced else "price not known"
-        return f"{_short(tokens[0])} tokens in, {_short(tokens[1])} out · {cost}"
+        return f"{_short(tokens[0])} tokens in, {_short(tokens[1])} out · {self.budget.dollars}"
 
 
 def _short(count: int) -> str:

@@ -251,6 +251,7 @@ class Pipeline:
 
     def _known(self, price: T | None, name: str) -> T | None:
         """A price, which must be known where money is limited."""
+        self.budget.priced &= price is not None
         if price is None and self.budget.max_cost is not None:
             raise UserError(
                 f"--max-cost needs the price of '{name}', which the price file of {self.prices.date} lacks. "
@@ -300,7 +301,7 @@ class Pipeline:
                 if not by_job:
                     self.budget.watch(partial(_token_cost, rater.judge, price))
         counters = [partial(getattr, r.judge, "tokens") for r in remote if hasattr(r.judge, "tokens")]
-        meter = Meter(self.budget, counters, priced=len(prices) == len(remote))
+        meter = Meter(self.budget, counters)
         each = {rater: self.prices.reserve(price, self.store.tokens(rater)) for rater, price in prices.items()}
         batches = Batches(self.store, self._asking(), run_id, judges, prices, each, meter)
         batches.give_up(self.give_up)
