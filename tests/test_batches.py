@@ -289,6 +289,29 @@ def test_a_real_sigkill_after_submission_pays_once(wire: Wire, tmp_path: Path, e
     assert done.returncode == 0, done.stderr
     assert "found the batch job" in done.stderr
     assert (len(wire.desk.jobs), wire.asked) == (1, 8)
+    assert not list(folder.glob(".batch-*"))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_results_of_a_strange_form_fail_line_by_line(wire: Wire, tmp_path: Path, kind: str):
+    """Whatever stands in the file: no crash, no invented value, no lost rating."""
+    keep = wire.desk._keep
+
+    def strange(content: bytes) -> str:
+        lines = content.splitlines()
+        if not lines or (b"status_code" not in lines[0] and b'"response"' not in lines[0]):
+            return keep(content)  # the input
+        idents = [json.loads(line).get("custom_id") or json.loads(line)["key"] for line in lines]
+        name = "key" if kind == "gemini" else "custom_id"
+        odd: list[Any] = [{"error": "no"}, {"response": None}, {"response": 7}, {"response": {"body": []}}, {}]
+        made = [json.dumps({name: ident, **say}).encode() for ident, say in zip(idents, odd, strict=False)]
+        return keep(b"\n".join([*made, b"[1]", b"{", b"", json.dumps({name: "stranger"}).encode(), *lines[5:]]))
+
+    wire.desk._keep = strange  # type: ignore[method-assign]
+    pipeline = opened(tmp_path, judged_by(wire, kind))
+    pipeline.run()
+    assert counted(pipeline) == {Status.FAILED: 5, Status.SCORED: 3}
+    pipeline.store.close()
 
 
 # -- money -----------------------------------------------------------------------------------------------------

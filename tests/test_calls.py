@@ -136,6 +136,31 @@ def test_rate_limits_after_a_halving_halve_again_down_to_one():
     assert take_turns(gate, 3, lambda: None) == 1
 
 
+def test_after_a_storm_half_the_places_are_back_within_a_few_rounds():
+    gate, together = Gate(100), threading.Barrier(32)
+
+    def limited() -> None:
+        together.wait()
+        raise Failed(Failure.RATE_LIMIT, "429")
+
+    take_turns(gate, 32, limited)
+    for _ in range(6):  # and it goes on
+        with pytest.raises(Failed), gate.turn():
+            raise Failed(Failure.RATE_LIMIT, "429")
+    assert gate.limit == 1
+    rounds = [1]
+    while gate.limit < 16:
+        for _ in range(gate.limit):
+            with gate.turn():
+                pass
+        rounds.append(gate.limit)
+    assert rounds == [1, 2, 4, 8, 16]  # as many successes as places are one round
+    for _ in range(16):
+        with gate.turn():
+            pass
+    assert gate.limit == 16  # from here on one by one
+
+
 def test_calls_turned_away_leave_as_many_places_as_the_provider_has():
     gate, together, taken = Gate(100), threading.Barrier(24), threading.Semaphore(16)
 

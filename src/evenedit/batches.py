@@ -214,6 +214,8 @@ class Batches:
 
     def submit(self, items: Iterable[Item]) -> None:
         """Send what is asked and in no open job, in as few jobs as it takes; what the cache knows is stored at once."""
+        for left_over in self.store.folder.glob(".batch-*.jsonl"):  # by a run that was killed
+            left_over.unlink()
         open_ = self.waiting()
         groups: dict[tuple[str, str], list[Item]] = {}
         for item in items:

@@ -57,7 +57,8 @@ class Gate:
     """Lets a bounded number of calls through at once: fewer after rate limits, slowly more after successes.
 
     Each call that is turned away takes one place with it, and one burst of them no more than half: where a provider
-    takes 16 at once and 24 were sent, 8 are turned away and 16 places are left.
+    takes 16 at once and 24 were sent, 8 are turned away and 16 places are left. After a storm that left one place,
+    half of what there was is back after a few rounds, the rest one by one.
     """
 
     def __init__(self, most: int = 256) -> None:
@@ -66,6 +67,7 @@ class Gate:
         self._busy = 0
         self._bursts = 0
         self._floor = 1.0
+        self._before = 0.0
         self._changed = Condition()
 
     @property
@@ -82,8 +84,10 @@ class Gate:
             burst = self._bursts
         try:
             yield
-            with self._changed:  # one more place per round of successes
-                self._limit = min(float(self.most), self._limit + 1 / self._limit)
+            with self._changed:
+                # One more place per round of successes; far below what once went well, one per success.
+                step = 1.0 if self._limit < self._before / 2 else 1 / self._limit
+                self._limit = min(float(self.most), self._limit + step)
         except Failed as failed:
             if failed.failure is Failure.RATE_LIMIT:
                 with self._changed:
@@ -100,6 +104,8 @@ class Gate:
         if burst == self._bursts:  # it set out after the last burst had begun: a new one begins
             self._floor = max(1.0, reached / 2)
             self._bursts += 1
+            if reached >= self._before / 2:  # not amid a recovery
+                self._before = reached
         self._limit = max(self._floor, reached - 1)
 
 

@@ -205,11 +205,8 @@ class GeminiJudge:
                 yield str(line.get("key")), self._from_line(line)
 
     def _from_line(self, line: Mapping[str, Any]) -> Said | Failed:
-        error = line.get("error")
-        if error:
-            return Failed(
-                Failure.SERVER, f"the provider failed ({error.get('code')}: {str(error.get('message'))[:400]})"
-            )
+        if line.get("error"):
+            return Failed(Failure.SERVER, f"the provider failed ({str(line['error'])[:400]})")
         try:
             return self.read(line.get("response"))
         except Failed as failed:

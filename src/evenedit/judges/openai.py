@@ -189,18 +189,18 @@ class OpenAIJudge:
                     yield str(line.get("custom_id")), self._from_line(line)
 
     def _from_line(self, line: Mapping[str, Any]) -> Said | Failed:
-        response = line.get("response") or {}
-        body = response.get("body")
         try:
             _raise_error(line.get("error"))
-            if response.get("status_code") == 200 or not isinstance(body, Mapping):
-                return self.read(body)
-            _raise_error(body.get("error") or {"code": response.get("status_code"), "message": "no message"})
-            raise Failed(Failure.SERVER, STRANGE)
+            response = line["response"]
+            if response["status_code"] != 200:
+                _raise_error(response["body"]["error"])
+            return self.read(response["body"])
         except Declined as declined:
             return Said(refused(str(declined)))
         except Failed as failed:
             return failed
+        except (AttributeError, KeyError, TypeError):
+            return Failed(Failure.SERVER, f"the job's line has another form: {str(line)[:400]}")
 
     @property
     def _endpoint(self) -> str:
