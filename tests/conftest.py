@@ -2,12 +2,13 @@
 
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from evenedit.dev.provider import Wire
 from evenedit.pipeline import Pipeline
 from evenedit.store import Store
 from evenedit.study import Study
@@ -62,6 +63,28 @@ def write_study(folder: Path, **changes: Any) -> Path:
 def open_study(folder: Path, **changes: Any) -> Pipeline:
     study = Study.parse(small(**changes), folder)
     return Pipeline(study, Store(folder, study.file.store.url, study.file.store.images))
+
+
+def judged_by(wire: Wire, *kinds: str, **changes: Any) -> dict[str, Any]:
+    """Changes that make a small study of one prompt, rated by judges of the local server; `changes` go on top."""
+    judges = []
+    for kind in kinds:
+        base = wire.gemini if kind == "gemini" else wire.openai
+        settings: dict[str, Any] = {"model": f"simulated-{kind}", "base_url": base, "image_size": 32, "attempts": 1}
+        settings |= {"batch": True} | ({} if kind == "gemini" else {"api": kind})
+        judges.append(
+            {"id": f"simulated-{kind}", "kind": "gemini" if kind == "gemini" else "openai", "settings": settings}
+        )
+    return {"judges": judges, "prompts": {"include": ["O-01"]}, "executor": {"retries": 0, "calls": 1}} | changes
+
+
+@pytest.fixture
+def wire(monkeypatch: pytest.MonkeyPatch) -> Iterator[Wire]:
+    """The local server that speaks the providers' formats, and keys for it."""
+    for name in ("OPENAI_API_KEY", "GEMINI_API_KEY"):
+        monkeypatch.setenv(name, "sk-never-to-be-seen-4711")
+    with Wire() as running:
+        yield running
 
 
 Command = Callable[..., subprocess.CompletedProcess[str]]

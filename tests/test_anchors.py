@@ -15,14 +15,14 @@ import numpy as np
 import pytest
 from click.testing import CliRunner, Result
 
-import wire
 from conftest import open_study, write_study
 from evenedit.anchors import AnchorSet
 from evenedit.cli import commands
+from evenedit.dev import provider as wire
+from evenedit.dev.provider import Answer, Behaviour, Seen, Wire
 from evenedit.protocol import QUESTIONS
 from evenedit.records import UserError
 from evenedit.stats.drift import drifts, least_shift
-from wire import Answer, Behaviour, Seen, Wire
 
 SIZE = 8
 FACES = {

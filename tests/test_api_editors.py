@@ -14,14 +14,14 @@ from typing import Any
 import pytest
 from PIL import Image, ImageOps
 
-import wire
 from conftest import open_study
 from evenedit import plugins
 from evenedit.calls import Gate
+from evenedit.dev import provider as wire
+from evenedit.dev.provider import Behaviour, Wire
 from evenedit.editors.gemini_images import POLICY, GeminiImages
 from evenedit.editors.openai_images import OpenAIImages
 from evenedit.records import Failed, Failure, Outcome, Refusal, UserError
-from wire import Behaviour, Wire
 
 KEY = "sk-never-to-be-seen-4711"
 Editor = OpenAIImages | GeminiImages

@@ -13,6 +13,7 @@ import pytest
 from PIL import Image, PngImagePlugin
 
 from evenedit.calls import PATIENCE, RETRIED, Declined, Gate, Provider, border, call_with_retries, to_image, to_png
+from evenedit.images import encode
 from evenedit.records import Failed, Failure, UserError
 from evenedit.sources.drawn import LABELS, sample
 from evenedit.sources.portrait import render
@@ -133,6 +134,44 @@ def test_rate_limits_after_a_halving_halve_again_down_to_one():
             raise Failed(Failure.RATE_LIMIT, "429")
     assert gate.limit == 1
     assert take_turns(gate, 3, lambda: None) == 1
+
+
+def test_after_a_storm_half_the_places_are_back_within_a_few_rounds():
+    gate, together = Gate(100), threading.Barrier(32)
+
+    def limited() -> None:
+        together.wait()
+        raise Failed(Failure.RATE_LIMIT, "429")
+
+    take_turns(gate, 32, limited)
+    for _ in range(6):  # and it goes on
+        with pytest.raises(Failed), gate.turn():
+            raise Failed(Failure.RATE_LIMIT, "429")
+    assert gate.limit == 1
+    rounds = [1]
+    while gate.limit < 16:
+        for _ in range(gate.limit):
+            with gate.turn():
+                pass
+        rounds.append(gate.limit)
+    assert rounds == [1, 2, 4, 8, 16]  # as many successes as places are one round
+    for _ in range(16):
+        with gate.turn():
+            pass
+    assert gate.limit == 16  # from here on one by one
+
+
+def test_calls_turned_away_leave_as_many_places_as_the_provider_has():
+    gate, together, taken = Gate(100), threading.Barrier(24), threading.Semaphore(16)
+
+    def crowded() -> None:
+        together.wait()
+        if not taken.acquire(blocking=False):
+            raise Failed(Failure.RATE_LIMIT, "429")
+        time.sleep(0.3)  # while the others are turned away
+
+    take_turns(gate, 24, crowded)
+    assert gate.limit == 16
 
 
 @pytest.mark.parametrize("error", [Failed(Failure.SERVER, "500"), ValueError("bug"), Declined("no")])
@@ -275,6 +314,23 @@ def test_a_picture_leaves_without_its_notes():
     assert Image.open(io.BytesIO(sent)).info == {}
     assert Image.open(io.BytesIO(sent)).tobytes() == image.convert("RGB").tobytes()
     assert "Black" in str(opened.info)  # the stored one is left as it is
+
+
+def test_a_stored_picture_is_sent_without_being_encoded_again_and_without_its_notes():
+    image = render(sample({"race": "Black", "gender": "Female", "age": "30s"}, 1), 64)
+    image.info[LABELS] = '{"race": "Black"}'
+    stored = encode(image)
+    assert b"Black" in stored
+    sent = to_png(Image.open(io.BytesIO(stored)))
+    assert b"Black" not in sent
+    assert sent[33:-12] in stored  # its pixels, byte for byte
+    assert Image.open(io.BytesIO(sent)).tobytes() == image.convert("RGB").tobytes()
+    damaged = stored[:-60] + b"\0" * 20 + stored[-40:]
+    with pytest.raises((OSError, SyntaxError)):  # found before it is sent
+        to_png(Image.open(io.BytesIO(damaged)))
+    grey = io.BytesIO()
+    image.convert("L").save(grey, "PNG")
+    assert Image.open(io.BytesIO(to_png(Image.open(grey)))).mode == "RGB"
 
 
 def test_damaged_pictures_are_found_when_they_arrive():

@@ -6,12 +6,12 @@ from typing import Any
 
 import pytest
 
-import wire
+from evenedit.dev import provider as wire
+from evenedit.dev.provider import Wire
 from evenedit.features import LONGEST, OPENING, TRIES, FeaturePrompt, SimulatedExtractor, VLMExtractor, label_words
 from evenedit.records import Failed, Failure, UserError
 from evenedit.sources.drawn import Drawn
 from test_judges import CONDITIONS, GENDERS, KEY, LABELS, Naps, chunks, words
-from wire import Wire
 
 GOOD = {
     "skin_tone": "deep brown with warm undertones",

@@ -14,9 +14,10 @@ from typing import Any
 import pytest
 from PIL import Image
 
-import wire
 from conftest import open_study
 from evenedit import plugins
+from evenedit.dev import provider as wire
+from evenedit.dev.provider import Behaviour, Wire
 from evenedit.judges import prompt as judge_prompt
 from evenedit.judges.gemini import GeminiJudge
 from evenedit.judges.openai import OpenAIJudge
@@ -25,7 +26,6 @@ from evenedit.judges.reply import LONGEST
 from evenedit.protocol.rubric import AXES, IDENTITY, QUESTIONS, questions_for
 from evenedit.records import Case, Experiment, Failed, Failure, Prompt, Question, Reply, Status, UserError
 from evenedit.sources.drawn import Drawn
-from wire import Behaviour, Wire
 
 KEY = "sk-never-to-be-seen-4711"
 Judge = OpenAIJudge | GeminiJudge

@@ -20,11 +20,12 @@ from click.testing import CliRunner, Result
 from PIL import Image
 from scipy import stats
 
-import wire
 from conftest import open_study, write_study
 from evenedit import judge_check
 from evenedit.budget import Budget
 from evenedit.cli import commands
+from evenedit.dev import provider as wire
+from evenedit.dev.provider import Behaviour, Wire
 from evenedit.judge_check import VARIANTS, without_colour
 from evenedit.judge_results import STUDY, Check
 from evenedit.judges.prompt import prompt_hash, render
@@ -36,7 +37,6 @@ from evenedit.report.check import write_check
 from evenedit.stats import AnalysisRules
 from evenedit.stats.shifts import Comparison, shift_tests, shifts, sign_flip_p
 from evenedit.store import Store
-from wire import Behaviour, Wire
 
 FACES = {
     "kind": "drawn",

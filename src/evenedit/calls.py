@@ -15,6 +15,7 @@ import os
 import random
 import re
 import time
+import zlib
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from email.utils import parsedate_to_datetime
@@ -22,6 +23,7 @@ from threading import Condition, Lock
 from typing import Any, Generic, TypeVar
 
 from PIL import Image
+from PIL.PngImagePlugin import PngImageFile
 
 from evenedit.records import Failed, Failure, UserError
 
@@ -52,13 +54,20 @@ class Declined(Exception):
 
 
 class Gate:
-    """Lets a bounded number of calls through at once: half as many after a rate limit, slowly more after successes."""
+    """Lets a bounded number of calls through at once: fewer after rate limits, slowly more after successes.
 
-    def __init__(self, most: int = 32) -> None:
+    Each call that is turned away takes one place with it, and one burst of them no more than half: where a provider
+    takes 16 at once and 24 were sent, 8 are turned away and 16 places are left. After a storm that left one place,
+    half of what there was is back after a few rounds, the rest one by one.
+    """
+
+    def __init__(self, most: int = 256) -> None:
         self.most = most
         self._limit = float(most)
         self._busy = 0
-        self._halvings = 0
+        self._bursts = 0
+        self._floor = 1.0
+        self._before = 0.0
         self._changed = Condition()
 
     @property
@@ -72,23 +81,32 @@ class Gate:
         with self._changed:
             self._changed.wait_for(lambda: self._busy < self.limit)
             self._busy += 1
-            halvings = self._halvings
+            burst = self._bursts
         try:
             yield
-            with self._changed:  # one more place per round of successes
-                self._limit = min(float(self.most), self._limit + 1 / self._limit)
-        except Failed as failed:
             with self._changed:
-                # Calls that set out before the last halving say nothing of the new limit: a burst of 429 halves once.
-                if failed.failure is Failure.RATE_LIMIT and halvings == self._halvings:
-                    # Half of what is really under way: a limit nobody reaches would have to be halved many times.
-                    self._limit = max(1.0, min(self._limit, self._busy) / 2)
-                    self._halvings += 1
+                # One more place per round of successes; far below what once went well, one per success.
+                step = 1.0 if self._limit < self._before / 2 else 1 / self._limit
+                self._limit = min(float(self.most), self._limit + step)
+        except Failed as failed:
+            if failed.failure is Failure.RATE_LIMIT:
+                with self._changed:
+                    self._narrow(burst)
             raise
         finally:
             with self._changed:
                 self._busy -= 1
                 self._changed.notify_all()
+
+    def _narrow(self, burst: int) -> None:
+        # From what is really under way: a limit that nobody reaches would have to be lowered many times.
+        reached = min(self._limit, self._busy)
+        if burst == self._bursts:  # it set out after the last burst had begun: a new one begins
+            self._floor = max(1.0, reached / 2)
+            self._bursts += 1
+            if reached >= self._before / 2:  # not amid a recovery
+                self._before = reached
+        self._limit = max(self._floor, reached - 1)
 
 
 class Provider(Generic[Client]):
@@ -104,11 +122,11 @@ class Provider(Generic[Client]):
         self._connect = connect
         self._model = model
         self._key_env = key_env
-        self._attempts = attempts
+        self.attempts = attempts
         self._client: Client | None = None
         self._lock = Lock()
 
-    def call(self, ask: Callable[[Client], T]) -> T:
+    def call(self, ask: Callable[[Client], T], *, attempts: int | None = None) -> T:
         """Ask the client; retried where that can help. Raises Failed, Declined or UserError."""
         client = self._connected()
 
@@ -116,7 +134,7 @@ class Provider(Generic[Client]):
             with self.gate.turn(), border(model=self._model, key_env=self._key_env):
                 return ask(client)
 
-        return call_with_retries(once, attempts=self._attempts, sleep=self.sleep)
+        return call_with_retries(once, attempts=attempts or self.attempts, sleep=self.sleep)
 
     def missing(self, module: str) -> list[str]:
         """What is needed before a call can be made and is not there."""
@@ -182,9 +200,35 @@ def border(*, model: str, key_env: str) -> Iterator[None]:
 
 def to_png(image: Image.Image) -> bytes:
     """The pixels alone: notes in a stored picture tell a person's labels, and are not written unless asked for."""
+    if (stored := _stored(image)) is not None and (bare := _bare(stored)) is not None:
+        return bare
     buffer = io.BytesIO()
     image.convert("RGB").save(buffer, "PNG")
     return buffer.getvalue()
+
+
+def _stored(image: Image.Image) -> bytes | None:
+    """The file of a PNG that nobody has decoded yet: encoding its pixels again would take 50 times as long."""
+    file = getattr(image, "fp", None)
+    if isinstance(image, PngImageFile) and image.tile and isinstance(file, io.BytesIO):
+        return file.getvalue()
+    return None
+
+
+def _bare(png: bytes) -> bytes | None:
+    """A PNG without anything but its pixels; None where it is damaged, or not plain 8-bit RGB."""
+    kept, at, kind = [png[:8]], 8, b""
+    while at < len(png):
+        size, kind = int.from_bytes(png[at : at + 4], "big"), png[at + 4 : at + 8]
+        chunk = png[at : at + 12 + size]
+        if len(chunk) < 12 + size or zlib.crc32(chunk[4:-4]) != int.from_bytes(chunk[-4:], "big"):
+            return None
+        if kind == b"IHDR" and chunk[16:18] != b"\x08\x02":
+            return None
+        if kind in (b"IHDR", b"IDAT", b"IEND"):
+            kept.append(chunk)
+        at += 12 + size
+    return b"".join(kept) if kind == b"IEND" else None
 
 
 def to_image(content: bytes | str) -> Image.Image:

@@ -14,6 +14,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import takewhile
 from typing import Any, TypeVar
 
 import numpy as np
@@ -21,10 +22,13 @@ import pandas as pd
 from PIL.Image import Image
 
 from evenedit import design, executors, plugins
-from evenedit.budget import Budget
+from evenedit.asking import BACKOFF, Asking
+from evenedit.batches import Batches, BatchJudge, Item, takes_batches
+from evenedit.budget import Budget, Meter
 from evenedit.ensemble import combine
-from evenedit.executors import in_threads
+from evenedit.executors import in_lanes
 from evenedit.features import Extractor, extractor_id
+from evenedit.judges.cache import ReplyCache
 from evenedit.judges.prompt import prompt_hash
 from evenedit.prices import Prices
 from evenedit.progress import Progress, say
@@ -55,8 +59,6 @@ from evenedit.worker import Task, Workshop, retry
 
 COMMIT_EVERY = 0.1
 """Seconds: results that come faster are committed together."""
-BACKOFF = 0.5
-"""Seconds before the first retry; doubled each time."""
 DRIFTED = "mitigation-drift"
 """The sample of cases that were chosen because they had drifted: what they gain includes regression to the mean."""
 T = TypeVar("T")
@@ -95,6 +97,11 @@ class Seat:
         """The rater's revision; each order of a pair has its own."""
         return self.rater.revision + ("" if self.baseline is None else "-ab" if self.baseline_first else "-ba")
 
+    @property
+    def key(self) -> tuple[str, str, str]:
+        """Rater, revision and request."""
+        return self.rater.id, self.revision, self.request.id
+
 
 class Pipeline:
     """A study and its store, and the stages between them."""
@@ -104,6 +111,11 @@ class Pipeline:
         self.store = store
         self.budget = budget or Budget()
         self.prices = prices or Prices.load()
+        self.cache = ReplyCache(study.folder / study.file.cache.folder) if study.file.cache.use else None
+        self.batch = False
+        """Whether judges are asked by batch job where their provider takes them."""
+        self.give_up: Sequence[str] = ()
+        """Batch jobs that are waited for no longer."""
 
     def run(self) -> None:
         """All stages, from wherever the last run stopped."""
@@ -306,6 +318,7 @@ class Pipeline:
 
     def _known(self, price: T | None, name: str) -> T | None:
         """A price, which must be known where money is limited."""
+        self.budget.priced &= price is not None
         if price is None and self.budget.max_cost is not None:
             raise UserError(
                 f"--max-cost needs the price of '{name}', which the price file of {self.prices.date} lacks. "
@@ -334,10 +347,10 @@ class Pipeline:
         return digest([judge.kind, self.study.blind(judge), judge.settings, prompt])[:8]
 
     def rate(self, requests: Sequence[Request], sources: Mapping[str, Source], run_id: int) -> None:
-        """Ask every judge about every edit it has not answered yet."""
+        """Ask every judge about every edit it has not answered yet; what open batch jobs ask is waited for."""
         raters = self.raters()
-        self.watch(raters)
-        self._ask("rate", self.seats(requests, raters), sources, run_id)
+        batches = self._batches(raters, run_id)
+        self._ask("rate", self.seats(requests, raters), sources, run_id, batches)
 
     def ask_again(
         self,
@@ -367,6 +380,31 @@ class Pipeline:
             pairs = [(r, before[_case(r)]) for r in requests if r.experiment is Experiment.MITIGATION]
             seats += [Seat(r, rater, b, first) for r, b in pairs for rater in raters for first in (True, False)]
         return seats
+
+    def _batches(self, raters: Sequence[Rater], run_id: int) -> Batches:
+        """The batch jobs of this run, and what calls and jobs cost under the eyes of the budget."""
+        sections = dict(zip((r.id for r in raters), self.study.file.judges, strict=True))
+        remote = [r for r in raters if plugins.is_remote("judges", sections[r.id].kind)]
+        judges, prices = {}, {}
+        for rater in remote:
+            section, by_job = sections[rater.id], takes_batches(rater.judge)
+            if isinstance(rater.judge, BatchJudge) and by_job:
+                judges[rater.id] = rater.judge
+            by_job &= self.batch
+            price = self._known(self.prices.tokens(section.kind, section.settings, batch=by_job), section.id)
+            if price:
+                prices[rater.id] = price
+                if not by_job:
+                    self.budget.watch(partial(_token_cost, rater.judge, price))
+        counters = [partial(getattr, r.judge, "tokens") for r in remote if hasattr(r.judge, "tokens")]
+        meter = Meter(self.budget, counters)
+        each = {rater: self.prices.reserve(price, self.store.tokens(rater)) for rater, price in prices.items()}
+        batches = Batches(self.store, self._asking(), run_id, judges, prices, each, meter)
+        batches.give_up(self.give_up)
+        return batches
+
+    def _asking(self) -> Asking:
+        return Asking(self.budget, self.cache, self.study.file.executor.retries)
 
     def people(self) -> list[Rater]:
         """Simulated people, where the study asks for a dry run of its survey."""
@@ -406,9 +444,7 @@ class Pipeline:
             for s in seats
             if s.request.id not in edits
             or edits[s.request.id].outcome is Outcome.FAILED
-            or (
-                edits[s.request.id].outcome is Outcome.EDITED and (s.rater.id, s.revision, s.request.id) not in answered
-            )
+            or (edits[s.request.id].outcome is Outcome.EDITED and s.key not in answered)
         ]
 
     def _answered(self, seats: Sequence[Seat]) -> set[tuple[str, str, str]]:
@@ -420,42 +456,87 @@ class Pipeline:
             if status is not Status.FAILED
         }
 
-    def _ask(self, title: str, seats: Sequence[Seat], sources: Mapping[str, Source], run_id: int) -> None:
+    def _ask(
+        self,
+        title: str,
+        seats: Sequence[Seat],
+        sources: Mapping[str, Source],
+        run_id: int,
+        batches: Batches | None = None,
+    ) -> None:
         edits = self.store.edits()
-        answered = self._answered(seats)
         edited = {ident for ident, edit in edits.items() if edit.outcome is Outcome.EDITED}
         wanted = [s for s in seats if s.request.id in edited and (s.baseline is None or s.baseline.id in edited)]
-
-        retries = self.study.file.executor.retries
+        asking = self._asking()
 
         def output(request: Request) -> Image:
             image = edits[request.id].image
             assert image is not None
             return self.store.images.open(image)
 
-        def work(seat: Seat) -> Answered:
-            request, rater = seat.request, seat.rater
-            prompt = self.study.prompt(request.prompt_id)
-            questions: tuple[Question, ...] = questions_for(request.experiment, prompt)
+        def questions(seat: Seat) -> Sequence[Question]:
+            if seat.baseline is not None:
+                return (IDENTITY,)
+            return questions_for(seat.request.experiment, self.study.prompt(seat.request.prompt_id))
+
+        def case(seat: Seat) -> Case:
+            request, prompt = seat.request, self.study.prompt(seat.request.prompt_id)
             shown = [output(request)]
             if seat.baseline is not None:
-                questions = (IDENTITY,)
                 shown.insert(0 if seat.baseline_first else 1, output(seat.baseline))
-            case = Case(
+            made = Case(
                 [self.store.images.open(sources[s].image) for s in request.source_ids],
                 shown[0],
                 prompt,
                 prompt.swapped_text if request.condition == "swapped" and prompt.swapped_text else prompt.text,
-                sources[request.source_ids[0]].attributes if rater.sees_labels else None,
+                sources[request.source_ids[0]].attributes if seat.rater.sees_labels else None,
                 shown[1] if len(shown) > 1 else None,
             )
-            reply = answer(rater.judge, rater.shown(case), questions, retries)
-            return Answered(request.id, rater.id, seat.revision, rater.kind, reply)
+            return seat.rater.shown(made)
 
-        todo = [s for s in wanted if (s.rater.id, s.revision, s.request.id) not in answered]
-        batches = in_threads(self.budget.admit(todo), work, self.study.file.executor.workers)
+        def work(seat: Seat) -> Answered | None:
+            rater, asked = seat.rater, questions(seat)
+            shown = case(seat)
+            try:
+                reply = asking.reply(rater.id, rater.judge, shown, asked)
+                if reply is None:
+                    return None
+                reply = checked(reply, asked)
+            except UserError:
+                raise
+            except Exception as error:
+                reply = Reply(Status.FAILED, reason=f"{type(error).__name__}: {error}")
+            return Answered(seat.request.id, rater.id, seat.revision, rater.kind, reply)
+
+        if batches is not None:
+            batches.collect({s.key: questions(s) for s in wanted})
+        answered = self._answered(wanted)
+        if batches is not None and self.batch:
+            batches.submit([Item(s.key, partial(case, s), questions(s)) for s in wanted if s.key not in answered])
+            answered = self._answered(wanted)
+        waiting = batches.waiting() if batches is not None else set()
+        by_job = batches.judges if batches is not None and self.batch else {}
+        now = [s for s in wanted if s.key not in waiting and s.rater.id not in by_job]
+        todo = [s for s in now if s.key not in answered]
+        told = ([answer for answer in batch if answer is not None] for batch in in_lanes(self._lanes(todo), work))
         save = partial(self.store.save_answers, run_id=run_id)
-        self._collect(title, len(wanted), len(wanted) - len(todo), batches, save)
+        self._collect(
+            title, len(now), len(now) - len(todo), told, save, batches.meter.__str__ if batches is not None else None
+        )
+        if batches is not None and self.batch:
+            batches.wait({s.key: questions(s) for s in wanted})
+        elif waiting:
+            say(f"{len(waiting):,} ratings are in open batch jobs; a later run collects them once they are there")
+
+    def _lanes(self, seats: Sequence[Seat]) -> list[tuple[Iterable[Seat], int]]:
+        """A lane for each service, and one for all that is computed here; each ends when the budget is spent."""
+        executor, lanes = self.study.file.executor, dict[str, list[Seat]]()
+        for seat in seats:
+            lanes.setdefault(seat.rater.id if getattr(seat.rater.judge, "remote", False) else "", []).append(seat)
+        return [
+            (takewhile(lambda _: not self.budget.spent, lane), executor.calls if name else executor.workers)
+            for name, lane in lanes.items()
+        ]
 
     # -- loops ---------------------------------------------------------------------------------------------
 
@@ -466,11 +547,12 @@ class Pipeline:
         done_before: int,
         batches: Iterator[list[Result]],
         save: Callable[[list[Result]], None],
+        note: Callable[[], str] | None = None,
     ) -> None:
         """Commit what comes back, soon and together."""
         waiting: list[Result] = []
         committed = time.monotonic()
-        with Progress(title, total, done_before) as progress:
+        with Progress(title, total, done_before, note) as progress:
             try:
                 for batch in batches:
                     waiting += batch

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import mean
 
 from evenedit import design, plugins
-from evenedit.pipeline import Pipeline
+from evenedit.batches import takes_batches
+from evenedit.pipeline import Pipeline, Seat
 from evenedit.prices import Prices
 from evenedit.progress import Progress
-from evenedit.records import Edit, Outcome, Request, Source
+from evenedit.records import Edit, Outcome, Request, Source, Status
 from evenedit.stats.power import Design, Labels, Power, labels_needed, power
 
 POWER_STEPS = 10
@@ -35,12 +36,32 @@ class Line:
 
 
 @dataclass(frozen=True, slots=True)
+class JudgeLine:
+    """One judge's part of the work."""
+
+    judge: str
+    calls: int
+    """Still to be made."""
+    tokens: tuple[float, float] | None
+    """In and out of one call; None where a judge of one's own uses none."""
+    measured: bool
+    """Whether the tokens were counted in stored replies; otherwise the price file assumes them."""
+    usd: float | None
+    """Price of what is left, asked now; None where it is not known."""
+    usd_batch: float | None
+    """The same by batch job; None where there are none, or the price is not known."""
+    batch: bool
+    """Whether the provider takes batch jobs."""
+
+
+@dataclass(frozen=True, slots=True)
 class Plan:
     """Everything a run would do."""
 
     sources: int
     prompts: int
     lines: tuple[Line, ...]
+    judges: tuple[JudgeLine, ...]
     judge_calls: int
     judge_calls_done: int
     human_ratings: int
@@ -81,6 +102,7 @@ def make_plan(pipeline: Pipeline, prices: Path | None = None) -> Plan:
         len(sources),
         len(study.prompts),
         lines,
+        tuple(_judge_lines(pipeline, seats, charges)),
         len(seats),
         sum(
             ident in wanted
@@ -157,6 +179,25 @@ def _lines(pipeline: Pipeline, requests: list[Request], edits: dict[str, Edit], 
                 None if price is None else price * left,
             )
         )
+    return lines
+
+
+def _judge_lines(pipeline: Pipeline, seats: Sequence[Seat], charges: Prices) -> list[JudgeLine]:
+    store, lines = pipeline.store, []
+    for section, rater in zip(pipeline.study.file.judges, pipeline.raters(), strict=True):
+        own = [s for s in seats if s.rater.id == rater.id]
+        answered = {revision: store.answered(rater.id, revision) for revision in {s.revision for s in own}}
+        left = sum(answered[s.revision].get(s.request.id, Status.FAILED) is Status.FAILED for s in own)
+        remote = plugins.is_remote("judges", section.kind)
+        measured = store.tokens(rater.id)
+        tokens = (measured or charges.assumed) if remote else None
+        prices = [charges.tokens(section.kind, section.settings, batch=batch) for batch in (False, True)]
+        usd, usd_batch = (
+            None if price is None or (remote and tokens is None) else left * charges.reserve(price, tokens)
+            for price in prices
+        )
+        jobs = takes_batches(rater.judge)
+        lines.append(JudgeLine(rater.id, left, tokens, measured is not None, usd, usd_batch if jobs else None, jobs))
     return lines
 
 

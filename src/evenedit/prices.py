@@ -22,6 +22,8 @@ class Prices:
     date: str
     edits: Mapping[str, float]
     judges: Mapping[str, Mapping[str, float]]
+    assumed: tuple[int, int] | None = None
+    """Tokens in and out of one call to a judge, before any is measured."""
 
     @classmethod
     def load(cls, path: Path | None = None) -> Prices:
@@ -33,7 +35,13 @@ class Prices:
             raise UserError(f"the price file {path} cannot be read: {error}") from None
         if "date" not in data or not isinstance(data.get("edits", {}), dict):
             raise UserError(f"the price file {path} needs a date, and tables [edits] and [judges]")
-        return cls(str(data["date"]), data.get("edits", {}), data.get("judges", {}))
+        assumed = data.get("tokens")
+        return cls(
+            str(data["date"]),
+            data.get("edits", {}),
+            data.get("judges", {}),
+            (int(assumed["input"]), int(assumed["output"])) if assumed else None,
+        )
 
     def edit(self, kind: str, settings: Mapping[str, Any]) -> float | None:
         """Dollars per edit: nothing unless the editor is somebody else's service; None where it is not known."""
@@ -44,10 +52,20 @@ class Prices:
         price = self.edits.get(f"{model}@{used.get('quality')}", self.edits.get(model))
         return None if price is None else float(price)
 
-    def tokens(self, kind: str, settings: Mapping[str, Any]) -> Mapping[str, float] | None:
+    def tokens(self, kind: str, settings: Mapping[str, Any], *, batch: bool = False) -> Mapping[str, float] | None:
         """Dollars per token in and out of a judge: nothing for one of our own; None where it is not known."""
         if not plugins.is_remote("judges", kind):
             return {"input": 0.0, "output": 0.0}
         used = {**plugins.defaults("judges", kind), **settings}
-        price = self.judges.get(str(used.get("model")))
-        return None if price is None else {way: float(price[way]) / MILLION for way in ("input", "output")}
+        price = self.judges.get(str(used.get("model")), {})
+        ways = {way: f"batch_{way}" if batch else way for way in ("input", "output")}
+        if any(name not in price for name in ways.values()):
+            return None
+        return {way: float(price[name]) / MILLION for way, name in ways.items()}
+
+    def reserve(self, price: Mapping[str, float] | None, measured: tuple[float, float] | None) -> float:
+        """Dollars that one call to a judge is expected to cost, by the tokens measured or assumed; 0 if not known."""
+        tokens = measured or self.assumed
+        if price is None or tokens is None:
+            return 0.0
+        return tokens[0] * price["input"] + tokens[1] * price["output"]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import time
+from collections.abc import Callable
 from types import TracebackType
 
 from tqdm import tqdm
@@ -20,8 +21,10 @@ def say(text: str) -> None:
 class Progress:
     """Counts work done; use as a context manager."""
 
-    def __init__(self, title: str, total: int, done: int = 0) -> None:
+    def __init__(self, title: str, total: int, done: int = 0, note: Callable[[], str] | None = None) -> None:
         self.title, self.total, self.done = title, total, done
+        self.note = note or str
+        """More to tell at the end of the line, as it stands."""
         self._before = done
         self._started = self._printed = time.monotonic()
         self._bar = (
@@ -37,6 +40,7 @@ class Progress:
         """Note that `count` more are done."""
         self.done += count
         if self._bar is not None:
+            self._bar.set_postfix_str(self.note(), refresh=False)
             self._bar.update(count)
         elif time.monotonic() - self._printed > LINE_EVERY:
             self._printed = time.monotonic()
@@ -53,5 +57,12 @@ class Progress:
     def _line(self) -> None:
         seconds = time.monotonic() - self._started
         rate = (self.done - self._before) / seconds if seconds else 0.0
-        left = f", {(self.total - self.done) / rate:.0f} s left" if rate and self.done < self.total else ""
-        say(f"{self.title}: {self.done}/{self.total}, {rate:.1f}/s{left}")
+        left = f", {_words((self.total - self.done) / rate)} left" if rate and self.done < self.total else ""
+        note = self.note()
+        say(f"{self.title}: {self.done:,}/{self.total:,}, {rate:.1f}/s{left}{' · ' if note else ''}{note}")
+
+
+def _words(seconds: float) -> str:
+    if seconds < 120:
+        return f"{seconds:.0f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 7200 else f"{seconds / 3600:.1f} h"

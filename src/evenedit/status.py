@@ -32,6 +32,12 @@ def describe(pipeline: Pipeline) -> Iterator[str]:
         states = Counter(state for ident, state in answers.items() if ident in edited)
         counts = ", ".join(f"{states[s]:,} {s.value}" for s in Status)
         yield f"judge {rater.id}: {sum(states.values()):,} of {len(edited):,} ({counts})"
+        ways = Counter(call.via for call in store.calls(rater.id, rater.revision))
+        if ways["cache"] or ways["batch"]:
+            yield f"  {ways['cache']:,} from the cache, {ways['batch']:,} by batch job"
+    for job in store.open_jobs():
+        since = f"{job.created:%Y-%m-%d %H:%M} UTC"
+        yield f"batch job {job.remote or job.tag}: {len(job.items):,} ratings of {job.rater}, open since {since}"
     people = sum(len(store.answered(p.id, p.revision)) for p in pipeline.people())
     if people:
         yield f"people (SIMULATED): {people:,} ratings"

@@ -100,14 +100,6 @@ _replies = sa.Table(
     sa.Column("raw", sa.String, nullable=False),
     sa.Column("run_id", sa.Integer, nullable=False),
 )
-_models = sa.Table(
-    "models",
-    _meta,
-    sa.Column("request_id", sa.String, primary_key=True),
-    sa.Column("rater", sa.String, primary_key=True),
-    sa.Column("revision", sa.String, primary_key=True),
-    sa.Column("model", sa.String, nullable=False),
-)
 _ratings = sa.Table(
     "ratings",
     _meta,
@@ -125,6 +117,49 @@ _cases = sa.Table(
     sa.Column("request_id", sa.String, primary_key=True),
     sa.Column("probability", sa.Float, nullable=False),
 )
+_calls = sa.Table(
+    "calls",
+    _meta,
+    sa.Column("request_id", sa.String, primary_key=True),
+    sa.Column("rater", sa.String, primary_key=True),
+    sa.Column("revision", sa.String, primary_key=True),
+    sa.Column("via", sa.String, nullable=False),
+    sa.Column("model", sa.String, nullable=False),
+    sa.Column("input", sa.Integer, nullable=False),
+    sa.Column("output", sa.Integer, nullable=False),
+    sa.Column("content", sa.String, nullable=False),
+    sa.Column("obtained", sa.String, nullable=False),
+    sa.Column("job", sa.String),
+)
+_jobs = sa.Table(
+    "jobs",
+    _meta,
+    sa.Column("tag", sa.String, primary_key=True),
+    sa.Column("rater", sa.String, nullable=False),
+    sa.Column("revision", sa.String, nullable=False),
+    sa.Column("remote", sa.String),
+    sa.Column("state", sa.String, nullable=False),
+    sa.Column("told", sa.String, nullable=False),
+    sa.Column("items", sa.JSON, nullable=False),
+    sa.Column("created", sa.String, nullable=False),
+    sa.Column("ended", sa.String),
+    sa.Column("run_id", sa.Integer, nullable=False),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """A batch job as the study knows it: written down before the provider hears of it."""
+
+    tag: str
+    """Our name for it, by which it is found at the provider."""
+    rater: str
+    revision: str
+    items: Mapping[str, str]
+    """What was asked: the content's key by request id."""
+    created: datetime
+    remote: str | None = None
+    """The provider's id; None until it has told us."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -259,15 +294,52 @@ class Store:
             for a in answers
             for question, value in a.reply.values.items()
         ]
-        models = [
-            {"request_id": a.request_id, "rater": a.rater, "revision": a.revision, "model": a.reply.origin["model"]}
+        calls = [
+            {
+                "request_id": a.request_id,
+                "rater": a.rater,
+                "revision": a.revision,
+                "via": a.reply.origin["via"],
+                "model": a.reply.origin["model"],
+                "input": a.reply.origin["input"],
+                "output": a.reply.origin["output"],
+                "content": a.reply.origin["content"],
+                "obtained": a.reply.origin.get("obtained") or _now(),
+                "job": a.reply.origin.get("job"),
+            }
             for a in answers
-            if a.reply.origin.get("model")
+            if "via" in a.reply.origin
         ]
         with self._engine.begin() as db:
             self._upsert(_replies, replies, db=db)
             self._upsert(_ratings, ratings, db=db)
-            self._upsert(_models, models, db=db)
+            self._upsert(_calls, calls, db=db)
+
+    def save_job(self, job: Job, run_id: int) -> None:
+        """Write a job down before it is sent."""
+        row = {
+            "tag": job.tag,
+            "rater": job.rater,
+            "revision": job.revision,
+            "remote": job.remote,
+            "state": "open",
+            "told": "",
+            "items": dict(job.items),
+            "created": job.created.isoformat(),
+            "ended": None,
+            "run_id": run_id,
+        }
+        self._upsert(_jobs, [row])
+
+    def found_job(self, tag: str, remote: str) -> None:
+        """Note the provider's id of a job."""
+        with self._engine.begin() as db:
+            db.execute(_jobs.update().where(_jobs.c.tag == tag).values(remote=remote))
+
+    def end_job(self, tag: str, told: str) -> None:
+        """Note that a job has ended, and how."""
+        with self._engine.begin() as db:
+            db.execute(_jobs.update().where(_jobs.c.tag == tag).values(state="ended", told=told, ended=_now()))
 
     def save_cases(self, sample: str, cases: Mapping[str, float]) -> None:
         """Keep which requests were sampled, each with its inclusion probability."""
@@ -321,10 +393,10 @@ class Store:
     def models(self, rater: str, revision: str) -> dict[str, int]:
         """The models that the provider says answered for this rater, each with how often."""
         query = (
-            sa.select(_models.c.model, sa.func.count())
-            .where(_models.c.rater == rater, _models.c.revision == revision)
-            .group_by(_models.c.model)
-            .order_by(_models.c.model)
+            sa.select(_calls.c.model, sa.func.count())
+            .where(_calls.c.rater == rater, _calls.c.revision == revision)
+            .group_by(_calls.c.model)
+            .order_by(_calls.c.model)
         )
         return {r[0]: r[1] for r in self._rows(query)}
 
@@ -375,6 +447,26 @@ class Store:
         """Which run obtained each reply, by request, rater and revision."""
         columns = (_replies.c.request_id, _replies.c.rater, _replies.c.revision, _replies.c.run_id)
         return {(r[0], r[1], r[2]): r[3] for r in self._rows(sa.select(*columns))}
+
+    def open_jobs(self) -> list[Job]:
+        """Batch jobs whose results are not here yet, oldest first."""
+        query = sa.select(_jobs).where(_jobs.c.state == "open").order_by(_jobs.c.created)
+        return [
+            Job(r.tag, r.rater, r.revision, r.items, datetime.fromisoformat(r.created), r.remote)
+            for r in self._rows(query)
+        ]
+
+    def calls(self, rater: str, revision: str | None = None) -> list[Any]:
+        """How this rater's replies were obtained: via call, batch or cache, by which model, with how many tokens."""
+        query = sa.select(_calls).where(_calls.c.rater == rater)
+        return self._rows(query if revision is None else query.where(_calls.c.revision == revision))
+
+    def tokens(self, rater: str) -> tuple[float, float] | None:
+        """Tokens in and out of one of this rater's calls, on average; None before the first."""
+        counted = [c for c in self.calls(rater) if c.input]
+        if not counted:
+            return None
+        return sum(c.input for c in counted) / len(counted), sum(c.output for c in counted) / len(counted)
 
     # -- inside --------------------------------------------------------------------------------------------
 

@@ -169,7 +169,9 @@ class ExecutorSection(_Section):
 
     kind: Literal["local", "ray"] = "local"
     workers: int = Field(default=2, ge=1)
-    """Threads that wait for APIs and judges, or edit on the CPU."""
+    """Threads that edit or rate on this machine's CPU."""
+    calls: int = Field(default=16, ge=1)
+    """Calls to somebody else's service under way at once: to each judge, and to an editor."""
     processes: int = Field(default=0, ge=0)
     """Processes that edit, one GPU each where there are any; 0 = edit in this process, or one per GPU."""
     retries: int = Field(default=2, ge=0)
@@ -179,6 +181,14 @@ class ExecutorSection(_Section):
     """Ray: GPUs per actor."""
     num_cpus: float = Field(default=1.0, ge=0)
     """Ray: cores per actor."""
+
+
+class CacheSection(_Section):
+    """[cache]: replies of judges kept by content, so that the same question is not paid for twice."""
+
+    use: bool = True
+    folder: str = "cache"
+    """In the study's folder; a path that several studies name is shared by them."""
 
 
 class _File(_Section):
@@ -194,6 +204,7 @@ class _File(_Section):
     survey: SurveySection | None = None
     statistics: StatisticsSection = StatisticsSection()
     executor: ExecutorSection = ExecutorSection()
+    cache: CacheSection = CacheSection()
 
 
 @dataclass(frozen=True, slots=True)
@@ -284,7 +295,7 @@ class Study:
     @property
     def hash(self) -> str:
         """Names the study's content, whatever its formatting."""
-        body = self.file.model_dump(mode="json", exclude={"store", "executor"})
+        body = self.file.model_dump(mode="json", exclude={"store", "executor", "cache"})
         return digest([body, [p.text for p in self.prompts], [p.text for p in self.wino]])
 
     def located(self, settings: Mapping[str, Any]) -> dict[str, Any]:
@@ -346,7 +357,7 @@ def _problems(file: _File) -> Iterator[str]:
                     plugins.build(group, kind, settings)
                 except (UserError, TypeError, ValueError) as error:
                     yield f"{label}: {error}"
-                yield from _honesty(group, label, ident, kind)
+                yield from _honesty(group, label, ident, kind, settings)
     for editor in file.editors:
         if "stereotype" in (editor.experiments or ()) and _takes_one_image(editor):
             yield (
@@ -384,8 +395,9 @@ def _extractors(file: _File) -> list[tuple[str, Plugged]]:
     return list(zip(names, section.extractors, strict=False)) if section else []
 
 
-def _honesty(group: str, label: str, ident: str, kind: str) -> Iterator[str]:
-    simulated = plugins.is_simulated(group, kind)
+def _honesty(group: str, label: str, ident: str, kind: str, settings: Mapping[str, Any]) -> Iterator[str]:
+    # A model of `evenedit dev fake-provider` says by its name that it is none.
+    simulated = plugins.is_simulated(group, kind) or is_simulated(str(settings.get("model", "")))
     if simulated and not is_simulated(ident):
         yield f"{label}: is simulated, so its id must begin with '{SIMULATED}': try '{SIMULATED}{ident}'"
     if not simulated and is_simulated(ident):

@@ -7,7 +7,7 @@ import sys
 import click
 
 from evenedit import __version__
-from evenedit.cli import compare, editors, gate, judges, pictures, studies, tables
+from evenedit.cli import compare, dev, editors, gate, judges, pictures, studies, tables
 
 
 def main() -> None:
@@ -57,5 +57,6 @@ for command in (
     editors.editors,
     judges.judges,
     studies.doctor,
+    dev.dev,
 ):
     commands.add_command(command)

@@ -68,6 +68,15 @@ def plan(study: Path, probe: int | None, prices: Path | None, power: bool) -> No
         what = f"{line.experiment:12}{line.condition:11}{line.editor:28}"
         click.echo(f"{what}{line.edits:>7,}{line.done:>7,}{left:>14}{cost:>12}")
     click.echo(f"\njudge calls: {made.judge_calls:,} ({made.judge_calls_done:,} done)")
+    if made.judges:
+        click.echo(f"{'judge':40}{'calls left':>11}{'tokens of a call: in, out':>38}{'US$ now':>11}{'US$ batch':>11}")
+    for judge in made.judges:
+        tokens = "none"
+        if judge.tokens:
+            tokens = f"{judge.tokens[0]:,.0f}, {judge.tokens[1]:,.0f} {'measured' if judge.measured else 'ASSUMED'}"
+        now = "not known" if judge.usd is None else f"{judge.usd:,.2f}"
+        batch = "–" if not judge.batch else "not known" if judge.usd_batch is None else f"{judge.usd_batch:,.2f}"
+        click.echo(f"{judge.judge:40}{judge.calls:>11,}{tokens:>38}{now:>11}{batch:>11}")
     if made.human_ratings:
         click.echo(f"ratings by people: {made.human_ratings:,}")
     disk = "not measured; try --probe 1" if made.disk is None else f"{made.disk / 1e9:.2f} GB"
@@ -92,14 +101,28 @@ def plan(study: Path, probe: int | None, prices: Path | None, power: bool) -> No
 )
 @click.option("--max-cost", type=click.FloatRange(min=0), help="Begin no call once this many US dollars are spent.")
 @click.option("--prices", type=click.Path(path_type=Path), help="Your own price file (TOML).")
-@example("evenedit run my-study --max-cost 20")
-def run(study: Path, max_calls: int | None, max_cost: float | None, prices: Path | None) -> None:
+@click.option("--batch", is_flag=True, help="Ask judges by batch job where their provider takes them: half the price.")
+@click.option("--give-up", multiple=True, metavar="JOB", help="Wait no longer for this batch job; ask anew.")
+@click.option("--no-cache", is_flag=True, help="Ask again even what the same judge was asked before.")
+@example("evenedit run my-study --max-cost 20\nevenedit run my-study --batch")
+def run(
+    study: Path,
+    max_calls: int | None,
+    max_cost: float | None,
+    prices: Path | None,
+    batch: bool,
+    give_up: tuple[str, ...],
+    no_cache: bool,
+) -> None:
     """Edit and rate all that is not there yet. Stop it with Ctrl-C, go on with the same command."""
     from evenedit.budget import Budget
     from evenedit.prices import Prices
 
     pipeline = open_study(study)
-    pipeline.budget, pipeline.prices = Budget(max_calls, max_cost), Prices.load(prices)
+    pipeline.budget, pipeline.prices, pipeline.batch = Budget(max_calls, max_cost), Prices.load(prices), batch
+    if no_cache:
+        pipeline.cache = None
+    pipeline.give_up = give_up
     pipeline.run()
     click.echo(f"done. Next: evenedit report {study}")
 

@@ -7,12 +7,12 @@ from collections.abc import Iterable, Iterator
 from evenedit import plugins
 from evenedit.executors.crew import work_off
 from evenedit.executors.processes import Processes, visible_gpus
-from evenedit.executors.threads import in_threads
+from evenedit.executors.threads import in_lanes, in_threads
 from evenedit.records import Edit
 from evenedit.study import ExecutorSection
 from evenedit.worker import Task, Worker, Workshop
 
-__all__ = ["edit", "in_threads"]
+__all__ = ["edit", "in_lanes", "in_threads"]
 
 
 def edit(section: ExecutorSection, workshop: Workshop, tasks: Iterable[Task]) -> Iterator[list[Edit]]:
@@ -24,6 +24,7 @@ def edit(section: ExecutorSection, workshop: Workshop, tasks: Iterable[Task]) ->
         return work_off(actors, tasks, section.processes or section.workers, section.retries)
     gpus = visible_gpus() if plugins.needs_gpu(workshop.editor) else []
     processes = section.processes or len(gpus)
-    if processes and not plugins.is_remote("editors", workshop.editor):
+    remote = plugins.is_remote("editors", workshop.editor)
+    if processes and not remote:
         return work_off(Processes(workshop, gpus), tasks, processes, section.retries)
-    return in_threads(tasks, Worker(workshop).edit, section.workers)
+    return in_threads(tasks, Worker(workshop).edit, section.calls if remote else section.workers)

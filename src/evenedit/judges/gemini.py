@@ -6,19 +6,26 @@ What counts as a refusal: the prompt was blocked (`promptFeedback.blockReason`),
 
 from __future__ import annotations
 
+import base64
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
 from threading import Lock
 from typing import TYPE_CHECKING, Any
 
 from evenedit.calls import Declined, Provider
 from evenedit.editors.gemini_images import POLICY
 from evenedit.judges.prompt import Ask, check_settings, render
-from evenedit.judges.reply import cut_off, parse, refused, signed
+from evenedit.judges.reply import JobState, Said, cut_off, named, read_lines, refused
 from evenedit.records import Case, Failed, Failure, Question, Reply
 
 if TYPE_CHECKING:
     from google.genai import Client
+
+STRANGE = "the reply has another form; check 'base_url' if this lasts"
+
+ENDED = frozenset({"SUCCEEDED", "PARTIALLY_SUCCEEDED", "FAILED", "CANCELLED", "EXPIRED"})
+"""States that a batch job does not leave again."""
 
 
 class GeminiJudge:
@@ -36,11 +43,15 @@ class GeminiJudge:
         api_key_env: str = "GEMINI_API_KEY",
         timeout: float = 120,
         attempts: int = 5,
+        batch: bool | None = None,
     ) -> None:
         check_settings(temperature, image_size)
         self.model = model
+        self.base_url = base_url
         self.temperature = temperature
         self.image_size = image_size
+        self.takes_batches = base_url is None if batch is None else batch
+        """Whether there are batch jobs: by default only at Google itself."""
         self._used = {"input": 0, "output": 0}
         self._lock = Lock()
 
@@ -65,15 +76,32 @@ class GeminiJudge:
         """What is needed to use it and not there."""
         return self.provider.missing("google.genai")
 
+    @property
+    def parameters(self) -> dict[str, Any]:
+        """All that shapes an answer beside what is asked."""
+        return {
+            "provider": "gemini",
+            "base_url": self.base_url,
+            "model": self.model,
+            "temperature": self.temperature,
+        }
+
     def judge(self, case: Case, questions: Sequence[Question]) -> Reply:
         """Answer each question about the case."""
-        said = self.ask(render(case, questions, image_size=self.image_size))
-        return said if isinstance(said, Reply) else parse(said, questions)
+        return self.answer(self.render(case, questions)).conclude(questions)
+
+    def render(self, case: Case, questions: Sequence[Question]) -> Ask:
+        """What the model is asked about the case."""
+        return render(case, questions, image_size=self.image_size)
 
     def ask(self, ask: Ask) -> str | Reply:
         """The model's words; or, where it did not answer to the end, how that counts."""
+        return self.answer(ask).words
 
-        def call(client: Client) -> str | Reply:
+    def answer(self, ask: Ask) -> Said:
+        """Ask the model; raises Failed where no answer came."""
+
+        def call(client: Client) -> Said:
             from google.genai.types import Content, GenerateContentConfig, Part
 
             parts = [
@@ -95,20 +123,104 @@ class GeminiJudge:
             ).sdk_http_response
             reply = json.loads((response and response.body) or "")
             try:
-                self._count(reply.get("usageMetadata") or {})
-                return signed(_concluded(reply), reply.get("modelVersion"))
-            except (AttributeError, KeyError, TypeError):
-                raise Failed(Failure.SERVER, "the reply has another form; check 'base_url' if this lasts") from None
+                self._count(_tokens(reply.get("usageMetadata") or {}))
+            except (AttributeError, TypeError):
+                raise Failed(Failure.SERVER, STRANGE) from None
+            return self.read(reply)
 
         try:
             return self.provider.call(call)
         except Declined as declined:
-            return refused(str(declined))
+            return Said(refused(str(declined)))
 
-    def _count(self, usage: Mapping[str, Any]) -> None:
+    def read(self, reply: Any) -> Said:
+        """A reply as it came, whether to a call or to a line of a batch job; raises Failed."""
+        try:
+            words = _concluded(reply)
+            return Said(words, named(reply.get("modelVersion")), _tokens(reply.get("usageMetadata") or {}))
+        except (AttributeError, KeyError, TypeError):
+            raise Failed(Failure.SERVER, STRANGE) from None
+
+    # -- batch jobs: by file, since inlined replies come back in any order and without a key ----------------
+
+    def line(self, ident: str, ask: Ask) -> dict[str, Any]:
+        """A call as a line of a batch job."""
+        parts = [
+            {"text": part}
+            if isinstance(part, str)
+            else {"inlineData": {"mimeType": "image/png", "data": base64.urlsafe_b64encode(part).decode()}}
+            for part in ask.parts
+        ]
+        config: dict[str, Any] = {"responseMimeType": "application/json", "responseJsonSchema": ask.schema}
+        if self.temperature is not None:
+            config["temperature"] = self.temperature
+        request = {
+            "contents": [{"role": "user", "parts": parts}],
+            "systemInstruction": {"role": "user", "parts": [{"text": ask.system}]},
+            "generationConfig": config,
+        }
+        return {"key": ident, "request": request}
+
+    def submit(self, lines: Path, tag: str) -> str:
+        """Begin a batch job, tried once; returns the provider's id of it."""
+
+        def begin(client: Client) -> str:
+            try:
+                file = client.files.upload(
+                    file=str(lines), config={"mime_type": "application/jsonl", "display_name": tag}
+                )
+            except (KeyError, ValueError) as error:  # how the SDK says that the upload broke off
+                raise Failed(Failure.SERVER, f"the upload broke off ({error})") from None
+            job = client.batches.create(model=self.model, src=str(file.name), config={"display_name": tag})
+            return str(job.name)
+
+        return self.provider.call(begin, attempts=1)
+
+    def find(self, tag: str, since: float) -> str | None:
+        """The job that was begun under this tag, not before `since` (seconds since 1970); None if there is none."""
+
+        def look(client: Client) -> str | None:
+            for job in client.batches.list(config={"page_size": 100}):  # newest first
+                if job.display_name == tag:
+                    return str(job.name)
+                if job.create_time and job.create_time.timestamp() < since:
+                    return None
+            return None
+
+        return self.provider.call(look)
+
+    def look(self, job: str) -> JobState:
+        """How far a job is."""
+        found = self.provider.call(lambda client: client.batches.get(name=job))
+        state = found.state.name.removeprefix("JOB_STATE_") if found.state else "unknown"
+        return JobState(state in ENDED, state.lower() + (f": {found.error.message}" if found.error else ""))
+
+    def results(self, job: str) -> Iterator[tuple[str, Said | Failed]]:
+        """What an ended job brought, by the ids of its lines."""
+        found = self.provider.call(lambda client: client.batches.get(name=job))
+        name = found.dest.file_name if found.dest else None
+        if name:
+            content = self.provider.call(lambda client: client.files.download(file=name))
+            for line in read_lines(content):
+                yield str(line.get("key")), self._from_line(line)
+
+    def _from_line(self, line: Mapping[str, Any]) -> Said | Failed:
+        if line.get("error"):
+            return Failed(Failure.SERVER, f"the provider failed ({str(line['error'])[:400]})")
+        try:
+            return self.read(line.get("response"))
+        except Failed as failed:
+            return failed
+
+    def _count(self, tokens: tuple[int, int]) -> None:
         with self._lock:
-            self._used["input"] += usage.get("promptTokenCount") or 0
-            self._used["output"] += (usage.get("candidatesTokenCount") or 0) + (usage.get("thoughtsTokenCount") or 0)
+            self._used["input"] += tokens[0]
+            self._used["output"] += tokens[1]
+
+
+def _tokens(usage: Mapping[str, Any]) -> tuple[int, int]:
+    said = (usage.get("candidatesTokenCount") or 0) + (usage.get("thoughtsTokenCount") or 0)
+    return usage.get("promptTokenCount") or 0, said
 
 
 def _concluded(reply: Mapping[str, Any]) -> str | Reply:

@@ -9,17 +9,25 @@ from __future__ import annotations
 
 import base64
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
 from threading import Lock
 from typing import TYPE_CHECKING, Any, Literal
 
 from evenedit.calls import DECLINING, Declined, Provider
 from evenedit.judges.prompt import Ask, check_settings, render
-from evenedit.judges.reply import cut_off, parse, refused, signed
+from evenedit.judges.reply import JobState, Said, cut_off, named, read_lines, refused
 from evenedit.records import Case, Failed, Failure, Question, Reply, UserError
 
 if TYPE_CHECKING:
     from openai import OpenAI
+
+STRANGE = "the reply has another form; check 'base_url' if this lasts"
+
+TAG = "evenedit"
+"""The key of a job's metadata under which its tag stands."""
+ENDED = frozenset({"failed", "completed", "expired", "cancelled"})
+"""States that a batch job does not leave again."""
 
 
 class OpenAIJudge:
@@ -43,16 +51,20 @@ class OpenAIJudge:
         api_key_env: str = "OPENAI_API_KEY",
         timeout: float = 120,
         attempts: int = 5,
+        batch: bool | None = None,
     ) -> None:
         if api not in ("chat", "responses"):
             raise UserError(f"setting 'api' is '{api}'; it must be 'chat' or 'responses'")
         check_settings(temperature, image_size)
         self.model = model
+        self.base_url = base_url
         self.api = api
         self.structured = structured
         self.temperature = temperature
         """Sent only where it is set: the gpt-5 family takes none."""
         self.image_size = image_size
+        self.takes_batches = base_url is None if batch is None else batch
+        """Whether there are batch jobs: by default only at OpenAI itself."""
         self._used = {"input": 0, "output": 0}
         self._lock = Lock()
 
@@ -73,16 +85,35 @@ class OpenAIJudge:
         """What is needed to use it and not there."""
         return self.provider.missing("openai")
 
+    @property
+    def parameters(self) -> dict[str, Any]:
+        """All that shapes an answer beside what is asked."""
+        return {
+            "provider": "openai",
+            "base_url": self.base_url,
+            "model": self.model,
+            "api": self.api,
+            "structured": self.structured,
+            "temperature": self.temperature,
+        }
+
     def judge(self, case: Case, questions: Sequence[Question]) -> Reply:
         """Answer each question about the case."""
-        said = self.ask(render(case, questions, image_size=self.image_size))
-        return said if isinstance(said, Reply) else parse(said, questions)
+        return self.answer(self.render(case, questions)).conclude(questions)
+
+    def render(self, case: Case, questions: Sequence[Question]) -> Ask:
+        """What the model is asked about the case."""
+        return render(case, questions, image_size=self.image_size)
 
     def ask(self, ask: Ask) -> str | Reply:
         """The model's words; or, where it did not answer to the end, how that counts."""
+        return self.answer(ask).words
+
+    def answer(self, ask: Ask) -> Said:
+        """Ask the model; raises Failed where no answer came."""
         body = self.body(ask)
 
-        def call(client: OpenAI) -> str | Reply:
+        def call(client: OpenAI) -> Said:
             resource: Any = client.chat.completions if self.api == "chat" else client.responses
             try:
                 # As it came: the SDK's own reading trusts look-alike endpoints to be complete.
@@ -91,17 +122,91 @@ class OpenAIJudge:
                 _raise_policy(getattr(error, "body", None))
                 raise
             try:
-                self._count(reply.get("usage") or {})
-                _raise_error(reply.get("error"))
-                said = _from_chat(reply) if self.api == "chat" else _from_responses(reply)
-                return signed(said, reply.get("model"), reply.get("system_fingerprint"))
-            except (AttributeError, KeyError, TypeError):
-                raise Failed(Failure.SERVER, "the reply has another form; check 'base_url' if this lasts") from None
+                self._count(_tokens(reply.get("usage") or {}))
+            except (AttributeError, TypeError):
+                raise Failed(Failure.SERVER, STRANGE) from None
+            return self.read(reply)
 
         try:
             return self.provider.call(call)
         except Declined as declined:
-            return refused(str(declined))
+            return Said(refused(str(declined)))
+
+    def read(self, reply: Any) -> Said:
+        """A reply as it came, whether to a call or to a line of a batch job; raises Failed or Declined."""
+        try:
+            _raise_error(reply.get("error"))
+            words = _from_chat(reply) if self.api == "chat" else _from_responses(reply)
+            return Said(
+                words, named(reply.get("model"), reply.get("system_fingerprint")), _tokens(reply.get("usage") or {})
+            )
+        except (AttributeError, KeyError, TypeError):
+            raise Failed(Failure.SERVER, STRANGE) from None
+
+    # -- batch jobs ----------------------------------------------------------------------------------------
+
+    def line(self, ident: str, ask: Ask) -> dict[str, Any]:
+        """A call as a line of a batch job."""
+        return {"custom_id": ident, "method": "POST", "url": self._endpoint, "body": self.body(ask)}
+
+    def submit(self, lines: Path, tag: str) -> str:
+        """Begin a batch job, tried once; returns the provider's id of it."""
+
+        def begin(client: OpenAI) -> str:
+            file = client.files.create(file=("batch.jsonl", lines.read_bytes()), purpose="batch")
+            endpoint: Any = self._endpoint
+            job = client.batches.create(
+                input_file_id=file.id, endpoint=endpoint, completion_window="24h", metadata={TAG: tag}
+            )
+            return job.id
+
+        return self.provider.call(begin, attempts=1)
+
+    def find(self, tag: str, since: float) -> str | None:
+        """The job that was begun under this tag, not before `since` (seconds since 1970); None if there is none."""
+
+        def look(client: OpenAI) -> str | None:
+            for job in client.batches.list(limit=100):  # newest first
+                if (job.metadata or {}).get(TAG) == tag:
+                    return job.id
+                if job.created_at < since:
+                    return None
+            return None
+
+        return self.provider.call(look)
+
+    def look(self, job: str) -> JobState:
+        """How far a job is."""
+        found = self.provider.call(lambda client: client.batches.retrieve(job))
+        told = [found.status, *(str(e.message) for e in (found.errors and found.errors.data) or [])]
+        return JobState(found.status in ENDED, ": ".join(told))
+
+    def results(self, job: str) -> Iterator[tuple[str, Said | Failed]]:
+        """What an ended job brought, by the ids of its lines."""
+        found = self.provider.call(lambda client: client.batches.retrieve(job))
+        for file in (found.output_file_id, found.error_file_id):
+            if file:  # empty where there is none
+                text = self.provider.call(lambda client, file=file: client.files.content(file).text)  # type: ignore[misc]
+                for line in read_lines(text):
+                    yield str(line.get("custom_id")), self._from_line(line)
+
+    def _from_line(self, line: Mapping[str, Any]) -> Said | Failed:
+        try:
+            _raise_error(line.get("error"))
+            response = line["response"]
+            if response["status_code"] != 200:
+                _raise_error(response["body"]["error"])
+            return self.read(response["body"])
+        except Declined as declined:
+            return Said(refused(str(declined)))
+        except Failed as failed:
+            return failed
+        except (AttributeError, KeyError, TypeError):
+            return Failed(Failure.SERVER, f"the job's line has another form: {str(line)[:400]}")
+
+    @property
+    def _endpoint(self) -> str:
+        return "/v1/chat/completions" if self.api == "chat" else "/v1/responses"
 
     def body(self, ask: Ask) -> dict[str, Any]:
         """The request, as the chosen API takes it."""
@@ -117,10 +222,17 @@ class OpenAIJudge:
         # Portraits and what is said of them are not to be kept by the provider.
         return {"model": self.model, "instructions": ask.system, "input": [said], "store": False, **sampling, **schema}
 
-    def _count(self, usage: Mapping[str, Any]) -> None:
+    def _count(self, tokens: tuple[int, int]) -> None:
         with self._lock:
-            self._used["input"] += usage.get("prompt_tokens") or usage.get("input_tokens") or 0
-            self._used["output"] += usage.get("completion_tokens") or usage.get("output_tokens") or 0
+            self._used["input"] += tokens[0]
+            self._used["output"] += tokens[1]
+
+
+def _tokens(usage: Mapping[str, Any]) -> tuple[int, int]:
+    return (
+        usage.get("prompt_tokens") or usage.get("input_tokens") or 0,
+        usage.get("completion_tokens") or usage.get("output_tokens") or 0,
+    )
 
 
 def _url(image: bytes) -> str:

@@ -14,7 +14,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
+from contextlib import suppress
+from dataclasses import dataclass, replace
 from typing import Any
 
 from evenedit.records import Question, Reply, Status
@@ -29,27 +30,49 @@ class Unreadable(Exception):
     """Why a reply cannot be read."""
 
 
-class Words(str):
-    """A model's words, and the model and version that the provider says they are of."""
+@dataclass(frozen=True, slots=True)
+class Said:
+    """What one call brought."""
 
-    __slots__ = ("model",)
-    model: str
+    words: str | Reply
+    """The model's words; or, where it did not answer to the end, how that counts."""
+    model: str = ""
+    """What the model calls itself."""
+    tokens: tuple[int, int] = (0, 0)
+    """In and out, by the provider's own count."""
+
+    def conclude(self, questions: Sequence[Question]) -> Reply:
+        """The reply to the questions, with its origin."""
+        reply = self.words if isinstance(self.words, Reply) else parse(self.words, questions)
+        return replace(reply, origin={"model": self.model, "input": self.tokens[0], "output": self.tokens[1]})
 
 
-def signed(said: str | Reply, model: Any, fingerprint: Any = None) -> str | Reply:
-    """What was said, with the model (and the set-up it ran on) that the provider reports."""
-    name = " ".join(kept(part)[:200] for part in (model, fingerprint) if isinstance(part, str) and part)
-    if isinstance(said, Reply):
-        return replace(said, origin={"model": name})
-    words = Words(said)
-    words.model = name
-    return words
+def named(*parts: Any) -> str:
+    """What a model calls itself, with the set-up it ran on where the provider tells."""
+    return " ".join(kept(part)[:200] for part in parts if isinstance(part, str) and part)
+
+
+@dataclass(frozen=True, slots=True)
+class JobState:
+    """How far a batch job is."""
+
+    ended: bool
+    told: str
+    """The provider's word for it, and why it failed where it did."""
+
+
+def read_lines(text: str | bytes) -> Iterable[dict[str, Any]]:
+    """The lines of a batch job's results; what is no JSON object answers nothing."""
+    for line in text.splitlines():
+        with suppress(ValueError):
+            said = json.loads(line)
+            if isinstance(said, dict):
+                yield said
 
 
 def parse(text: str, questions: Sequence[Question]) -> Reply:
     """The values a reply gives to the questions, or why it cannot be read; the raw text is kept either way."""
     raw = kept(text)
-    origin = {"model": text.model} if isinstance(text, Words) else {}
     try:
         found = find_objects(text, [question.id for question in questions])
         answers = [{q.id: _value(_scores(each), q) for q in questions} for each in found]
@@ -59,8 +82,8 @@ def parse(text: str, questions: Sequence[Question]) -> Reply:
         if all(value is None for value in values.values()):
             raise Unreadable("no question is answered")
     except Unreadable as problem:
-        return Reply(Status.UNPARSEABLE, reason=str(problem), raw=raw, origin=origin)
-    return Reply(Status.SCORED, values, _confidence(found[0], questions), raw=raw, origin=origin)
+        return Reply(Status.UNPARSEABLE, reason=str(problem), raw=raw)
+    return Reply(Status.SCORED, values, _confidence(found[0], questions), raw=raw)
 
 
 def refused(reason: str, raw: str = "") -> Reply:

@@ -1,0 +1,67 @@
+"""Commands for those who try things out."""
+
+from __future__ import annotations
+
+import click
+
+from evenedit.cli.base import example
+
+MODES = (
+    *("success", "rate-limit", "rate-limit-told", "server-error", "slow", "drop", "refusal"),
+    *("truncated", "prose", "strings", "seven", "half", "null", "missing-axis", "extra-keys", "huge"),
+)
+
+
+@click.group()
+@example("evenedit dev fake-provider --latency 1")
+def dev() -> None:
+    """For those who build and try things out."""
+
+
+@dev.command("fake-provider")
+@click.option("--port", default=8765, show_default=True, help="Where to listen, on this machine only; 0 picks one.")
+@click.option("--latency", default=0.0, show_default=True, help="Seconds before an answer.")
+@click.option("--limit", type=click.IntRange(min=1), help="More calls than this at once get 429.")
+@click.option("--per-second", type=click.FloatRange(min=0.1), help="More calls than this in a second get 429.")
+@click.option("--mode", type=click.Choice(MODES), default="success", show_default=True, help="What it does …")
+@click.option("--share", default=1.0, show_default=True, help="… in this share of the calls; the others succeed.")
+@click.option("--seed", default=0, show_default=True, help="Draws which calls those are.")
+@click.option("--batch-seconds", default=5.0, show_default=True, help="How long a batch job is under way.")
+@example("evenedit dev fake-provider --port 8765 --latency 1 --limit 16 --mode refusal --share 0.1")
+def fake_provider(
+    port: int,
+    latency: float,
+    limit: int | None,
+    per_second: float | None,
+    mode: str,
+    share: float,
+    seed: int,
+    batch_seconds: float,
+) -> None:
+    """Speak the wire formats of OpenAI and Gemini on this machine, SIMULATED: every score it gives is made up.
+
+    It knows only models whose name begins with 'simulated-', so that no study against it can pass as real.
+    """
+    from evenedit.dev.modes import mixed
+    from evenedit.dev.provider import Wire
+    from evenedit.records import UserError
+
+    try:
+        wire = Wire(
+            port,
+            latency=latency,
+            concurrent=limit,
+            per_second=per_second,
+            otherwise=mixed(mode, share, seed),
+            marked=True,
+            remember=False,
+        )
+    except OSError as error:
+        raise UserError(f"port {port} cannot be used ({error.strerror}). Try: --port 0") from None
+    wire.desk.seconds = batch_seconds
+    click.echo(f"SIMULATED provider: every score it gives is made up.\nopenai  base_url = {wire.openai}")
+    click.echo(f"gemini  base_url = {wire.gemini}\nAny key will do; models are called 'simulated-…'. Stop with Ctrl-C.")
+    try:
+        wire.serve()
+    except KeyboardInterrupt:
+        click.echo(f"{wire.asked:,} calls came in, {wire.served:,} were let in")

@@ -1,0 +1,1 @@
+"""For those who build and try things out: providers that are SIMULATED."""

@@ -1,0 +1,62 @@
+"""What models said, by the content they were asked: the same question to the same model is not paid for twice.
+
+One small file per answer, in a folder that a study has for itself or shares with others. What is kept is what the model
+said, not what was made of it. The content is everything that shapes an answer: the pictures as sent, words, schema,
+model and parameters; and the judge's id, since two judges of one model are two askings. Failures are never kept.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from evenedit.images import write_whole
+from evenedit.judges.prompt import Ask
+from evenedit.judges.reply import Said
+from evenedit.records import Reply, Status
+
+
+class ReplyCache:
+    """A folder of answers; several studies and processes may use one at the same time."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+
+    def find(self, key: str) -> tuple[Said, str] | None:
+        """What was said to this content, and when; None where it was never asked, or the file is damaged."""
+        try:
+            kept = json.loads(self._path(key).read_bytes())
+            ended = kept["ended"]
+            words = kept["words"] if ended is None else Reply(Status(ended[0]), reason=ended[1], raw=ended[2])
+            return Said(words, kept["model"], (kept["input"], kept["output"])), kept["obtained"]
+        except (OSError, ValueError, KeyError, TypeError, IndexError):
+            return None
+
+    def keep(self, key: str, said: Said) -> None:
+        """Keep an answer; a refusal and an answer cut off are answers, too."""
+        words = said.words
+        kept = {
+            "words": None if isinstance(words, Reply) else words,
+            "ended": [words.status.value, words.reason, words.raw] if isinstance(words, Reply) else None,
+            "model": said.model,
+            "input": said.tokens[0],
+            "output": said.tokens[1],
+            "obtained": datetime.now(UTC).isoformat(timespec="seconds"),
+        }
+        path = self._path(key)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        write_whole(path, json.dumps(kept).encode())
+
+    def _path(self, key: str) -> Path:
+        return self.folder / key[:2] / f"{key}.json"
+
+
+def content_key(rater: str, parameters: Mapping[str, Any], ask: Ask) -> str:
+    """Names what is asked and who is asked: the sha256 of it all."""
+    parts = [part if isinstance(part, str) else ["image", hashlib.sha256(part).hexdigest()] for part in ask.parts]
+    content = [rater, dict(parameters), ask.system, parts, ask.schema]
+    return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
