@@ -17,6 +17,7 @@ one judge.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -151,6 +152,12 @@ def _rule(experiment: str, name: str, judges: int) -> Callable[[Cube], Cube]:
     return known[name]
 
 
+@cache
+def aging_prompts() -> frozenset[str]:
+    """The built-in prompts that name a target age."""
+    return frozenset(p.id for name in BUILT_IN for p in load_prompts(name) if p.target_years)
+
+
 def asked(table: RatingTable) -> NDArray[np.bool_]:
     """[edit, question]: which questions apply to each edit.
 
@@ -163,7 +170,7 @@ def asked(table: RatingTable) -> NDArray[np.bool_]:
     mask[stereotype, _VERDICT] = True
     for axis in AXES:
         mask[~stereotype, QUESTION_IDS.index(axis)] = True
-    built_in = {p.id for name in BUILT_IN for p in load_prompts(name) if p.target_years}
+    built_in = aging_prompts()
     answered: NDArray[np.bool_] = np.any(table.values > 0, axis=0)
     for axis, replacement in _REPLACED.items():
         old, new = QUESTION_IDS.index(str(axis)), QUESTION_IDS.index(replacement)
