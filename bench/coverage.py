@@ -145,7 +145,7 @@ def ppi_study(world: World, rng: np.random.Generator, cases: int = 500, editors:
     tuning = tuned(sample)
     whole = _told(together(sample, tuning), "rate.x", {}, tuning, rules)
     at = race == RACES[0]
-    told = _contrast(sample, at, together(sample.only(at), tuning), together(sample.only(~at), tuning), tuning, rules)
+    told = _contrast(together(sample.only(at), tuning), together(sample.only(~at), tuning), tuning, rules)
     truth = world.truth
     found: dict[str, float] = {}
     for name, t, true in (

@@ -20,6 +20,7 @@ one judge.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -171,6 +172,12 @@ def _rule(experiment: str, name: str, judges: int) -> Callable[[Cube], Cube]:
     return known[name]
 
 
+@cache
+def aging_prompts() -> frozenset[str]:
+    """The built-in prompts that name a target age."""
+    return frozenset(p.id for name in BUILT_IN for p in load_prompts(name) if p.target_years)
+
+
 def asked(table: RatingTable) -> NDArray[np.bool_]:
     """[edit, question]: which questions apply to each edit.
 
@@ -187,7 +194,7 @@ def asked(table: RatingTable) -> NDArray[np.bool_]:
     mask[(edits["experiment"] == Experiment.MITIGATION).to_numpy(), _PREFERENCE] = answered[:, _PREFERENCE].any()
     for axis in AXES:
         mask[~stereotype, QUESTION_IDS.index(axis)] = True
-    built_in = {p.id for name in BUILT_IN for p in load_prompts(name) if p.target_years}
+    built_in = aging_prompts()
     for axis, replacement in _REPLACED.items():
         old, new = QUESTION_IDS.index(str(axis)), QUESTION_IDS.index(replacement)
         with_new = set(edits["prompt_id"][answered[:, new]].unique())

@@ -13,9 +13,8 @@ from itertools import product
 import numpy as np
 from numpy.typing import NDArray
 
-from evenedit.ensemble import MISSING_POLICIES, combine
-from evenedit.protocol import QUESTIONS, Rate, load_prompts
-from evenedit.protocol.prompts import BUILT_IN
+from evenedit.ensemble import MISSING_POLICIES, aging_prompts, combine
+from evenedit.protocol import QUESTIONS, Rate
 from evenedit.ratings import QUESTION_IDS, RatingTable
 from evenedit.records import Experiment, Kind
 from evenedit.results import GapTest, Multiverse, Specification
@@ -68,8 +67,7 @@ def _tallies(
     """Scores counted under every ensemble rule, missing policy and exclusion."""
     edits = table.edits.iloc[rows]
     editor = np.unique(edits["editor"].to_numpy(dtype=str), return_inverse=True)[1]
-    aging = {p.id for name in BUILT_IN for p in load_prompts(name) if p.target_years}
-    asks_age = edits["prompt_id"].isin(aging).to_numpy()
+    asks_age = edits["prompt_id"].isin(aging_prompts()).to_numpy()
     questions = len(AXIS_QUESTIONS)
     shape = (int(editor.max()) + 1, len(axes.clusters), questions, 6)
     for rule, missing in product(_rules(table, rules), MISSING_POLICIES):

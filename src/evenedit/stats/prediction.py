@@ -24,7 +24,7 @@ from evenedit.stats.gaps import gap_intervals
 from evenedit.stats.measures import AXIS_QUESTIONS, Answers, met_rates
 from evenedit.stats.panel import Axes, by_face
 from evenedit.stats.rules import AnalysisRules
-from evenedit.stats.variance import Uncertainty, clustered, logit_interval
+from evenedit.stats.variance import Uncertainty, clustered, difference, logit_interval
 
 FEWEST = 2
 """Faces that people must have rated before anything is said."""
@@ -225,7 +225,7 @@ def _three_ways(sample: Sample, axes: Axes, measure: str, rules: AnalysisRules) 
             continue
         for level, at in groups.items():
             rest = together(sample.only(~at), tuning)
-            told = _contrast(sample, at, parts[level], rest, tuning, rules)
+            told = _contrast(parts[level], rest, tuning, rules)
             yield replace(told, measure=measure.replace("rate.", "contrast.", 1), group={factor: level})
         told = _gap(list(parts.values()), tuning, rules)
         yield replace(told, measure=measure.replace("rate.", "gap.", 1), group={factor: "*"})
@@ -262,24 +262,30 @@ def _interval(value: float, sure: Uncertainty, is_rate: bool, rules: AnalysisRul
     return (max(low, 0.0), min(high, 1.0)) if is_rate else (low, high)
 
 
-def _contrast(
-    sample: Sample, at: NDArray[np.bool_], one: Both, rest: Both, tuning: float, rules: AnalysisRules
-) -> Told:
+def _contrast(one: Both, rest: Both, tuning: float, rules: AnalysisRules) -> Told:
     """A group minus everybody else."""
+    sure = one.uncertainty(), rest.uncertainty()
+    prompts = 1 + max(int(one.sample.prompt.max()), int(rest.sample.prompt.max()))
 
-    def ends(value: float, mine: Values, other: Values, used: NDArray[np.bool_]) -> Ends:
-        influence = np.empty(len(at))
-        influence[at], influence[~at] = mine, -other
-        return _interval(value, clustered(influence[used], sample.face[used], sample.prompt[used]), False, rules)
+    def ends(way: int, first: float, second: float, parts: tuple[Values, Values]) -> Ends:
+        found = [_interval(v, u[way], True, rules) for v, u in zip((first, second), sure, strict=True)]
+        if found[0] == NONE or found[1] == NONE:
+            return NONE
+        # the two are alike as far as they share prompts
+        sums = [
+            np.bincount(b.sample.prompt, weights=x, minlength=prompts) for b, x in zip((one, rest), parts, strict=True)
+        ]
+        alike = float(sums[0] @ sums[1] / np.sqrt(sure[0][way].variance * sure[1][way].variance))
+        low_high = [(float(low or 0.0), float(high or 0.0)) for low, high in found]
+        return difference(first, second, (low_high[0], low_high[1]), float(np.clip(alike, -1, 1)))
 
-    human, value = one.human - rest.human, one.powered - rest.powered
     return Told(
         "",
         {},
-        human,
-        ends(human, one.human_influence, rest.human_influence, sample.labelled),
-        value,
-        ends(value, one.influence, rest.influence, np.ones(len(at), dtype=np.bool_)),
+        one.human - rest.human,
+        ends(0, one.human, rest.human, (one.human_influence, rest.human_influence)),
+        one.powered - rest.powered,
+        ends(1, one.powered, rest.powered, (one.influence, rest.influence)),
         tuning,
         len(one.sample.face),
         int(one.sample.labelled.sum()),
