@@ -7,7 +7,7 @@ import sys
 import click
 
 from evenedit import __version__
-from evenedit.cli import editors, pictures, studies, tables
+from evenedit.cli import editors, pictures, serve, studies, tables
 
 
 def main() -> None:
@@ -51,6 +51,8 @@ for command in (
     pictures.measure,
     tables.export,
     editors.editors,
+    serve.serve,
+    serve.admin,
     studies.doctor,
 ):
     commands.add_command(command)

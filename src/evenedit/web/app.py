@@ -6,12 +6,32 @@ from fastapi import FastAPI
 from fastapi.staticfiles import StaticFiles
 
 from evenedit.pipeline import Pipeline
+from evenedit.web import admin
+from evenedit.web.audit import AuditLog
+from evenedit.web.errors import handle_errors
+from evenedit.web.guard import Door
+from evenedit.web.headers import Envelope
 from evenedit.web.pages import HERE
+from evenedit.web.setup import Setup
 
 
-def create_app(pipeline: Pipeline) -> FastAPI:
+def create_app(pipeline: Pipeline, setup: Setup | None = None) -> FastAPI:
     """The web app of one study."""
-    app = FastAPI(title="EvenEdit", docs_url=None, redoc_url=None)
+    setup = setup or Setup()
+    app = FastAPI(
+        title="EvenEdit", docs_url=None, redoc_url=None, openapi_url=None if setup.production else "/openapi.json"
+    )
     app.state.pipeline = pipeline
+    app.state.setup = setup
+    app.state.log = AuditLog(pipeline.store.folder)
+    app.state.door = Door(pipeline.store, setup, app.state.log)
     app.mount("/static", StaticFiles(directory=HERE / "static"), name="static")
+    app.include_router(admin.room())
+    handle_errors(app)
+    app.add_middleware(Envelope, production=setup.production)
+
+    @app.get("/health", include_in_schema=False)
+    def health() -> dict[str, str]:
+        return {"status": "ok"}
+
     return app

@@ -1,0 +1,113 @@
+"""What holds for every request and answer: size, origin, HTTPS, and the headers that keep a page to itself."""
+
+from __future__ import annotations
+
+import json
+from urllib.parse import urlsplit
+
+from starlette.datastructures import Headers, MutableHeaders
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+BODY_LIMIT = 64 * 1024
+"""Bytes: the largest form or answer is far smaller."""
+SAFE = ("GET", "HEAD", "OPTIONS")
+HEADERS = {
+    "Content-Security-Policy": (
+        "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' blob: data:; connect-src 'self'; "
+        "font-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+    ),
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Permissions-Policy": "camera=(), geolocation=(), microphone=(), payment=()",
+    "Referrer-Policy": "no-referrer",
+    "X-Content-Type-Options": "nosniff",
+    "X-Frame-Options": "DENY",
+}
+HSTS = "max-age=31536000"
+
+
+class Envelope:
+    """Wraps the whole app."""
+
+    def __init__(self, app: ASGIApp, production: bool = False) -> None:
+        self.app = app
+        self.production = production
+        self.headers = HEADERS | ({"Strict-Transport-Security": HSTS} if production else {})
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Look at the request, let the app answer, add the headers."""
+        if scope["type"] != "http":
+            await self.app(scope, receive, send)
+            return
+        cache = "public, max-age=3600" if scope["path"].startswith("/static/") else "no-store"
+
+        async def sealed(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                headers = MutableHeaders(scope=message)
+                for name, value in self.headers.items():
+                    headers[name] = value
+                headers.setdefault("Cache-Control", cache)
+            await send(message)
+
+        headers = Headers(scope=scope)
+        if self.production and scope["scheme"] != "https" and scope["path"] != "/health":
+            await _refuse(sealed, 400, "https", "This server is reached by HTTPS only.")
+        elif scope["method"] not in SAFE and _is_foreign(headers):
+            await _refuse(sealed, 403, "forbidden", "This request came from another site.")
+        elif not _length(headers) <= BODY_LIMIT:
+            await _refuse(sealed, 413, "too_large", f"At most {BODY_LIMIT} bytes are taken.")
+        else:
+            await self._bounded(scope, receive, sealed)
+
+    async def _bounded(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Run the app, but stop a body without a stated length that grows too large."""
+        seen = 0
+        begun = False
+
+        async def counted() -> Message:
+            nonlocal seen
+            message = await receive()
+            seen += len(message.get("body", b""))
+            if seen > BODY_LIMIT:
+                raise _TooLargeError
+            return message
+
+        async def noted(message: Message) -> None:
+            nonlocal begun
+            begun = True
+            await send(message)
+
+        try:
+            await self.app(scope, counted, noted)
+        except _TooLargeError:
+            if not begun:
+                await _refuse(send, 413, "too_large", f"At most {BODY_LIMIT} bytes are taken.")
+
+
+class _TooLargeError(Exception):
+    pass
+
+
+def _length(headers: Headers) -> float:
+    stated = headers.get("content-length", "0")
+    return int(stated) if stated.isascii() and stated.isdigit() else float("inf")
+
+
+def _is_foreign(headers: Headers) -> bool:
+    """Whether a browser says that another site made this request; programs say nothing."""
+    if headers.get("sec-fetch-site", "same-origin") not in ("same-origin", "none"):
+        return True
+    origin = headers.get("origin")
+    return origin is not None and not is_own(headers)
+
+
+def is_own(headers: Headers) -> bool:
+    """Whether a browser says that our own page made this request."""
+    return urlsplit(headers.get("origin", "")).netloc == headers.get("host")
+
+
+async def _refuse(send: Send, status: int, kind: str, message: str) -> None:
+    body = json.dumps({"error": {"type": kind, "message": message}}).encode()
+    head = [(b"content-type", b"application/json"), (b"content-length", str(len(body)).encode())]
+    await send({"type": "http.response.start", "status": status, "headers": head})
+    await send({"type": "http.response.body", "body": body})
