@@ -329,6 +329,10 @@ class Store:
         for r in self._rows(query):
             yield Rating(r.request_id, r.question_id, rater, Kind(r.kind), Status(r.status), r.value, r.reason)
 
+    def cases(self, sample: str) -> dict[str, float]:
+        """Inclusion probabilities of a sample's cases by request id; empty before it is drawn."""
+        return {r.request_id: r.probability for r in self._rows(sa.select(_cases).where(_cases.c.sample == sample))}
+
     def runs(self) -> list[dict[str, Any]]:
         """Every run with its provenance, oldest first."""
         return [dict(r._mapping) for r in self._rows(sa.select(_runs).order_by(_runs.c.id))]
