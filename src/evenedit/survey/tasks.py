@@ -79,6 +79,7 @@ def compose(
 ) -> list[TaskItem]:
     """The tasks of a survey: cases dealt prompt by prompt, so that no rater is nested in a prompt."""
     rng = np.random.default_rng(seed + survey)
+    pages: list[tuple[str, ...]]
     if survey == 3:
         pages = [(case,) for case in cases if material.edited(case)]
     else:
