@@ -180,6 +180,10 @@ class PlatformSection(_Section):
     study: str = "STUDY_ID"
     study_ids: list[str] = []
     """Ids of our study on the platform; others are turned away. Empty: any."""
+    signed: bool = False
+    """Prolific: only links that carry its signature (secure external URLs)."""
+    origin: str = ""
+    """The address participants know us by, https://…; a signature must be meant for it."""
     api: str = "https://api.prolific.com/api/v1"
 
 
@@ -430,6 +434,8 @@ def _problems(file: _File) -> Iterator[str]:
         rule = getattr(file.ensemble, experiment)
         if rule not in RULES:
             yield f"ensemble.{experiment}: unknown rule '{rule}'{plugins.suggest(rule, RULES)}"
+    if file.survey and file.survey.platform.signed and not file.survey.platform.origin:
+        yield "survey.platform.signed needs survey.platform.origin: the https:// address that participants open"
     if file.store.url and not file.store.url.startswith(("postgresql://", "postgresql+psycopg://")):
         yield "store.url: only postgresql:// is supported; leave it out for SQLite in the study folder"
 

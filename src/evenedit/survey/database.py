@@ -78,6 +78,11 @@ class Database:
         row = self.row(sa.select(tables.facts.c.value).where(tables.facts.c.key == key))
         return None if row is None else str(row.value)
 
+    @property
+    def key(self) -> bytes:
+        """What pseudonyms, opaque ids and invitations are made with; it never leaves the database."""
+        return bytes.fromhex(str(self.fact("key")))
+
     def forget_erased(self) -> None:
         """Leave nothing of what was deleted in SQLite's write-ahead log."""
         if self._lock:

@@ -38,6 +38,7 @@ from evenedit.records import SIMULATED, Question, UserError, is_simulated
 from evenedit.study import SurveySection
 from evenedit.survey.database import Database
 from evenedit.survey.layout import lay_out
+from evenedit.survey.platforms import Reception
 from evenedit.survey.questions import checks
 from evenedit.survey.seats import Seats
 from evenedit.survey.sheets import Sheets
@@ -75,6 +76,7 @@ __all__ = [
 
 TRIES = 2
 """How often the comprehension check may be taken."""
+LETTERS = "23456789ABCDEFGHJKLMNPQRSTUVWXYZ"
 LARGEST = 2**53
 """Sequence numbers and milliseconds stay below this, as in a browser."""
 
@@ -96,6 +98,7 @@ class Desk:
         lay_out(database, section, material, pipeline)
         self.sheets = Sheets(database, material, pipeline)
         self.seats = Seats(section.seat_minutes, clock)
+        self.reception = Reception(section.platform, database.key, clock)
         self._keep = _keep(database.insert)
 
     @classmethod
@@ -145,6 +148,7 @@ class Desk:
                     "study": arrival.study,
                     "session": arrival.session,
                     "token": secrets.token_urlsafe(32),
+                    "resume": _resume_code(),
                     "pseudonym": self.pseudonym(survey, arrival.platform, arrival.participant),
                     "stage": Stage.GUIDE if free else Stage.DONE,
                     "ending": None if free else Ending.NO_SEAT,
@@ -158,6 +162,22 @@ class Desk:
             return _visit(row)
 
         return self.database.write(work)
+
+    def introduce(self, query: Mapping[str, str]) -> Arrival:
+        """Who a link's URL parameters introduce: a signed invitation, or what the study's platform sends."""
+        return self.reception.arrive(query)
+
+    def resume_code(self, token: str) -> str:
+        """A code to type on another device, where the platform's link is not at hand."""
+        row = self.database.row(sa.select(participants.c.resume).where(participants.c.token == token))
+        return "" if row is None else str(row.resume)
+
+    def resume(self, code: str) -> Visit | None:
+        """The visit of a resume code; spaces, dashes and case do not matter."""
+        plain = "".join(c for c in code.upper() if c.isalnum())
+        tidy = "-".join(plain[i : i + 4] for i in range(0, len(plain), 4))
+        row = self.database.row(sa.select(participants).where(participants.c.resume == tidy))
+        return None if row is None else _visit(row)
 
     def visit(self, token: str) -> Visit | None:
         """The visit of a cookie; None for one we never gave out, or after withdrawal."""
@@ -464,6 +484,11 @@ def _keep(insert: Any) -> Any:
         set_=newer,
         where=answers.c.sequence < statement.excluded.sequence,
     ).returning(answers.c.sequence)
+
+
+def _resume_code() -> str:
+    """Sixteen letters and digits that cannot be mistaken for one another: 80 bits."""
+    return "-".join("".join(secrets.choice(LETTERS) for _ in range(4)) for _ in range(4))
 
 
 def _visit(row: Any) -> Visit:

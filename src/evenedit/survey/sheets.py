@@ -55,7 +55,7 @@ class Sheets:
         self._material = material
         self._pipeline = pipeline
         self._sources = pipeline.store.sources()
-        self._key = bytes.fromhex(str(database.fact("key")))
+        self._key = database.key
         self._known: dict[str, Sheet] = {}
         self._jpeg = lru_cache(PICTURES)(self._encode)
 

@@ -40,6 +40,7 @@ participants = sa.Table(
     sa.Column("study", sa.String, nullable=False),
     sa.Column("session", sa.String, nullable=False),
     sa.Column("token", sa.String, unique=True),
+    sa.Column("resume", sa.String, unique=True),
     sa.Column("pseudonym", sa.String, unique=True),
     sa.Column("stage", sa.String, nullable=False),
     sa.Column("ending", sa.String),
