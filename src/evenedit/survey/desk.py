@@ -377,7 +377,7 @@ class Desk:
 
     def withdraw(self, token: str) -> None:
         """Erase the answers and the platform's id, and give the seat back."""
-        self._erase(participants.c.token == token)
+        self.erase(participants.c.token == token, "participant")
 
     # -- inside --------------------------------------------------------------------------------------------
 
@@ -434,8 +434,12 @@ class Desk:
             redirect = redirect.replace("{" + name + "}", quote(text, safe=""))
         return Completion(ending, code, redirect or None)
 
-    def _erase(self, whom: sa.ColumnElement[bool]) -> bool:
-        def work(db: sa.Connection) -> str | None:
+    # -- for the office ------------------------------------------------------------------------------------
+
+    def erase(self, whom: sa.ColumnElement[bool], actor: str) -> bool:
+        """Delete a participant's row, answers and order, and open the seat; the log keeps only that it happened."""
+
+        def work(db: sa.Connection) -> tuple[str] | None:
             row = db.execute(sa.select(participants).where(whom).with_for_update()).one_or_none()
             if row is None:
                 return None
@@ -443,17 +447,22 @@ class Desk:
             for table in (answers, shown):
                 db.execute(sa.delete(table).where(table.c.participant == row.id))
             db.execute(sa.delete(participants).where(participants.c.id == row.id))
-            self._note(db, "participant", "withdrew", {"survey": row.survey})
-            return str(row.token)
+            for line in db.execute(sa.select(log)).all():
+                if line.detail.get("participant") == row.pseudonym:
+                    forgotten = {**line.detail, "participant": "withdrawn"}
+                    db.execute(sa.update(log).where(log.c.id == line.id).values(detail=forgotten))
+            self.note(db, actor, "erased a participant", {"survey": row.survey})
+            return (str(row.token),)
 
         token = self.database.write(work)
         if token is None:
             return False
-        self.sheets.forget(token)
+        self.sheets.forget(*token)
         self.database.forget_erased()
         return True
 
-    def _note(self, db: sa.Connection, actor: str, action: str, detail: Mapping[str, Any]) -> None:
+    def note(self, db: sa.Connection, actor: str, action: str, detail: Mapping[str, Any]) -> None:
+        """Add a line to the log inside a transaction."""
         db.execute(sa.insert(log), {"at": self._clock(), "actor": actor, "action": action, "detail": dict(detail)})
 
 
