@@ -6,11 +6,13 @@ from fastapi import FastAPI
 from fastapi.staticfiles import StaticFiles
 
 from evenedit.pipeline import Pipeline
-from evenedit.web import admin
+from evenedit.survey.desk import Desk
+from evenedit.web import admin, survey
 from evenedit.web.audit import AuditLog
 from evenedit.web.errors import handle_errors
 from evenedit.web.guard import Door
 from evenedit.web.headers import Envelope
+from evenedit.web.limit import Limit
 from evenedit.web.pages import HERE
 from evenedit.web.setup import Setup
 
@@ -27,6 +29,10 @@ def create_app(pipeline: Pipeline, setup: Setup | None = None) -> FastAPI:
     app.state.door = Door(pipeline.store, setup, app.state.log)
     app.mount("/static", StaticFiles(directory=HERE / "static"), name="static")
     app.include_router(admin.room())
+    if pipeline.study.file.survey is not None:
+        app.state.desk = Desk.open(pipeline)
+        app.state.codes = Limit(tries=20)
+        app.include_router(survey.room())
     handle_errors(app)
     app.add_middleware(Envelope, production=setup.production)
 

@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import json
-import time
-from collections import deque
-from threading import Lock
 
 from argon2 import PasswordHasher
 from argon2.exceptions import InvalidHashError, VerificationError
@@ -17,17 +14,12 @@ from evenedit.store import Store
 from evenedit.web.audit import AuditLog
 from evenedit.web.errors import Problem, SignIn
 from evenedit.web.headers import SAFE, is_own
+from evenedit.web.limit import Limit
 from evenedit.web.setup import Setup, check_password
 
 COOKIE = "staff"
 HOURS = 12
 """How long a member of staff stays signed in."""
-TRIES = 5
-"""Wrong passwords from one address before it has to wait."""
-ALL_TRIES = 50
-"""Wrong passwords from everywhere before everybody has to wait: many addresses can be one person's."""
-WAIT = 15 * 60
-"""Seconds over which wrong passwords are counted."""
 ADMIN = "admin"
 _FACT = "staff"
 _hasher = PasswordHasher()
@@ -58,8 +50,7 @@ class Door:
         self._log = log
         self._signer = TimestampSigner(setup.secret, salt="evenedit-staff")
         self._passing = _hasher.hash(setup.password) if setup.password and not setup.production else None
-        self._failures: dict[str, deque[float]] = {}
-        self._lock = Lock()
+        self._limit = Limit()
 
     @property
     def is_open(self) -> bool:
@@ -68,15 +59,14 @@ class Door:
 
     def enter(self, name: str, password: str, address: str) -> str:
         """The cookie of somebody who knows the password; slows down those who do not."""
-        wait = self._wait(address)
-        if wait:
+        try:
+            self._limit.check(address)
+        except Problem:
             self._log.note(name, "sign-in blocked", address=address)
-            problem = Problem(429, f"Too many wrong passwords. Please try again in {wait // 60 + 1} minutes.")
-            problem.headers["Retry-After"] = str(wait)
-            raise problem
+            raise
         known = self._hashes().get(name)
         if not _matches(known or _NOBODY, password) or known is None:
-            self._remember(address)
+            self._limit.count(address)
             self._log.note(name, "sign-in failed", address=address)
             raise Problem(401, "Name or password is wrong.")
         self._log.note(name, "signed in", address=address)
@@ -104,23 +94,6 @@ class Door:
 
     def _hashes(self) -> dict[str, str]:
         return passwords(self._store) | ({ADMIN: self._passing} if self._passing else {})
-
-    def _wait(self, address: str) -> int:
-        """Seconds until this address may try again."""
-        now = time.monotonic()
-        with self._lock:
-            for times in self._failures.values():
-                while times and times[0] < now - WAIT:
-                    times.popleft()
-            self._failures = {where: times for where, times in self._failures.items() if times}
-            mine = self._failures.get(address, deque())
-            everybody = sorted(moment for times in self._failures.values() for moment in times)
-            blocked = [times[-most] for times, most in ((mine, TRIES), (everybody, ALL_TRIES)) if len(times) >= most]
-        return max((int(moment + WAIT - now) + 1 for moment in blocked), default=0)
-
-    def _remember(self, address: str) -> None:
-        with self._lock:
-            self._failures.setdefault(address, deque()).append(time.monotonic())
 
 
 def passwords(store: Store) -> dict[str, str]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from urllib.parse import urlsplit
 
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -19,7 +18,7 @@ HEADERS = {
     "Cross-Origin-Opener-Policy": "same-origin",
     "Cross-Origin-Resource-Policy": "same-origin",
     "Permissions-Policy": "camera=(), geolocation=(), microphone=(), payment=()",
-    "Referrer-Policy": "no-referrer",
+    "Referrer-Policy": "same-origin",
     "X-Content-Type-Options": "nosniff",
     "X-Frame-Options": "DENY",
 }
@@ -39,7 +38,7 @@ class Envelope:
         if scope["type"] != "http":
             await self.app(scope, receive, send)
             return
-        cache = "public, max-age=3600" if scope["path"].startswith("/static/") else "no-store"
+        cache = "no-cache" if scope["path"].startswith("/static/") else "no-store"
 
         async def sealed(message: Message) -> None:
             if message["type"] == "http.response.start":
@@ -95,15 +94,14 @@ def _length(headers: Headers) -> float:
 
 def _is_foreign(headers: Headers) -> bool:
     """Whether a browser says that another site made this request; programs say nothing."""
-    if headers.get("sec-fetch-site", "same-origin") not in ("same-origin", "none"):
-        return True
-    origin = headers.get("origin")
-    return origin is not None and not is_own(headers)
+    return ("origin" in headers or "sec-fetch-site" in headers) and not is_own(headers)
 
 
 def is_own(headers: Headers) -> bool:
-    """Whether a browser says that our own page made this request."""
-    return urlsplit(headers.get("origin", "")).netloc == headers.get("host")
+    """Whether a browser says that our own page made this request; no site can make it say so falsely."""
+    if "sec-fetch-site" in headers:
+        return headers["sec-fetch-site"] in ("same-origin", "none")
+    return headers.get("origin", "").partition("://")[2] == headers.get("host")
 
 
 async def _refuse(send: Send, status: int, kind: str, message: str) -> None:

@@ -1,0 +1,88 @@
+// Answers on their way: kept in this browser until the server says that they are on its disk, sent one by one in the
+// order they were given, tried again while offline. One storage key per answer, so that two tabs cannot undo each other.
+
+const FIRST_WAIT = 1000;
+const LONGEST_WAIT = 20000;
+
+export class Queue {
+  // visit: whose answers; from: the highest sequence the server has; onState(state, count, message); onNewer(answer)
+  constructor(visit, from, onState, onNewer) {
+    this.prefix = `evenedit:${visit}:`;
+    this.onState = onState;
+    this.onNewer = onNewer;
+    this.running = false;
+    this.wait = FIRST_WAIT;
+    this.failed = false;
+    const known = Math.max(from, this.#counted(), ...this.waiting().map((answer) => answer.sequence));
+    localStorage.setItem(this.prefix + "sequence", known);
+    addEventListener("online", () => this.send());
+    addEventListener("offline", () => this.onState("offline", this.waiting().length));
+  }
+
+  #counted() {
+    return Number(localStorage.getItem(this.prefix + "sequence")) || 0;
+  }
+
+  waiting() {
+    return Object.keys(localStorage)
+      .filter((key) => key.startsWith(this.prefix + "answer:"))
+      .map((key) => JSON.parse(localStorage.getItem(key)))
+      .sort((one, other) => one.sequence - other.sequence);
+  }
+
+  add(answer) {
+    const sequence = this.#counted() + 1;
+    localStorage.setItem(this.prefix + "sequence", sequence);
+    localStorage.setItem(this.prefix + "answer:" + sequence, JSON.stringify({ ...answer, sequence }));
+    this.send();
+  }
+
+  // Sends all that waits; resolves to whether nothing is left.
+  async send() {
+    if (this.running) return this.running;
+    clearTimeout(this.timer);
+    this.running = this.#sendAll();
+    const empty = await this.running;
+    this.running = false;
+    return empty;
+  }
+
+  async #sendAll() {
+    for (let answer = this.waiting()[0]; answer; answer = this.waiting()[0]) {
+      this.onState("saving", this.waiting().length);
+      let reply;
+      try {
+        reply = await fetch("/survey/answers", {
+          method: "POST",
+          headers: { "Content-Type": "application/json" },
+          body: JSON.stringify(answer),
+          keepalive: true,
+        });
+      } catch {
+        return this.#later();
+      }
+      if (reply.status >= 500 || reply.status === 429) return this.#later();
+      if (!reply.ok) {
+        const told = await reply.json().catch(() => ({ error: { message: "" } }));
+        this.onState("failed", this.waiting().length, told.error.message);
+        return false;
+      }
+      const { stored } = await reply.json();
+      localStorage.removeItem(this.prefix + "answer:" + answer.sequence);
+      this.wait = FIRST_WAIT;
+      if (stored > answer.sequence) {
+        localStorage.setItem(this.prefix + "sequence", Math.max(stored, this.#counted()));
+        this.onNewer(answer);
+      }
+    }
+    this.onState("saved", 0);
+    return true;
+  }
+
+  #later() {
+    this.onState("offline", this.waiting().length);
+    this.timer = setTimeout(() => this.send(), this.wait);
+    this.wait = Math.min(2 * this.wait, LONGEST_WAIT);
+    return false;
+  }
+}
