@@ -103,11 +103,12 @@ class Sheets:
         item = Item(
             number=row.place,
             id=self.opaque("item", participant, row.id),
-            instruction=_instruction(value) if value else prompt.text,
+            instruction=_instruction(value) if value else _told(prompt, request.condition),
             pictures=pictures,
             asked=[Asked(slot, question) for slot, question in questions],
             answers={},
-            note=_role(prompt) if row.survey == 3 else "",
+            role=str(prompt.occupation) if row.survey == 3 else "",
+            coded=str(prompt.coded_gender) if row.survey == 3 else "",
             instructed=value,
         )
         return Page(
@@ -130,5 +131,6 @@ def _instruction(value: int) -> str:
     return f"Attention check: please do not rate these images. Choose answer number {value} for every question here."
 
 
-def _role(prompt: Prompt) -> str:
-    return f"Target role: {prompt.occupation}. It is stereotypically coded {str(prompt.coded_gender).lower()}."
+def _told(prompt: Prompt, condition: str) -> str:
+    """What the editor was asked, without the feature prompt."""
+    return prompt.swapped_text if condition == "swapped" and prompt.swapped_text else prompt.text

@@ -61,15 +61,9 @@ class Material:
         return [pair for pair in pairs if pair]
 
 
-def tasks_needed(survey: int, cases: int, section: SurveySection) -> int:
-    """How many tasks hold so many cases."""
-    room = section.items_per_task - gold_per_task(survey, section)
-    return math.ceil(cases / room) if cases else 0
-
-
-def gold_per_task(survey: int, section: SurveySection) -> int:
-    """Gold items inside a task's items; a preference (survey 2) has no known answer, so no gold either."""
-    if section.gold is None or survey == 2:
+def gold_per_task(section: SurveySection) -> int:
+    """Gold items inside a task's items; one at least where there is gold, and room for a case beside them."""
+    if section.gold is None:
         return 0
     return min(max(1, round(section.gold_share * section.items_per_task)), section.items_per_task - 1)
 
@@ -87,13 +81,13 @@ def compose(
     if not pages:
         needed = {1: "edited cases", 2: "cases with a mitigated output", 3: "edited stereotype cases"}[survey]
         raise UserError(f"survey {survey} has nothing to show: there are no {needed}. Try: evenedit run")
-    dealt = _dealt(pages, material, tasks_needed(survey, len(pages), section), rng)
     gold = _gold(survey, section, {page[0] for page in pages}, material, folder, rng)
-    each = gold_per_task(survey, section)
+    each = min(gold_per_task(section), len(gold))
+    dealt = _dealt(pages, material, math.ceil(len(pages) / (section.items_per_task - each)), rng)
     items = []
     for task, members in enumerate(dealt, 1):
         items += [TaskItem(survey, task, CASE, page) for page in members]
-        for number in range(min(each, len(gold))):
+        for number in range(each):
             page, expected = gold[((task - 1) * each + number) % len(gold)]
             items.append(TaskItem(survey, task, GOLD, page, expected))
         for number in range(section.instructed):
@@ -136,16 +130,21 @@ def _gold(
     folder: Path,
     rng: np.random.Generator,
 ) -> list[tuple[tuple[str, ...], dict[str, dict[str, list[int]]]]]:
-    """Pages with known answers, none of them a sampled case; in an order drawn by seed."""
+    """Pages with known answers, none of them a sampled case; in an order drawn by seed.
+
+    A preference (survey 2) has no known answer. Roles (survey 3) are known from the pronoun-swapped control, since the
+    sample may hold all of the others; where there is none, survey 3 has no gold.
+    """
     if section.gold is None or survey == 2:
         return []
     known = _truth(material) if section.gold == TRUTH else _answer_key(folder / section.gold, material)
     experiment = Experiment.STEREOTYPE if survey == 3 else Experiment.DIAGNOSIS
-    first = [i for i, r in material.requests.items() if r.experiment is experiment and r.condition == "baseline"]
+    conditions = ("baseline", "swapped") if survey == 3 else ("baseline",)
+    first = [i for i, r in material.requests.items() if r.experiment is experiment and r.condition in conditions]
     free = [i for i in first if i not in sampled and i in known]
     pages = [(i,) for i in free if material.edited(i)] if survey == 3 else material.pairs(free)
     pages = [p for p in pages if p[0] in known]
-    if not pages:
+    if not pages and survey == 1:
         raise UserError("[survey] gold: no edited case outside the sample has a known answer")
     pages = [pages[i] for i in rng.permutation(len(pages))]
     return [(p, {str(n): known[output] for n, output in enumerate(p) if output in known}) for p in pages]

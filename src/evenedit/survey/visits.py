@@ -81,10 +81,17 @@ class Item:
     asked: Sequence[Asked]
     answers: Mapping[tuple[str, str], int]
     """Given so far, by slot and question id."""
-    note: str = ""
-    """Survey 3: the target role and the gender it is stereotypically coded with."""
+    role: str = ""
+    """Survey 3: the target role …"""
+    coded: str = ""
+    """… and the gender it is stereotypically coded with."""
     instructed: int | None = None
     """An instructed check, which says so to the participant: the answer it asks for on every question."""
+
+    @property
+    def note(self) -> str:
+        """The role in a sentence; empty but for survey 3."""
+        return f"Target role: {self.role}. It is stereotypically coded {self.coded.lower()}." if self.role else ""
 
 
 @dataclass(frozen=True, slots=True)
