@@ -18,7 +18,7 @@ from PIL import Image
 
 from evenedit.ratings import QUESTION_IDS
 from evenedit.records import UserError
-from evenedit.survey.database import Database
+from evenedit.survey.database import Database, note
 from evenedit.survey.desk import Arrival, Desk, Ending, Incomplete, Refused, Stage
 from evenedit.survey.office import Office
 from evenedit.survey.people import people, read
@@ -322,7 +322,7 @@ def test_a_late_finish_of_a_seat_that_was_given_on_is_paid_but_not_counted(made,
     answer(desk, tokens[0])
     assert desk.submit(tokens[0]).ending is Ending.COMPLETED, "the work was done"
     standing = {person.pseudonym: person for person in Office(desk).people()}
-    late = standing[desk.pseudonym(1, "panel", "p0")]
+    late = standing[desk.database.pseudonym(1, "panel", "p0")]
     assert late.submitted and not late.seated
     frame = read(desk.database)
     raters = frame[frame["counted"]].groupby("item")["rater"].nunique()
@@ -333,7 +333,7 @@ def test_a_late_finish_of_a_seat_that_was_given_on_is_paid_but_not_counted(made,
 def test_a_released_seat_is_taken_again_by_who_returns_if_it_is_still_free(desk):
     token = seated(desk, "ann").token
     office = Office(desk)
-    pseudonym = desk.pseudonym(1, "panel", "ann")
+    pseudonym = desk.database.pseudonym(1, "panel", "ann")
     assert office.release(pseudonym, "chris")
     assert not office.release(pseudonym, "chris"), "there was none any more"
     assert not office.people()[0].seated
@@ -355,12 +355,12 @@ def test_withdrawal_erases_answers_and_ids_and_opens_the_seat(desk, tmp_path, ur
     token = seated(desk, "a-very-secret-person").token
     answer(desk, token)
     desk.submit(token)
-    Office(desk).release(desk.pseudonym(1, "panel", "a-very-secret-person"), "chris")
+    Office(desk).release(desk.database.pseudonym(1, "panel", "a-very-secret-person"), "chris")
     desk.withdraw(token)
     assert desk.visit(token) is None
     assert [count(desk, table) for table in (participants, answers, shown)] == [0, 0, 0]
     assert sum(task.free for task in Office(desk).progress() if task.survey == 1) == 18
-    assert desk.pseudonym(1, "panel", "a-very-secret-person") not in str(Office(desk).log())
+    assert desk.database.pseudonym(1, "panel", "a-very-secret-person") not in str(Office(desk).log())
     if url is None:
         for path in tmp_path.glob("survey.db*"):
             assert b"a-very-secret-person" not in path.read_bytes(), path.name
@@ -422,7 +422,7 @@ def test_one_bad_piece_of_work_does_not_spoil_its_group(desk):
         db.execute(sa.insert(participants).values(survey=1, platform="x", study="", session="", tries=0, arrived=0.0))
 
     def broken(db: sa.Connection) -> None:
-        desk.note(db, "nobody", "half done", {})
+        note(db, 0.0, "nobody", "half done", {})
         raise RuntimeError("in the middle")
 
     futures = [desk.database.later(work) for work in (broken, bad) for _ in range(5)]

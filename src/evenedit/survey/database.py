@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import fcntl
+import hashlib
+import hmac
 import os
 import secrets
+from collections.abc import Mapping
 from concurrent.futures import Future
 from pathlib import Path
 from typing import Any, TextIO
@@ -12,7 +15,7 @@ from typing import Any, TextIO
 import sqlalchemy as sa
 from sqlalchemy.dialects import postgresql, sqlite
 
-from evenedit.records import UserError
+from evenedit.records import SIMULATED, UserError, is_simulated
 from evenedit.survey import tables
 from evenedit.survey.writer import GroupCommit, RowLocks, T, Work, Writer, immediate
 
@@ -83,6 +86,12 @@ class Database:
         """What pseudonyms, opaque ids and invitations are made with; it never leaves the database."""
         return bytes.fromhex(str(self.fact("key")))
 
+    def pseudonym(self, survey: int, platform: str, participant: str) -> str:
+        """The name under which a participant's answers leave the database: a keyed hash, marked where simulated."""
+        message = f"pseudonym\0{survey}\0{platform}\0{participant}".encode()
+        mark = f"{SIMULATED}person-" if is_simulated(participant) else "person-"
+        return mark + hmac.new(self.key, message, hashlib.sha256).hexdigest()[:12]
+
     def forget_erased(self) -> None:
         """Leave nothing of what was deleted in SQLite's write-ahead log."""
         if self._lock:
@@ -99,6 +108,11 @@ class Database:
                 f"the survey's database has schema {version}; this EvenEdit knows {tables.SCHEMA_VERSION}. "
                 "Upgrade: pip install --upgrade evenedit"
             )
+
+
+def note(db: sa.Connection, at: float, actor: str, action: str, detail: Mapping[str, Any]) -> None:
+    """Add a line to the survey's log."""
+    db.execute(sa.insert(tables.log), {"at": at, "actor": actor, "action": action, "detail": dict(detail)})
 
 
 def _hold(folder: Path) -> TextIO:

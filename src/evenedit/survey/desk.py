@@ -34,9 +34,9 @@ from urllib.parse import quote
 import numpy as np
 import sqlalchemy as sa
 
-from evenedit.records import SIMULATED, Question, UserError, is_simulated
+from evenedit.records import Question, UserError
 from evenedit.study import SurveySection
-from evenedit.survey.database import Database
+from evenedit.survey.database import Database, note
 from evenedit.survey.layout import lay_out
 from evenedit.survey.platforms import Reception
 from evenedit.survey.questions import checks
@@ -93,7 +93,7 @@ class Desk:
     ) -> None:
         self.database = database
         self.section = section
-        self._clock = clock
+        self.clock = clock
         material = Material(pipeline.store.requests(), pipeline.store.edits())
         lay_out(database, section, material, pipeline)
         self.sheets = Sheets(database, material, pipeline)
@@ -149,11 +149,11 @@ class Desk:
                     "session": arrival.session,
                     "token": secrets.token_urlsafe(32),
                     "resume": _resume_code(),
-                    "pseudonym": self.pseudonym(survey, arrival.platform, arrival.participant),
+                    "pseudonym": self.database.pseudonym(survey, arrival.platform, arrival.participant),
                     "stage": Stage.GUIDE if free else Stage.DONE,
                     "ending": None if free else Ending.NO_SEAT,
                     "tries": 0,
-                    "arrived": self._clock(),
+                    "arrived": self.clock(),
                 }
                 row = db.execute(sa.insert(participants).values(values).returning(participants)).one()
             elif row.ending == Ending.NO_SEAT and free:
@@ -229,7 +229,7 @@ class Desk:
                 return _visit(row)
             if not agreed:
                 return _visit(self._move(db, row.id, stage=Stage.DONE, ending=Ending.NO_CONSENT))
-            row = self._move(db, row.id, consented=self._clock(), stage=Stage.CHOOSE)
+            row = self._move(db, row.id, consented=self.clock(), stage=Stage.CHOOSE)
             return _visit(row if self.section.dashboard else self._seat(db, row, None))
 
         return self.database.write(work)
@@ -306,7 +306,7 @@ class Desk:
             raise Refused(f"an answer is a whole number from 1 to {len(known.labels)}")
         if not 0 <= sequence < LARGEST or not 0 <= milliseconds < LARGEST:
             raise Refused("this answer carries an impossible number")
-        at = self._clock()
+        at = self.clock()
         row = {
             "participant": sheet.participant,
             "item": page.item,
@@ -360,7 +360,7 @@ class Desk:
                 self.seats.leave(db, row.id)
             else:
                 self.seats.keep(db, row.id, row.survey, row.task)
-            return _visit(self._move(db, row.id, stage=Stage.DONE, ending=ending, submitted=self._clock()))
+            return _visit(self._move(db, row.id, stage=Stage.DONE, ending=ending, submitted=self.clock()))
 
         return self.database.write(work)
 
@@ -380,11 +380,6 @@ class Desk:
         self.erase(participants.c.token == token, "participant")
 
     # -- inside --------------------------------------------------------------------------------------------
-
-    def pseudonym(self, survey: int, platform: str, participant: str) -> str:
-        """The name under which a participant's answers leave the database: a keyed hash, marked where simulated."""
-        mark = f"{SIMULATED}person-" if is_simulated(participant) else "person-"
-        return mark + self.sheets.opaque("pseudonym", survey, platform, participant)[:12]
 
     def _mine(self, db: sa.Connection, token: str) -> Any:
         row = db.execute(sa.select(participants).where(participants.c.token == token).with_for_update()).one_or_none()
@@ -419,7 +414,7 @@ class Desk:
                 for number, page in enumerate(pages)
             ],
         )
-        return self._move(db, row.id, stage=Stage.TASK, task=taken, claimed=self._clock())
+        return self._move(db, row.id, stage=Stage.TASK, task=taken, claimed=self.clock())
 
     # endings
 
@@ -451,7 +446,7 @@ class Desk:
                 if line.detail.get("participant") == row.pseudonym:
                     forgotten = {**line.detail, "participant": "withdrawn"}
                     db.execute(sa.update(log).where(log.c.id == line.id).values(detail=forgotten))
-            self.note(db, actor, "erased a participant", {"survey": row.survey})
+            note(db, self.clock(), actor, "erased a participant", {"survey": row.survey})
             return (str(row.token),)
 
         token = self.database.write(work)
@@ -460,10 +455,6 @@ class Desk:
         self.sheets.forget(*token)
         self.database.forget_erased()
         return True
-
-    def note(self, db: sa.Connection, actor: str, action: str, detail: Mapping[str, Any]) -> None:
-        """Add a line to the log inside a transaction."""
-        db.execute(sa.insert(log), {"at": self._clock(), "actor": actor, "action": action, "detail": dict(detail)})
 
 
 _STATE: Any = (

@@ -10,6 +10,7 @@ import sqlalchemy as sa
 
 from evenedit.records import UserError
 from evenedit.survey import people
+from evenedit.survey.database import note
 from evenedit.survey.desk import Desk
 from evenedit.survey.quality import Quality
 from evenedit.survey.tables import answers, items, log, participants, seats
@@ -138,7 +139,7 @@ class Office:
         def work(db: sa.Connection) -> bool:
             row = self._row(db, pseudonym)
             left = self._desk.seats.leave(db, row.id)
-            self._desk.note(db, actor, "released a seat", {"participant": pseudonym, "had one": left})
+            note(db, self._desk.clock(), actor, "released a seat", {"participant": pseudonym, "had one": left})
             return left
 
         return self._database.write(work)
@@ -160,7 +161,7 @@ class Office:
 
     def note(self, actor: str, action: str, detail: Mapping[str, Any] | None = None) -> None:
         """Add a line to the survey's log."""
-        self._database.write(lambda db: self._desk.note(db, actor, action, detail or {}))
+        self._database.write(lambda db: note(db, self._desk.clock(), actor, action, detail or {}))
 
     def log(self, limit: int = 200) -> list[dict[str, Any]]:
         """The last lines of the survey's log, newest first."""

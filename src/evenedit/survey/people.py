@@ -126,17 +126,24 @@ def qualities(frame: pd.DataFrame, section: SurveySection) -> list[Quality]:
     return [q for _, part in known.groupby("survey", sort=True) for q in assess(part, section.exclude)]
 
 
+def people_frame(pipeline: Pipeline, database: Database) -> tuple[pd.DataFrame, list[Quality]]:
+    """Every answer, and everybody's care under the study's rules."""
+    section = pipeline.study.file.survey or SurveySection()
+    frame = read(database)
+    return frame, qualities(frame, section)
+
+
 def people(pipeline: Pipeline) -> list[Person]:
     """Who rated cases of the study and is not left out by its rules, with their answers."""
-    section, url = pipeline.study.file.survey, pipeline.study.file.store.url
-    if section is None or not exists(pipeline.study.folder, url):
+    folder, url = pipeline.study.folder, pipeline.study.file.store.url
+    if pipeline.study.file.survey is None or not exists(folder, url):
         return []
-    database = Database(pipeline.study.folder, url, write=False)
+    database = Database(folder, url, write=False)
     try:
-        frame = read(database)
+        frame, quality = people_frame(pipeline, database)
     finally:
         database.close()
-    excluded = {q.rater for q in qualities(frame, section) if q.excluded}
+    excluded = {q.rater for q in quality if q.excluded}
     usable = frame[frame["counted"].astype(bool) & (frame["kind"] == CASE) & (frame["output"] != "")]
     found = []
     for rater, part in usable.groupby("rater", sort=True):
