@@ -55,36 +55,40 @@ class Envelope:
             await _refuse(sealed, 403, "forbidden", "This request came from another site.")
         elif not _length(headers) <= BODY_LIMIT:
             await _refuse(sealed, 413, "too_large", f"At most {BODY_LIMIT} bytes are taken.")
+        elif "content-length" in headers or scope["method"] in SAFE:
+            await self.app(scope, receive, sealed)
         else:
-            await self._bounded(scope, receive, sealed)
-
-    async def _bounded(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Run the app, but stop a body without a stated length that grows too large."""
-        seen = 0
-        begun = False
-
-        async def counted() -> Message:
-            nonlocal seen
-            message = await receive()
-            seen += len(message.get("body", b""))
-            if seen > BODY_LIMIT:
-                raise _TooLargeError
-            return message
-
-        async def noted(message: Message) -> None:
-            nonlocal begun
-            begun = True
-            await send(message)
-
-        try:
-            await self.app(scope, counted, noted)
-        except _TooLargeError:
-            if not begun:
-                await _refuse(send, 413, "too_large", f"At most {BODY_LIMIT} bytes are taken.")
+            body = await _read(receive)
+            if body is None:
+                await _refuse(sealed, 413, "too_large", f"At most {BODY_LIMIT} bytes are taken.")
+            else:
+                await self.app(scope, _once(body, receive), sealed)
 
 
-class _TooLargeError(Exception):
-    pass
+async def _read(receive: Receive) -> bytes | None:
+    """A body without a stated length; None once it grows too large."""
+    body = b""
+    while True:
+        message = await receive()
+        body += message.get("body", b"")
+        if len(body) > BODY_LIMIT:
+            return None
+        if not message.get("more_body", False):
+            return body
+
+
+def _once(body: bytes, receive: Receive) -> Receive:
+    """Hand over a body that has been read already."""
+    given = False
+
+    async def again() -> Message:
+        nonlocal given
+        if given:
+            return await receive()
+        given = True
+        return {"type": "http.request", "body": body, "more_body": False}
+
+    return again
 
 
 def _length(headers: Headers) -> float:

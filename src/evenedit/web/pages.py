@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -10,9 +11,18 @@ from fastapi.responses import HTMLResponse
 from fastapi.templating import Jinja2Templates
 
 HERE = Path(__file__).parent
-ROOMS = {"/admin": "Overview", "/curation": "Curation", "/gallery": "Gallery", "/review": "Review"}
+ROOMS = {
+    "/admin": "Overview",
+    "/admin/people": "Participants",
+    "/curation": "Curation",
+    "/gallery": "Gallery",
+    "/review": "Review",
+}
 """Where staff can go, where the app has such a room."""
 _templates = Jinja2Templates(directory=HERE / "templates")
+_templates.env.filters["share"] = lambda value: "–" if value is None else f"{value:.0%}"
+_templates.env.filters["number"] = lambda value: "–" if value is None else f"{value:.2f}"
+_templates.env.filters["day"] = lambda value: datetime.fromtimestamp(value, UTC).strftime("%Y-%m-%d %H:%M")
 
 
 def page(request: Request, template: str, status: int = 200, **context: Any) -> HTMLResponse:
@@ -24,4 +34,6 @@ def page(request: Request, template: str, status: int = 200, **context: Any) -> 
 
 def _open_rooms(request: Request) -> list[tuple[str, str]]:
     paths = {getattr(route, "path", "") for route in request.app.routes}
-    return [(path, title) for path, title in ROOMS.items() if any(p == path or p.startswith(path + "/") for p in paths)]
+    if not hasattr(request.app.state, "desk"):
+        paths.discard("/admin/people")
+    return [(path, title) for path, title in ROOMS.items() if path in paths]

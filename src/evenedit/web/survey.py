@@ -40,7 +40,7 @@ from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Depends, Form, Request
 from fastapi.concurrency import run_in_threadpool
-from fastapi.responses import RedirectResponse, Response
+from fastapi.responses import HTMLResponse, RedirectResponse, Response
 from pydantic import BaseModel, ConfigDict, Field
 
 from evenedit.protocol import AXES, QUESTIONS
@@ -167,17 +167,21 @@ Present = Annotated[Visit, Depends(present)]
 
 def room() -> APIRouter:
     """The routes of the survey room."""
-    routes = APIRouter(prefix="/survey", tags=["survey"])
-    _pages(routes)
-    _steps(routes)
-    _interface(routes)
+    pages = APIRouter(prefix="/survey", tags=["pages"], default_response_class=HTMLResponse, responses=ERRORS)
+    _pages(pages)
+    _steps(pages)
+    interface = APIRouter(prefix="/survey", tags=["interface"], responses=ERRORS)
+    _interface(interface)
+    routes = APIRouter()
+    routes.include_router(pages)
+    routes.include_router(interface)
     return routes
 
 
 def _pages(routes: APIRouter) -> None:
     """What is shown; nothing changes by looking, except that an arrival is noted."""
 
-    @routes.get("", include_in_schema=False)
+    @routes.get("")
     def enter(request: Request) -> Response:
         query = dict(request.query_params)
         if query:
@@ -187,7 +191,7 @@ def _pages(routes: APIRouter) -> None:
         known = _known(request)
         return _on(known) if known else _page(request, "welcome")
 
-    @routes.get("/language/{language}", include_in_schema=False)
+    @routes.get("/language/{language}")
     def choose_language(request: Request, language: str) -> Response:
         if language not in _section(request).languages:
             raise Problem(404)
@@ -195,7 +199,7 @@ def _pages(routes: APIRouter) -> None:
         _set_cookie(request, answer, LANGUAGE, language)
         return answer
 
-    @routes.get("/guide", include_in_schema=False)
+    @routes.get("/guide")
     def guide_page(request: Request) -> Response:
         visit = _known(request)
         if visit is None or visit.stage is Stage.DONE:
@@ -212,14 +216,14 @@ def _pages(routes: APIRouter) -> None:
         ]
         return _page(request, "guide", visit, rows=rows)
 
-    @routes.get("/example/{name}.jpg", include_in_schema=False)
+    @routes.get("/example/{name}.jpg", responses={200: {"content": {"image/jpeg": {}}}}, response_class=Response)
     def example(name: str) -> Response:
         picture = guide.example(name)
         if picture is None:
             raise Problem(404)
         return Response(picture, media_type="image/jpeg")
 
-    @routes.get("/check", include_in_schema=False)
+    @routes.get("/check")
     def check_page(request: Request) -> Response:
         def more(visit: Visit) -> dict[str, Any]:
             rows = [
@@ -230,28 +234,28 @@ def _pages(routes: APIRouter) -> None:
 
         return _stage(request, Stage.CHECK, more)
 
-    @routes.get("/consent", include_in_schema=False)
+    @routes.get("/consent")
     def consent_page(request: Request) -> Response:
         return _stage(request, Stage.CONSENT)
 
-    @routes.get("/choose", include_in_schema=False)
+    @routes.get("/choose")
     def choose_page(request: Request) -> Response:
         return _stage(request, Stage.CHOOSE, lambda visit: {"tasks": desk(request).tasks(visit.survey)})
 
-    @routes.get("/task", include_in_schema=False)
+    @routes.get("/task")
     def task_page(request: Request) -> Response:
         return _stage(request, Stage.TASK, lambda visit: {"code": desk(request).resume_code(visit.token)})
 
-    @routes.get("/done", include_in_schema=False)
+    @routes.get("/done")
     def done_page(request: Request) -> Response:
         return _stage(request, Stage.DONE, lambda visit: {"completion": desk(request).completion(visit.token)})
 
-    @routes.get("/withdraw", include_in_schema=False)
+    @routes.get("/withdraw")
     def withdraw_page(request: Request) -> Response:
         visit = _known(request)
         return _page(request, "withdraw", visit) if visit else RedirectResponse("/survey", 303)
 
-    @routes.get("/withdrawn", include_in_schema=False)
+    @routes.get("/withdrawn")
     def withdrawn_page(request: Request) -> Response:
         return _page(request, "done", completion=desk(request).farewell(Ending.WITHDRAWN))
 
@@ -259,7 +263,7 @@ def _pages(routes: APIRouter) -> None:
 def _steps(routes: APIRouter) -> None:
     """What a participant decides; every form ends in a redirect, so that reloading repeats nothing."""
 
-    @routes.post("/resume", include_in_schema=False)
+    @routes.post("/resume")
     def resume(request: Request, code: Annotated[str, Form(max_length=100)]) -> Response:
         limit, address = request.app.state.codes, request.client.host if request.client else ""
         limit.check(address)
@@ -269,17 +273,17 @@ def _steps(routes: APIRouter) -> None:
             return _page(request, "welcome", status=404, wrong=True)
         return _sit(request, visit)
 
-    @routes.post("/guide", include_in_schema=False)
+    @routes.post("/guide")
     def guide_read(request: Request, visit: Present) -> Response:
         return _on(desk(request).read_guide(visit.token))
 
-    @routes.post("/check", include_in_schema=False)
+    @routes.post("/check")
     async def check(request: Request, visit: Present) -> Response:
         given = {name: str(value) for name, value in (await request.form()).items()}
         answers = {name: int(value) for name, value in given.items() if value.isascii() and value.isdigit()}
         return _on(await run_in_threadpool(desk(request).check, visit.token, answers))
 
-    @routes.post("/consent", include_in_schema=False)
+    @routes.post("/consent")
     def consent(
         request: Request,
         visit: Present,
@@ -291,14 +295,14 @@ def _steps(routes: APIRouter) -> None:
             return _page(request, "consent", visit, status=422, missing=True)
         return _on(desk(request).consent(visit.token, decision == "agree"))
 
-    @routes.post("/choose", include_in_schema=False)
+    @routes.post("/choose")
     def choose(request: Request, visit: Present, task: Annotated[int, Form(ge=1, le=10**6)]) -> Response:
         try:
             return _on(desk(request).claim(visit.token, task))
         except Refused:
             return _page(request, "choose", visit, status=409, tasks=desk(request).tasks(visit.survey), gone=True)
 
-    @routes.post("/withdraw", include_in_schema=False)
+    @routes.post("/withdraw")
     def withdraw(request: Request, visit: Present, sure: Annotated[Literal["yes"], Form()]) -> Response:
         desk(request).withdraw(visit.token)
         answer = RedirectResponse("/survey/withdrawn", 303)
@@ -309,7 +313,7 @@ def _steps(routes: APIRouter) -> None:
 def _interface(routes: APIRouter) -> None:
     """What the evaluation page's script calls."""
 
-    @routes.get("/items", responses=ERRORS)
+    @routes.get("/items")
     def items(request: Request, visit: Present) -> Task:
         """The participant's whole task, with the answers so far."""
         with told(request, 409):
@@ -318,9 +322,7 @@ def _interface(routes: APIRouter) -> None:
         pages = [_item(item, _language(request)) for item in found]
         return Task(visit=name, survey=visit.survey, sequence=desk(request).sequence(visit.token), items=pages)
 
-    @routes.get(
-        "/pictures/{picture}", responses=ERRORS | {200: {"content": {"image/jpeg": {}}}}, response_class=Response
-    )
+    @routes.get("/pictures/{picture}", responses={200: {"content": {"image/jpeg": {}}}}, response_class=Response)
     def picture(request: Request, visit: Present, picture: str) -> Response:
         """A picture of the participant's own task."""
         with told(request, 409):
@@ -329,14 +331,18 @@ def _interface(routes: APIRouter) -> None:
             raise Problem(404)
         return Response(found, media_type="image/jpeg")
 
-    @routes.post("/answers", responses=ERRORS)
+    @routes.post("/answers")
     async def answers(request: Request, answer: Answer) -> Stored:
         """Keep one answer: the reply comes when it is on disk."""
-        with told(request, 409):
-            kept = desk(request).saving(_token(request), **answer.model_dump())
-            return Stored(stored=await wrap_future(kept))
+        try:
+            with told(request, 409):
+                kept = desk(request).saving(_token(request), **answer.model_dump())
+                return Stored(stored=await wrap_future(kept))
+        except Problem:
+            present(request)  # looked up only now: most answers are kept, and need no second look at the database
+            raise
 
-    @routes.post("/submit", responses=ERRORS)
+    @routes.post("/submit")
     def submit(request: Request, visit: Present) -> Next:
         """Hand the task in."""
         with told(request, 409):
