@@ -7,7 +7,7 @@ import sys
 import click
 
 from evenedit import __version__
-from evenedit.cli import editors, pictures, serve, studies, tables
+from evenedit.cli import editors, pictures, serve, studies, survey, tables
 
 
 def main() -> None:
@@ -51,6 +51,7 @@ for command in (
     pictures.measure,
     tables.export,
     editors.editors,
+    survey.survey,
     serve.serve,
     serve.admin,
     studies.doctor,

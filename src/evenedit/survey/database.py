@@ -15,7 +15,7 @@ from typing import Any, TextIO
 import sqlalchemy as sa
 from sqlalchemy.dialects import postgresql, sqlite
 
-from evenedit.records import SIMULATED, UserError, is_simulated
+from evenedit.records import UserError, is_simulated
 from evenedit.survey import tables
 from evenedit.survey.writer import GroupCommit, RowLocks, T, Work, Writer, immediate
 
@@ -44,6 +44,7 @@ class Database:
             elif not path.exists():
                 raise UserError(f"there is no survey in {folder} yet. Try: evenedit survey sample {folder}")
             self._reader = _sqlite(path)
+        self.writable = write
         if write:
             self.write(self._begin)
 
@@ -87,10 +88,14 @@ class Database:
         return bytes.fromhex(str(self.fact("key")))
 
     def pseudonym(self, survey: int, platform: str, participant: str) -> str:
-        """The name under which a participant's answers leave the database: a keyed hash, marked where simulated."""
+        """The name under which a participant's answers leave the database: a keyed hash.
+
+        A simulated person keeps their name, so that no table can lose the mark.
+        """
         message = f"pseudonym\0{survey}\0{platform}\0{participant}".encode()
-        mark = f"{SIMULATED}person-" if is_simulated(participant) else "person-"
-        return mark + hmac.new(self.key, message, hashlib.sha256).hexdigest()[:12]
+        if is_simulated(participant):
+            return f"{participant}-{hashlib.sha256(message).hexdigest()[:4]}"
+        return "person-" + hmac.new(self.key, message, hashlib.sha256).hexdigest()[:12]
 
     def forget_erased(self) -> None:
         """Leave nothing of what was deleted in SQLite's write-ahead log."""

@@ -42,7 +42,7 @@ from evenedit.survey.platforms import Reception
 from evenedit.survey.questions import checks
 from evenedit.survey.seats import Seats
 from evenedit.survey.sheets import Sheets
-from evenedit.survey.tables import answers, items, log, participants, seats, shown
+from evenedit.survey.tables import answers, decisions, items, log, participants, seats, shown
 from evenedit.survey.tasks import Material, order
 from evenedit.survey.visits import (
     Arrival,
@@ -95,19 +95,23 @@ class Desk:
         self.section = section
         self.clock = clock
         material = Material(pipeline.store.requests(), pipeline.store.edits())
-        lay_out(database, section, material, pipeline)
+        if database.writable:
+            lay_out(database, section, material, pipeline)
         self.sheets = Sheets(database, material, pipeline)
         self.seats = Seats(section.seat_minutes, clock)
         self.reception = Reception(section.platform, database.key, clock)
         self._keep = _keep(database.insert)
 
     @classmethod
-    def open(cls, pipeline: Pipeline, clock: Callable[[], float] = time.time) -> Desk:
-        """The desk of a study: draws the cases and lays out tasks and seats on the first day."""
+    def open(cls, pipeline: Pipeline, clock: Callable[[], float] = time.time, *, write: bool = True) -> Desk:
+        """The desk of a study: draws the cases and lays out tasks and seats on the first day.
+
+        With `write=False` it can only be looked at, also while a server has it open.
+        """
         section = pipeline.study.file.survey
         if section is None:
             raise UserError("study.toml has no [survey]; add the table to ask people")
-        database = Database(pipeline.study.folder, pipeline.study.file.store.url)
+        database = Database(pipeline.study.folder, pipeline.study.file.store.url, write=write)
         try:
             return cls(database, section, pipeline, clock)
         except BaseException:
@@ -439,7 +443,7 @@ class Desk:
             if row is None:
                 return None
             self.seats.leave(db, row.id)
-            for table in (answers, shown):
+            for table in (answers, shown, decisions):
                 db.execute(sa.delete(table).where(table.c.participant == row.id))
             db.execute(sa.delete(participants).where(participants.c.id == row.id))
             for line in db.execute(sa.select(log)).all():

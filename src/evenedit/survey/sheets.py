@@ -20,6 +20,8 @@ from evenedit.survey.tasks import INSTRUCTED, Material
 from evenedit.survey.visits import Asked, Item, Refused
 
 if TYPE_CHECKING:
+    from PIL.Image import Image
+
     from evenedit.pipeline import Pipeline
 
 PICTURES = 256
@@ -119,12 +121,16 @@ class Sheets:
         )
 
     def _encode(self, sha256: str) -> bytes:
-        """JPEG without any of the notes that a stored picture carries."""
-        picture = self._pipeline.store.images.open(sha256).convert("RGB")
-        picture.info.clear()
-        buffer = io.BytesIO()
-        picture.save(buffer, "JPEG", quality=92)
-        return buffer.getvalue()
+        return jpeg(self._pipeline.store.images.open(sha256))
+
+
+def jpeg(image: Image) -> bytes:
+    """A stored picture for the page, without any of the notes it carries."""
+    picture = image.convert("RGB")
+    picture.info.clear()
+    buffer = io.BytesIO()
+    picture.save(buffer, "JPEG", quality=92)
+    return buffer.getvalue()
 
 
 def _instruction(value: int) -> str:

@@ -92,3 +92,17 @@ log = sa.Table(
     sa.Column("action", sa.String, nullable=False),
     sa.Column("detail", sa.JSON, nullable=False),
 )
+events = sa.Table(
+    "survey_events",
+    meta,
+    sa.Column("id", sa.String, primary_key=True),  # of a platform's webhook: each is acted on once
+    sa.Column("at", sa.Float, nullable=False),
+)
+decisions = sa.Table(
+    "survey_decisions",
+    meta,
+    sa.Column("participant", sa.Integer, sa.ForeignKey("survey_participants.id"), primary_key=True),
+    sa.Column("decision", sa.String, nullable=False),  # approved, rejected or return requested
+    sa.Column("actor", sa.String, nullable=False),
+    sa.Column("at", sa.Float, nullable=False),
+)
