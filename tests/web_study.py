@@ -46,14 +46,9 @@ def web_study(folder: Path, **survey: Any) -> Pipeline:
     return pipeline
 
 
-@contextmanager
-def opened(pipeline: Pipeline, setup: Setup | None = None) -> Iterator[FastAPI]:
-    """The app, with its desk closed afterwards."""
-    app = create_app(pipeline, setup or Setup(password=PASSWORD))
-    try:
-        yield app
-    finally:
-        app.state.desk.close()
+def app_of(pipeline: Pipeline, setup: Setup | None = None) -> FastAPI:
+    """The app; its desk is closed when it stops serving."""
+    return create_app(pipeline, setup or Setup(password=PASSWORD))
 
 
 @contextmanager
@@ -77,12 +72,14 @@ def link(base: str, participant: str, survey: int = 1) -> str:
 
 
 @contextmanager
-def seated(base: str, participant: str, survey: int = 1) -> Iterator[httpx.Client]:
-    """A participant who has gone through guide, check and consent and sits at a task."""
+def seated(base: str, participant: str, survey: int = 1, stage: str = "task") -> Iterator[httpx.Client]:
+    """A participant who has gone through guide, check and consent and sits at a task, or has come as far as `stage`."""
+    right = {check.question.id: str(check.right) for check in checks(survey)}
+    forms = {"check": {}, "consent": right, "task": {"decision": "agree", "adult": "yes", "agreed": "yes"}}
     with httpx.Client(base_url=base, follow_redirects=True) as client:
-        client.get(link(base, participant, survey))
-        client.post("/survey/guide")
-        client.post("/survey/check", data={check.question.id: str(check.right) for check in checks(survey)})
-        answer = client.post("/survey/consent", data={"decision": "agree", "adult": "yes", "agreed": "yes"})
-        assert answer.url.path == "/survey/task", answer.text
+        answer = client.get(link(base, participant, survey))
+        for before, form in zip(("guide", "check", "consent"), forms.values(), strict=True):
+            if not answer.url.path.endswith(f"/{stage}"):
+                answer = client.post(f"/survey/{before}", data=form)
+        assert answer.url.path == f"/survey/{stage}", answer.text
         yield client

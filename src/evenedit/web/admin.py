@@ -1,11 +1,21 @@
 """The admin room: sign in, and what staff see and decide.
 
-GET  /admin/login   POST /admin/login (name, password, next)   POST /admin/logout
-GET  /admin         what there is to do
+Everybody is known by pseudonym here:
+
+    GET  /admin/login       POST /admin/login (name, password, next)      POST /admin/logout
+    GET  /admin             progress by task, how visits ended, what happened
+    GET  /admin/people      every participant's care under the study's rules
+    POST /admin/release     pseudonym: open a seat again
+    GET  /admin/withdraw    POST /admin/withdraw (pseudonym, sure=yes): erase somebody who asked for it
+    GET  /admin/rejections  POST /admin/rejections (pseudonym, decision=approve|return|reject, message)
+    GET  /admin/export.zip  every table as CSV and Parquet
 """
 
 from __future__ import annotations
 
+import io
+import os
+import zipfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
@@ -16,6 +26,7 @@ from fastapi import APIRouter, Depends, Form, Request
 from fastapi.responses import HTMLResponse, RedirectResponse, Response
 
 from evenedit.records import UserError
+from evenedit.survey import export, prolific
 from evenedit.survey.office import Office
 from evenedit.web.errors import Problem
 from evenedit.web.guard import COOKIE, door, staff
@@ -80,6 +91,7 @@ def room() -> APIRouter:
         )
 
     _people(routes)
+    _decisions(routes)
     return routes
 
 
@@ -110,6 +122,51 @@ def _people(routes: APIRouter) -> None:
         with _told():
             _needed(request).withdraw(pseudonym, name)
         return _back("A participant was erased, and the seat is open again")
+
+
+def _decisions(routes: APIRouter) -> None:
+    @routes.get("/export.zip", response_class=Response, responses={200: {"content": {"application/zip": {}}}})
+    def export_tables(request: Request, name: Staff) -> Response:
+        _needed(request).note(name, "exported the ratings")
+        buffer = io.BytesIO()
+        with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
+            for file, content in export.files(request.app.state.pipeline, request.app.state.desk.database).items():
+                archive.writestr(file, content)
+        headers = {"Content-Disposition": 'attachment; filename="ratings.zip"'}
+        return Response(buffer.getvalue(), media_type="application/zip", headers=headers)
+
+    @routes.get("/rejections")
+    def rejections(request: Request, name: Staff) -> Response:
+        return _queue(request, name)
+
+    @routes.post("/rejections")
+    def decide(
+        request: Request,
+        name: Staff,
+        pseudonym: Pseudonym,
+        decision: Annotated[Literal["approve", "return", "reject"], Form()],
+        message: Annotated[str, Form(max_length=2000)] = "",
+    ) -> Response:
+        try:
+            _rejections(request).decide(pseudonym, decision, name, message.strip())
+        except UserError as error:
+            return _queue(request, name, 409, problem=str(error), message=message, about=pseudonym)
+        return RedirectResponse("/admin/rejections", 303)
+
+
+def _queue(request: Request, name: str, status: int = 200, **more: str) -> Response:
+    waiting = _rejections(request).waiting()
+    shortest = prolific.SHORTEST
+    return page(request, "admin/rejections.html", status, staff=name, waiting=waiting, shortest=shortest, **more)
+
+
+def _rejections(request: Request) -> prolific.Rejections:
+    """The queue; without a token of the platform it can be looked at, and decisions say what is missing."""
+    _needed(request)
+    desk = request.app.state.desk
+    platform = desk.section.platform
+    api = prolific.ProlificAPI(platform.api) if os.environ.get(prolific.TOKEN) else None
+    return prolific.Rejections(desk, api, next(iter(platform.study_ids), ""))
 
 
 def _office(request: Request) -> Office | None:

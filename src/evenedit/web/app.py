@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
 from fastapi import FastAPI
 from fastapi.staticfiles import StaticFiles
 
@@ -17,14 +20,27 @@ from evenedit.web.pages import HERE
 from evenedit.web.setup import Setup
 
 
+@asynccontextmanager
+async def _until_stopped(app: FastAPI) -> AsyncIterator[None]:
+    yield
+    if desk := getattr(app.state, "desk", None):
+        desk.close()
+
+
 def create_app(pipeline: Pipeline, setup: Setup | None = None) -> FastAPI:
     """The web app of one study."""
     setup = setup or Setup()
     app = FastAPI(
-        title="EvenEdit", docs_url=None, redoc_url=None, openapi_url=None if setup.production else "/openapi.json"
+        title="EvenEdit",
+        docs_url=None,
+        redoc_url=None,
+        openapi_url=None if setup.production else "/openapi.json",
+        lifespan=_until_stopped,
     )
     app.state.pipeline = pipeline
     app.state.setup = setup
+    app.state.rooms = {"/admin": "Overview"}
+    """Where staff can go, by path; every page of theirs shows it."""
     app.state.log = AuditLog(pipeline.store.folder)
     app.state.door = Door(pipeline.store, setup, app.state.log)
     app.mount("/static", StaticFiles(directory=HERE / "static"), name="static")
@@ -32,6 +48,7 @@ def create_app(pipeline: Pipeline, setup: Setup | None = None) -> FastAPI:
     if pipeline.study.file.survey is not None:
         app.state.desk = Desk.open(pipeline)
         app.state.codes = Limit(tries=20)
+        app.state.rooms |= {"/admin/people": "Participants", "/admin/rejections": "Decisions"}
         app.include_router(survey.room())
     handle_errors(app)
     app.add_middleware(Envelope, production=setup.production)

@@ -10,6 +10,7 @@ from fastapi.responses import JSONResponse, RedirectResponse, Response
 from pydantic import BaseModel
 from starlette.exceptions import HTTPException
 
+from evenedit.web.headers import HEADERS
 from evenedit.web.pages import page
 
 _TYPES = {
@@ -22,11 +23,13 @@ _TYPES = {
     413: "too_large",
     422: "invalid",
     429: "too_many",
+    500: "failure",
 }
 _SENTENCES = {
     400: "The request could not be understood.",
     404: "There is nothing here.",
     405: "This address does not take such a request.",
+    500: "Something went wrong on our side. Whatever was shown as saved is kept.",
     422: "The request does not have the form this address takes.",
 }
 
@@ -100,8 +103,16 @@ def _on_http(request: Request, error: Exception) -> Response:
     return _answer(request, Problem(status))
 
 
+def _on_failure(request: Request, error: Exception) -> Response:
+    """Our own fault: told without its details, which go to the server's log."""
+    answer = _answer(request, Problem(500))
+    answer.headers.update(HEADERS)  # such an answer leaves the app by another door
+    return answer
+
+
 def handle_errors(app: FastAPI) -> None:
     """Answer every error in one form."""
     app.add_exception_handler(Problem, _on_problem)
     app.add_exception_handler(RequestValidationError, _on_invalid)
     app.add_exception_handler(HTTPException, _on_http)
+    app.add_exception_handler(Exception, _on_failure)

@@ -67,14 +67,14 @@ class Envelope:
 
 async def _read(receive: Receive) -> bytes | None:
     """A body without a stated length; None once it grows too large."""
-    body = b""
+    body = bytearray()
     while True:
         message = await receive()
         body += message.get("body", b"")
         if len(body) > BODY_LIMIT:
             return None
         if not message.get("more_body", False):
-            return body
+            return bytes(body)
 
 
 def _once(body: bytes, receive: Receive) -> Receive:

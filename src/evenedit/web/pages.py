@@ -11,14 +11,6 @@ from fastapi.responses import HTMLResponse
 from fastapi.templating import Jinja2Templates
 
 HERE = Path(__file__).parent
-ROOMS = {
-    "/admin": "Overview",
-    "/admin/people": "Participants",
-    "/curation": "Curation",
-    "/gallery": "Gallery",
-    "/review": "Review",
-}
-"""Where staff can go, where the app has such a room."""
 _templates = Jinja2Templates(directory=HERE / "templates")
 _templates.env.filters["share"] = lambda value: "–" if value is None else f"{value:.0%}"
 _templates.env.filters["number"] = lambda value: "–" if value is None else f"{value:.2f}"
@@ -27,13 +19,6 @@ _templates.env.filters["day"] = lambda value: datetime.fromtimestamp(value, UTC)
 
 def page(request: Request, template: str, status: int = 200, **context: Any) -> HTMLResponse:
     """Render a template; nothing of it is kept by browsers or proxies."""
-    context["rooms"] = lambda: _open_rooms(request)
+    context["rooms"] = request.app.state.rooms
     headers = {"Cache-Control": "no-store"}
     return _templates.TemplateResponse(request, template, context, status_code=status, headers=headers)
-
-
-def _open_rooms(request: Request) -> list[tuple[str, str]]:
-    paths = {getattr(route, "path", "") for route in request.app.routes}
-    if not hasattr(request.app.state, "desk"):
-        paths.discard("/admin/people")
-    return [(path, title) for path, title in ROOMS.items() if path in paths]

@@ -27,6 +27,7 @@ Interface of the evaluation page (JSON; errors are {"error": {"type", "message",
                                       -> {"stored": highest sequence kept for this answer}
     POST /survey/submit               -> {"next": "/survey/done"}
                                       or 409 {"error": {"type": "incomplete", "items": […]}}
+    POST /survey/webhook/prolific     Prolific's signed events -> {"new": whether it had not come before}
 """
 
 from __future__ import annotations
@@ -47,6 +48,7 @@ from evenedit.protocol import AXES, QUESTIONS
 from evenedit.records import is_simulated
 from evenedit.study import SurveySection
 from evenedit.survey.desk import Desk, Ending, Incomplete, Item, Refused, Stage, Visit
+from evenedit.survey.prolific import Webhooks
 from evenedit.survey.questions import PAIRWISE, ROLE
 from evenedit.web import guide
 from evenedit.web.errors import ErrorBody, Problem
@@ -140,6 +142,13 @@ class Task(BaseModel):
     sequence: int
     """Where counting goes on."""
     items: list[Page]
+
+
+class Received(BaseModel):
+    """A message that was understood."""
+
+    new: bool
+    """False for one that came before."""
 
 
 class Next(BaseModel):
@@ -348,6 +357,14 @@ def _interface(routes: APIRouter) -> None:
         with told(request, 409):
             return Next(next=PAGES[desk(request).submit(visit.token).stage])
 
+    @routes.post("/webhook/prolific")
+    async def webhook(request: Request) -> Received:
+        """What Prolific tells us by itself: signed, and acted on once."""
+        body = await request.body()
+        with told(request, 403):
+            news = await run_in_threadpool(Webhooks(desk(request)).receive, body, request.headers)
+        return Received(new=news)
+
 
 @contextmanager
 def told(request: Request, status: int, sentence: str = "") -> Iterator[None]:
@@ -369,7 +386,7 @@ def _item(item: Item, language: str) -> Page:
         number=item.number,
         id=item.id,
         instruction=_instruction(item, language),
-        note=item.note,
+        note=_role(item, language),
         instructed=item.instructed is not None,
         pictures=[Picture(slot=slot, id=ident) for slot, ident in item.pictures.items()],
         questions=[Row(id=q.id, slots=slots[q.id], **wording(q, language)) for q in questions.values()],
@@ -381,6 +398,12 @@ def _instruction(item: Item, language: str) -> str:
     if item.instructed is None:
         return item.instruction
     return str(words(language)["task"]["instructed"]).format(value=item.instructed)
+
+
+def _role(item: Item, language: str) -> str:
+    """Survey 3 asks about one of the two occupations, and whose it is usually thought to be."""
+    own = words(language)["task"]
+    return str(own["role"]).format(role=item.role, coded=own[item.coded.lower()]) if item.role else ""
 
 
 def _stage(request: Request, stage: Stage, more: Callable[[Visit], dict[str, Any]] | None = None) -> Response:
