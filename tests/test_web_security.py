@@ -1,5 +1,6 @@
 """What the web app refuses: forged and foreign ids, other sites, guesses, and whatever is too large or malformed."""
 
+import fcntl
 import json
 from collections.abc import Iterator
 from pathlib import Path
@@ -17,6 +18,7 @@ from schemathesis.checks import not_a_server_error
 from conftest import Command, write_study
 from evenedit.cli import commands
 from evenedit.records import UserError
+from evenedit.web import server
 from evenedit.web.app import create_app
 from evenedit.web.guard import set_password
 from evenedit.web.setup import Setup, check_password, check_production
@@ -323,6 +325,23 @@ def test_the_commands_refuse_what_is_unsafe(evenedit: Command, tmp_path: Path) -
     weak = run(commands, ["admin", "password", str(folder), "--password", "secret"])
     assert isinstance(weak.exception, UserError) and "10 or more" in str(weak.exception)
     assert run(commands, ["admin", "password", str(folder), "--password", PASSWORD]).exit_code == 0
+
+
+def test_a_second_server_on_one_sqlite_study_is_turned_away(tmp_path: Path) -> None:
+    pipeline = _plain(tmp_path)
+    with (tmp_path / server.LOCK).open("w") as first:
+        fcntl.flock(first, fcntl.LOCK_EX)
+        with pytest.raises(UserError, match="SQLite takes one process"):
+            server.run(pipeline, Setup(), "127.0.0.1", 0, None)
+
+
+def test_staff_can_work_before_there_is_anything_to_rate(tmp_path: Path) -> None:
+    from conftest import open_study
+
+    with TestClient(create_app(open_study(tmp_path, survey={"cases": 4}), Setup(password=PASSWORD))) as client:
+        sign_in(client)
+        assert "The survey opens when there are edits to show" in client.get("/admin").text
+        assert client.get("/survey").status_code == 404
 
 
 # -- the whole interface ----------------------------------------------------------------------------------------

@@ -80,11 +80,13 @@ def room() -> APIRouter:
     @routes.get("")
     def overview(request: Request, name: Staff) -> Response:
         office = _office(request)
+        study = request.app.state.pipeline.study
         return page(
             request,
             "admin/overview.html",
             staff=name,
-            title=request.app.state.pipeline.study.file.study.title,
+            title=study.file.study.title,
+            planned=study.file.survey is not None,
             tasks=office.progress() if office else None,
             endings=office.endings() if office else {},
             log=_log(request, office),

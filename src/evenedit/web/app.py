@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 from fastapi import FastAPI
+from fastapi.responses import RedirectResponse
 from fastapi.staticfiles import StaticFiles
 
 from evenedit.pipeline import Pipeline
@@ -45,13 +46,17 @@ def create_app(pipeline: Pipeline, setup: Setup | None = None) -> FastAPI:
     app.state.door = Door(pipeline.store, setup, app.state.log)
     app.mount("/static", StaticFiles(directory=HERE / "static"), name="static")
     app.include_router(admin.room())
-    if pipeline.study.file.survey is not None:
+    if pipeline.study.file.survey is not None and pipeline.store.edits():  # before that there is nothing to show
         app.state.desk = Desk.open(pipeline)
         app.state.codes = Limit(tries=20)
         app.state.rooms |= {"/admin/people": "Participants", "/admin/rejections": "Decisions"}
         app.include_router(survey.room())
     handle_errors(app)
     app.add_middleware(Envelope, production=setup.production)
+
+    @app.get("/", include_in_schema=False)
+    def start() -> RedirectResponse:
+        return RedirectResponse("/survey" if hasattr(app.state, "desk") else "/admin", 303)
 
     @app.get("/health", include_in_schema=False)
     def health() -> dict[str, str]:

@@ -12,6 +12,7 @@ from starlette.exceptions import HTTPException
 
 from evenedit.web.headers import HEADERS
 from evenedit.web.pages import page
+from evenedit.web.words import LANGUAGES, language_of, words
 
 _TYPES = {
     400: "bad_request",
@@ -76,7 +77,11 @@ def wants_page(request: Request) -> bool:
 
 def _answer(request: Request, problem: Problem) -> Response:
     if wants_page(request):
-        answer: Response = page(request, "error.html", problem.status, message=str(problem))
+        language = language_of(request, LANGUAGES)
+        hint = words(language)["error"]["hint"]
+        answer: Response = page(
+            request, "error.html", problem.status, message=str(problem), hint=hint, language=language
+        )
     else:
         told = Told(type=problem.type, message=str(problem), **problem.more)
         answer = JSONResponse(ErrorBody(error=told).model_dump(exclude_none=True), problem.status)

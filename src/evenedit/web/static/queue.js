@@ -12,7 +12,6 @@ export class Queue {
     this.onNewer = onNewer;
     this.running = false;
     this.wait = FIRST_WAIT;
-    this.failed = false;
     const known = Math.max(from, this.#counted(), ...this.waiting().map((answer) => answer.sequence));
     localStorage.setItem(this.prefix + "sequence", known);
     addEventListener("online", () => this.send());
@@ -35,6 +34,10 @@ export class Queue {
     localStorage.setItem(this.prefix + "sequence", sequence);
     localStorage.setItem(this.prefix + "answer:" + sequence, JSON.stringify({ ...answer, sequence }));
     this.send();
+  }
+
+  forget(answer) {
+    localStorage.removeItem(this.prefix + "answer:" + answer.sequence);
   }
 
   // Sends all that waits; resolves to whether nothing is left.
@@ -68,7 +71,7 @@ export class Queue {
         return false;
       }
       const { stored } = await reply.json();
-      localStorage.removeItem(this.prefix + "answer:" + answer.sequence);
+      this.forget(answer);
       this.wait = FIRST_WAIT;
       if (stored > answer.sequence) {
         localStorage.setItem(this.prefix + "sequence", Math.max(stored, this.#counted()));

@@ -404,6 +404,7 @@ async function begin() {
   for (const waiting of queue.waiting()) {
     const item = items.find((found) => found.id === waiting.item);
     if (item) item.given[nameOf(waiting.question, waiting.slot)] = waiting.value;
+    else queue.forget(waiting);
   }
   element("strip").replaceChildren(
     ...items.map((item, index) => {
