@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import io
 from collections.abc import Sequence
 from dataclasses import asdict
@@ -68,7 +69,7 @@ def as_csv(table: pd.DataFrame) -> bytes:
     for name in safe.columns:
         if safe[name].dtype == object or pd.api.types.is_string_dtype(safe[name]):
             safe[name] = [_harmless(value) for value in safe[name]]
-    return safe.to_csv(index=False).encode()
+    return safe.to_csv(index=False, quoting=csv.QUOTE_NONNUMERIC).encode()
 
 
 def _harmless(value: Any) -> Any:

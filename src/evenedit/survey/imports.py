@@ -11,7 +11,7 @@ import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import sqlalchemy as sa
 
@@ -212,40 +212,30 @@ def _pages(rows: list[Row], pipeline: Pipeline) -> list[_Page]:
 
 def _keep(db: sa.Connection, database: Database, pages: list[_Page], pipeline: Pipeline, found: Imported) -> None:
     requests = pipeline.store.requests()
-    known = {
-        tuple(r.outputs): r.id for r in db.execute(sa.select(items).where(items.c.survey == 1, items.c.kind == CASE))
-    }
-    raters = {page.rater: _participant(db, database, page.rater) for page in pages}
+    mine = sa.select(items).where(items.c.survey == 1, items.c.kind == CASE)
+    known = {tuple(r.outputs): r.id for r in db.execute(mine)}
+    raters = {rater: _participant(db, database, rater) for rater in dict.fromkeys(page.rater for page in pages)}
     places = dict.fromkeys(raters, 0)
+    orders: list[dict[str, Any]] = []
+    given: list[dict[str, Any]] = []
     for page in pages:
         if page.outputs not in known:
             new = {"survey": 1, "task": 0, "kind": CASE, "outputs": list(page.outputs), "expected": {}}
-            known[page.outputs] = db.execute(sa.insert(items).values(new).returning(items.c.id)).scalar_one()
-        item, rater = known[page.outputs], raters[page.rater]
+            known[page.outputs] = db.execute(sa.insert(items).returning(items.c.id), new).scalar_one()
         places[page.rater] += 1
-        order = {"participant": rater, "item": item, "place": places[page.rater], "swapped": page.swapped}
-        db.execute(database.insert(shown).values(order).on_conflict_do_nothing())
+        key = {"participant": raters[page.rater], "item": known[page.outputs]}
+        orders.append(key | {"place": places[page.rater], "swapped": page.swapped})
         for at, output in enumerate(page.outputs):
             row = page.rows[output]
             slot = "AB"[1 - at if page.swapped else at]
             for axis, value in row.scores.items():
-                question = _asked(axis, requests[output], pipeline)
-                one = {
-                    "participant": rater,
-                    "item": item,
-                    "slot": slot,
-                    "question": question,
-                    "value": value,
-                    "sequence": 0,
-                    "milliseconds": row.milliseconds,
-                    "at": 0.0,
-                }
-                statement = database.insert(answers).values(one)
-                keys = ["participant", "item", "slot", "question"]
-                changed = {"value": value, "milliseconds": row.milliseconds}
-                db.execute(statement.on_conflict_do_update(index_elements=keys, set_=changed))
-                found.answers += 1
-    found.raters, found.pages = len(raters), len(pages)
+                asked = {"slot": slot, "question": _asked(axis, requests[output], pipeline), "value": value}
+                given.append(key | asked | {"sequence": 0, "milliseconds": row.milliseconds, "at": 0.0})
+    db.execute(database.insert(shown).on_conflict_do_nothing(), orders)
+    statement = database.insert(answers)
+    changed = {name: statement.excluded[name] for name in ("value", "milliseconds")}
+    db.execute(statement.on_conflict_do_update(index_elements=list(answers.primary_key.columns), set_=changed), given)
+    found.raters, found.pages, found.answers = len(raters), len(pages), len(given)
 
 
 def _participant(db: sa.Connection, database: Database, rater: str) -> int:

@@ -61,8 +61,8 @@ def stratified(
     if size > len(cases):
         raise UserError(f"a sample of {size} cases was asked for, but there are only {len(cases)}")
     rng = np.random.default_rng(seed)
-    strata, names = pd.factorize(pd.MultiIndex.from_frame(cases[list(by)]), sort=True)
-    available = np.bincount(strata, minlength=len(names))
+    strata = cases.groupby(list(by), sort=True).ngroup().to_numpy()
+    available = np.bincount(strata)
     level = 0
     while np.minimum(available, level + 1).sum() <= size and level < available.max(initial=0):
         level += 1
