@@ -100,7 +100,7 @@ class Desk:
         self.sheets = Sheets(database, material, pipeline)
         self.seats = Seats(section.seat_minutes, clock)
         self.reception = Reception(section.platform, database.key, clock)
-        self._keep = _keep(database.insert)
+        self._state, self._keep, self._stored = map(database.prepared, (_STATE, _keep(database.insert), _STORED))
 
     @classmethod
     def open(cls, pipeline: Pipeline, clock: Callable[[], float] = time.time, *, write: bool = True) -> Desk:
@@ -323,13 +323,13 @@ class Desk:
         }
 
         def work(db: sa.Connection) -> int:
-            state = db.execute(_STATE, {"token": token}).one_or_none()
+            state = self._state(db, {"token": token}).one_or_none()
             if state is None or state.stage != Stage.TASK:
                 raise Refused("this task is submitted; its answers cannot be changed any more")
             self.seats.stay(db, state)
-            stored = db.execute(self._keep, row).scalar_one_or_none()
+            stored = self._keep(db, row).scalar_one_or_none()
             if stored is None:  # what is stored is newer, or the same
-                stored = db.execute(_STORED, row).scalar_one()
+                stored = self._stored(db, row).scalar_one()
             return int(stored)
 
         return self.database.later(work)
