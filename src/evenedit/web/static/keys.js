@@ -1,5 +1,7 @@
 // Single-key shortcuts: which key does what. They can be changed and switched off; the choice stays in this browser.
 
+import { kept } from "./queue.js";
+
 const ORIGINAL = {
   1: "1", 2: "2", 3: "3", 4: "4", 5: "5",
   up: "ArrowUp", down: "ArrowDown", left: "ArrowLeft", right: "ArrowRight",
@@ -10,9 +12,9 @@ const STORED = "evenedit:keys";
 
 export class Keys {
   constructor() {
-    const kept = JSON.parse(localStorage.getItem(STORED) || "{}");
-    this.on = kept.on ?? true;
-    this.map = { ...ORIGINAL, ...kept.map };
+    const chosen = JSON.parse(kept.getItem(STORED) || "{}");
+    this.on = chosen.on ?? true;
+    this.map = { ...ORIGINAL, ...chosen.map };
   }
 
   action(event) {
@@ -43,6 +45,6 @@ export class Keys {
   }
 
   #keep() {
-    localStorage.setItem(STORED, JSON.stringify({ on: this.on, map: this.map }));
+    kept.setItem(STORED, JSON.stringify({ on: this.on, map: this.map }));
   }
 }

@@ -4,6 +4,32 @@
 const FIRST_WAIT = 1000;
 const LONGEST_WAIT = 20000;
 
+// Some browsers forbid storage; then answers wait in memory, and the page warns before it is left.
+class Memory {
+  #kept = new Map();
+  keys = () => [...this.#kept.keys()];
+  getItem = (key) => this.#kept.get(key) ?? null;
+  setItem = (key, value) => this.#kept.set(key, String(value));
+  removeItem = (key) => this.#kept.delete(key);
+}
+
+function storage() {
+  try {
+    localStorage.setItem("evenedit:probe", "1");
+    localStorage.removeItem("evenedit:probe");
+  } catch {
+    return new Memory();
+  }
+  return {
+    keys: () => Object.keys(localStorage),
+    getItem: (key) => localStorage.getItem(key),
+    setItem: (key, value) => localStorage.setItem(key, value),
+    removeItem: (key) => localStorage.removeItem(key),
+  };
+}
+
+export const kept = storage();
+
 export class Queue {
   // visit: whose answers; from: the highest sequence the server has; onState(state, count, message); onNewer(answer)
   constructor(visit, from, onState, onNewer) {
@@ -13,31 +39,32 @@ export class Queue {
     this.running = false;
     this.wait = FIRST_WAIT;
     const known = Math.max(from, this.#counted(), ...this.waiting().map((answer) => answer.sequence));
-    localStorage.setItem(this.prefix + "sequence", known);
+    kept.setItem(this.prefix + "sequence", known);
     addEventListener("online", () => this.send());
     addEventListener("offline", () => this.onState("offline", this.waiting().length));
   }
 
   #counted() {
-    return Number(localStorage.getItem(this.prefix + "sequence")) || 0;
+    return Number(kept.getItem(this.prefix + "sequence")) || 0;
   }
 
   waiting() {
-    return Object.keys(localStorage)
+    return kept
+      .keys()
       .filter((key) => key.startsWith(this.prefix + "answer:"))
-      .map((key) => JSON.parse(localStorage.getItem(key)))
+      .map((key) => JSON.parse(kept.getItem(key)))
       .sort((one, other) => one.sequence - other.sequence);
   }
 
   add(answer) {
     const sequence = this.#counted() + 1;
-    localStorage.setItem(this.prefix + "sequence", sequence);
-    localStorage.setItem(this.prefix + "answer:" + sequence, JSON.stringify({ ...answer, sequence }));
+    kept.setItem(this.prefix + "sequence", sequence);
+    kept.setItem(this.prefix + "answer:" + sequence, JSON.stringify({ ...answer, sequence }));
     this.send();
   }
 
   forget(answer) {
-    localStorage.removeItem(this.prefix + "answer:" + answer.sequence);
+    kept.removeItem(this.prefix + "answer:" + answer.sequence);
   }
 
   // Sends all that waits; resolves to whether nothing is left.
@@ -74,7 +101,7 @@ export class Queue {
       this.forget(answer);
       this.wait = FIRST_WAIT;
       if (stored > answer.sequence) {
-        localStorage.setItem(this.prefix + "sequence", Math.max(stored, this.#counted()));
+        kept.setItem(this.prefix + "sequence", Math.max(stored, this.#counted()));
         this.onNewer(answer);
       }
     }

@@ -387,6 +387,10 @@ element("keys-reset").addEventListener("click", () => {
   showKeyHints();
 });
 
+addEventListener("beforeunload", (event) => {
+  if (queue?.waiting().length) event.preventDefault();
+});
+
 async function begin() {
   const reply = await fetch("/survey/items");
   if (reply.status === 401 || reply.status === 409) return location.assign("/survey");
