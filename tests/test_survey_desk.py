@@ -260,8 +260,8 @@ def test_seats_are_filled_evenly_and_then_there_are_none(desk):
 
 
 def test_a_thousand_arrivals_at_once_take_exactly_the_seats_there_are(made, tmp_path, url):
-    pipeline = copy_study(made, tmp_path, surveys=[1], items_per_task=2, gold=None, raters_per_item=3, instructed=0)
-    desk = open_desk(pipeline, url, time.time)  # 16 cases, two a task: 8 tasks, 24 seats
+    pipeline = copy_study(made, tmp_path, surveys=[1], items_per_task=3, gold=None, raters_per_item=5, instructed=0)
+    desk = open_desk(pipeline, url, time.time)  # 16 cases, three a task: 6 tasks, 30 seats
     free = count(desk, seats)
     barrier = threading.Barrier(50)
 
@@ -271,7 +271,7 @@ def test_a_thousand_arrivals_at_once_take_exactly_the_seats_there_are(made, tmp_
 
     with ThreadPoolExecutor(50) as pool:
         stages = [stage for part in pool.map(come, range(50)) for stage in part]
-    assert free == 24
+    assert free == 30
     assert Counter(stages) == {Stage.TASK: free, Stage.DONE: 1000 - free}
     taken = desk.database.rows(sa.select(seats.c.participant))
     assert len({row.participant for row in taken} - {None}) == free

@@ -78,8 +78,13 @@ def plan(
         made = planner.preset(preset, gold=not no_gold)
     else:
         assert study is not None
-        section = _section(open_study(study))
-        made = planner.of_study(section, {})
+        pipeline = open_study(study)
+        section = _section(pipeline)
+        mitigation = pipeline.study.file.experiments.mitigation
+        editors = pipeline.study.editors("stereotype")
+        pairs = mitigation.cases if mitigation else 0
+        roles = len(pipeline.study.wino) * sum(len(e.seeds) for e in editors)
+        made = planner.of_study(section, {2: pairs, 3: roles})
     given = {"per_task": pay, "minutes_per_task": minutes, "minimum_per_hour": minimum, "fee": fee}
     changes = {name: value for name, value in given.items() if value is not None}
     _show(replace(made, pay=made.pay.model_copy(update=changes)))

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from evenedit.ensemble import combine
-from evenedit.protocol import factor
+from evenedit.protocol import FACTORS, factor
 from evenedit.ratings import QUESTION_IDS
 from evenedit.records import Experiment, Outcome, Request, UserError
 from evenedit.survey.sampling import balanced, priority, stratified
@@ -60,11 +60,14 @@ def margins(pipeline: Pipeline, cases: Mapping[str, float]) -> pd.DataFrame:
     """How a sample is made up (Table 18): one row per level of each factor."""
     requests = pipeline.store.requests()
     frame = _frame(pipeline, [requests[ident] for ident in cases])
-    factors = [f for f in ("category", "editor", "race", "gender", "age", "prompt") if frame[f].ne("").any()]
+    order = {code: at for f in FACTORS for at, code in enumerate(f.codes)}
     rows = [
-        {"factor": f, "level": level, "cases": int(count), "share": count / len(frame)}
-        for f in factors
-        for level, count in frame[f].value_counts(sort=False).items()
+        {"factor": name, "level": level, "cases": int(count), "share": count / len(frame)}
+        for name in ("category", "editor", "race", "gender", "age", "prompt")
+        if frame[name].ne("").any()
+        for level, count in sorted(
+            frame[name].value_counts().items(), key=lambda r: (order.get(str(r[0]), 0), str(r[0]))
+        )
     ]
     return pd.DataFrame(rows, columns=["factor", "level", "cases", "share"])
 

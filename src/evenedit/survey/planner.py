@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from evenedit.records import UserError
 from evenedit.study import PaySection, SurveySection
+from evenedit.survey.tasks import gold_per_task
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,18 +98,15 @@ class Budget:
         ]
 
 
-def of_study(section: SurveySection, available: dict[int, int]) -> Budget:
-    """The plan of a study's own surveys; `available` tells how many cases each survey can have."""
-    gold = 0
-    if section.gold is not None:
-        gold = min(max(1, round(section.gold_share * section.items_per_task)), section.items_per_task - 1)
+def of_study(section: SurveySection, available: Mapping[int, int]) -> Budget:
+    """The plan of a study's own surveys; `available` tells how many cases a survey can have at most."""
     parts = tuple(
         Part(
             f"survey {survey}",
             min(section.cases, available.get(survey, section.cases)),
             section.items_per_task,
             section.raters_per_item,
-            0 if survey == 2 else gold,
+            0 if survey == 2 else gold_per_task(section),
         )
         for survey in section.surveys
     )
