@@ -286,6 +286,26 @@ def test_two_tabs_keep_the_answer_given_last(site: Site) -> None:
     device.close()
 
 
+def test_of_two_devices_at_once_the_page_that_lost_shows_what_was_kept(site: Site) -> None:
+    first, one = site.at_task(2, "two-devices")
+    second, two = site.at_task(2, "two-devices")
+    for key in ("1", "2", "3"):
+        two.locator(".group").first.locator("input").first.focus()
+        press(two, key)
+        saved(two)
+    one.locator(".group").first.locator("input").first.focus()
+    press(one, "1")
+    expect(one.locator("#trouble")).to_contain_text("answered on another device")
+    expect(one.locator(".group").first.locator("input:checked")).to_have_value("3")
+    assert set(given(site.desk, token_of(first)).values()) == {3}
+    one.locator(".group").first.locator("input").first.focus()
+    press(one, "2")  # from here on it counts further than the other
+    saved(one)
+    assert set(given(site.desk, token_of(first)).values()) == {2}
+    first.close()
+    second.close()
+
+
 def test_keys_can_be_changed_and_switched_off(site: Site) -> None:
     device, page = site.at_task(2, "keys")
     zoomed = page.locator("#zoom")
