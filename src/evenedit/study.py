@@ -145,11 +145,90 @@ class Threshold(_Section):
     at_most: int | None = Field(default=None, ge=1, le=5)
 
 
-class SurveySection(_Section):
-    """[survey]: which cases people rate, and simulated people for a dry run."""
+class EndingSection(_Section):
+    """[survey.endings.NAME]: what a participant takes home, by how the visit ended."""
 
+    code: str = ""
+    """Completion code; one of our own when left out."""
+    redirect: str = ""
+    """Where to go; {code}, {participant}, {study} and {session} are filled in. Empty: the code is shown instead."""
+
+
+class PaySection(_Section):
+    """[survey.pay]: what participants get, and what the platform takes."""
+
+    currency: str = "USD"
+    per_task: float = Field(default=0.0, ge=0)
+    minutes_per_task: float = Field(default=30.0, gt=0)
+    minimum_per_hour: float = Field(default=8.0, ge=0)
+    """The planner warns below this; Prolific's own floor was 8 US dollars (6 pounds) when this was written."""
+    fee: float = Field(default=1 / 3, ge=0)
+    """The platform's fee as a share of the pay; Prolific's for academics was a third when this was written."""
+
+
+class ExclusionSection(_Section):
+    """[survey.exclude]: whose answers are left out, stated before the first answer is seen."""
+
+    instructed_failed: int = Field(default=2, ge=1)
+    """So many failed instructed checks."""
+    gold_below: float = Field(default=0.8, ge=0, le=1)
+    """Share of right answers on gold items."""
+    seconds_per_answer: float = Field(default=1.0, ge=0)
+    """Median time per answer: ten answers about a pair in less than ten seconds are not looked at."""
+    straight_line: float = Field(default=0.9, gt=0, le=1)
+    """Share of items with one and the same answer to every question; above it."""
+    agreement_below: float | None = Field(default=None, ge=-1, le=1)
+    """Correlation with the mean of the others; off by default, since disagreement may be honest."""
+
+
+class PlatformSection(_Section):
+    """[survey.platform]: how participants are introduced."""
+
+    kind: Literal["prolific", "panel", "invitation"] = "invitation"
+    participant: str = "PROLIFIC_PID"
+    """URL parameter that holds the participant's id; the session and study likewise."""
+    session: str = "SESSION_ID"
+    study: str = "STUDY_ID"
+    study_ids: list[str] = []
+    """Ids of our study on the platform; others are turned away. Empty: any."""
+    signed: bool = False
+    """Prolific: only links that carry its signature (secure external URLs)."""
+    origin: str = ""
+    """The address participants know us by, https://…; a signature must be meant for it."""
+    api: str = "https://api.prolific.com/api/v1"
+
+
+class SurveySection(_Section):
+    """[survey]: which cases people rate, how they are asked, and simulated people for a dry run."""
+
+    surveys: list[Literal[1, 2, 3]] = Field(default=[1], min_length=1)
+    """1: five axes for each output; 2: which output keeps the identity; 3: who got the role."""
+    sampler: Literal["balanced", "strata", "priority"] = "balanced"
+    population: Literal["diagnosis", "mitigation"] = "diagnosis"
+    """Which cases can be drawn: all of the diagnosis, or only those that have a mitigated output beside them."""
     cases: int = Field(default=500, ge=1)
     raters_per_item: int = Field(default=3, ge=1)
+    items_per_task: int = Field(default=50, ge=1)
+    """Pages of one task, gold items included."""
+    gold: str | None = None
+    """A CSV of known answers, or "truth" in a study whose editors are all simulated; no gold items when left out."""
+    gold_share: float = Field(default=0.1, ge=0, lt=1)
+    """Share of a task's items that are gold."""
+    instructed: int = Field(default=2, ge=0)
+    """Instructed checks per task, beside its items."""
+    seat_minutes: float = Field(default=120.0, gt=0)
+    """A seat comes back after so many minutes without an answer."""
+    dashboard: bool = False
+    """Participants pick their task, as published; by default they are given the next seat."""
+    languages: list[Literal["en", "ko"]] = Field(default=["en", "ko"], min_length=1)
+    quotas: dict[Literal["disagreement", "drift", "erasure", "skin", "routine"], float] = {}
+    """Shares of the priority sampler."""
+    platform: PlatformSection = PlatformSection()
+    pay: PaySection = PaySection()
+    exclude: ExclusionSection = ExclusionSection()
+    endings: dict[
+        Literal["completed", "no_consent", "no_seat", "screened_out", "failed_checks", "withdrawn"], EndingSection
+    ] = {}
     simulated_people: int = Field(default=0, ge=0)
     settings: dict[str, Any] = {}
     """How simulated people err: the settings of the simulated judge."""
@@ -381,6 +460,8 @@ def _problems(file: _File) -> Iterator[str]:
             yield f"ensemble.{experiment}: rule '{rule}' is for other questions; use one of: {', '.join(known)}"
         elif rule == "secondary" and len(file.judges) == 1:
             yield f"ensemble.{experiment}: rule 'secondary' needs two judges; the study has one"
+    if file.survey and file.survey.platform.signed and not file.survey.platform.origin:
+        yield "survey.platform.signed needs survey.platform.origin: the https:// address that participants open"
     if file.store.url and not file.store.url.startswith(("postgresql://", "postgresql+psycopg://")):
         yield "store.url: only postgresql:// is supported; leave it out for SQLite in the study folder"
 

@@ -7,7 +7,7 @@ import sys
 import click
 
 from evenedit import __version__
-from evenedit.cli import compare, dev, editors, gate, judges, pictures, studies, tables
+from evenedit.cli import compare, dev, editors, gate, judges, pictures, serve, studies, survey, tables
 
 
 def main() -> None:
@@ -56,6 +56,9 @@ for command in (
     compare.leaderboard,
     editors.editors,
     judges.judges,
+    survey.survey,
+    serve.serve,
+    serve.admin,
     studies.doctor,
     dev.dev,
 ):

@@ -15,14 +15,20 @@ from evenedit.cli.base import OUT, STUDY, duration, example, folder_of, open_stu
 @click.option("--seed", default=1, show_default=True, help="Draws other people and other edits.")
 @example("evenedit demo --out demo")
 def demo(out: Path | None, seed: int) -> None:
-    """Audit four simulated editors on drawn portraits, offline, and write the report."""
+    """Audit four simulated editors on drawn portraits, offline, and write the report.
+
+    Simulated people fill the survey's seats through the pages of a server on this machine.
+    """
     from evenedit import templates
+    from evenedit.progress import say
+    from evenedit.rehearsal import rehearse
 
     folder = out or Path("demo")
     if not (folder / "study.toml").exists():
         templates.write("demo", folder, seed=seed)
     pipeline = open_study(folder)
     pipeline.run()
+    say(rehearse(pipeline))
     write_report(pipeline, folder / "report")
 
 

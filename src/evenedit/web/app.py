@@ -2,16 +2,64 @@
 
 from __future__ import annotations
 
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
 from fastapi import FastAPI
+from fastapi.responses import RedirectResponse
 from fastapi.staticfiles import StaticFiles
 
 from evenedit.pipeline import Pipeline
+from evenedit.survey.desk import Desk
+from evenedit.web import admin, survey
+from evenedit.web.audit import AuditLog
+from evenedit.web.errors import handle_errors
+from evenedit.web.guard import Door
+from evenedit.web.headers import Envelope
+from evenedit.web.limit import Limit
 from evenedit.web.pages import HERE
+from evenedit.web.setup import Setup
 
 
-def create_app(pipeline: Pipeline) -> FastAPI:
+@asynccontextmanager
+async def _until_stopped(app: FastAPI) -> AsyncIterator[None]:
+    yield
+    if desk := getattr(app.state, "desk", None):
+        desk.close()
+
+
+def create_app(pipeline: Pipeline, setup: Setup | None = None) -> FastAPI:
     """The web app of one study."""
-    app = FastAPI(title="EvenEdit", docs_url=None, redoc_url=None)
+    setup = setup or Setup()
+    app = FastAPI(
+        title="EvenEdit",
+        docs_url=None,
+        redoc_url=None,
+        openapi_url=None if setup.production else "/openapi.json",
+        lifespan=_until_stopped,
+    )
     app.state.pipeline = pipeline
+    app.state.setup = setup
+    app.state.rooms = {"/admin": "Overview"}
+    """Where staff can go, by path; every page of theirs shows it."""
+    app.state.log = AuditLog(pipeline.store.folder)
+    app.state.door = Door(pipeline.store, setup, app.state.log)
     app.mount("/static", StaticFiles(directory=HERE / "static"), name="static")
+    app.include_router(admin.room())
+    if pipeline.study.file.survey is not None and pipeline.store.edits():  # before that there is nothing to show
+        app.state.desk = Desk.open(pipeline)
+        app.state.codes = Limit(tries=20)
+        app.state.rooms |= {"/admin/people": "Participants", "/admin/rejections": "Decisions"}
+        app.include_router(survey.room())
+    handle_errors(app)
+    app.add_middleware(Envelope, production=setup.production)
+
+    @app.get("/", include_in_schema=False)
+    def start() -> RedirectResponse:
+        return RedirectResponse("/survey" if hasattr(app.state, "desk") else "/admin", 303)
+
+    @app.get("/health", include_in_schema=False)
+    def health() -> dict[str, str]:
+        return {"status": "ok"}
+
     return app

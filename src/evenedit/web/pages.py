@@ -1,7 +1,8 @@
-"""Pages: templates in, HTML out, with the headers every page has."""
+"""Pages: templates in, HTML out."""
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -11,9 +12,13 @@ from fastapi.templating import Jinja2Templates
 
 HERE = Path(__file__).parent
 _templates = Jinja2Templates(directory=HERE / "templates")
+_templates.env.filters["share"] = lambda value: "–" if value is None else f"{value:.0%}"
+_templates.env.filters["number"] = lambda value: "–" if value is None else f"{value:.2f}"
+_templates.env.filters["day"] = lambda value: datetime.fromtimestamp(value, UTC).strftime("%Y-%m-%d %H:%M")
 
 
 def page(request: Request, template: str, status: int = 200, **context: Any) -> HTMLResponse:
     """Render a template; nothing of it is kept by browsers or proxies."""
-    headers = {"Cache-Control": "no-store", "Referrer-Policy": "no-referrer", "X-Content-Type-Options": "nosniff"}
+    context["rooms"] = request.app.state.rooms
+    headers = {"Cache-Control": "no-store"}
     return _templates.TemplateResponse(request, template, context, status_code=status, headers=headers)

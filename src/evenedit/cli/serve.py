@@ -1,0 +1,57 @@
+"""Commands of the web app: serve it, and let staff in."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from evenedit.cli.base import STUDY, example, open_study
+
+
+@click.command()
+@STUDY
+@click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen on.")
+@click.option(
+    "--port", default=8000, show_default=True, type=click.IntRange(0, 65535), help="Port; 0 takes a free one."
+)
+@click.option("--production", is_flag=True, help="Refuse to start with anything left at a default; HTTPS only.")
+@click.option("--proxy", help="Address of the HTTPS proxy whose forwarded headers are believed.")
+@example("evenedit serve my-study\nevenedit serve my-study --production --proxy 127.0.0.1")
+def serve(study: Path, host: str, port: int, production: bool, proxy: str | None) -> None:
+    """Serve the survey and the staff's rooms as a web app."""
+    import os
+    import secrets
+
+    from evenedit.web import server
+    from evenedit.web.guard import passwords
+    from evenedit.web.setup import SECRET, Setup, check_production
+
+    pipeline = open_study(study)
+    secret = os.environ.get(SECRET)
+    known = passwords(pipeline.store)
+    if production:
+        check_production(secret, proxy, bool(known))
+    passing = None if production or known else secrets.token_urlsafe(9)
+    setup = Setup(production, secret or secrets.token_urlsafe(32), passing)
+    if passing:
+        click.echo(f"staff sign in as 'admin' with the password of this run: {passing}")
+    server.run(pipeline, setup, host, port, proxy)
+
+
+@click.group()
+def admin() -> None:
+    """Let staff in."""
+
+
+@admin.command()
+@STUDY
+@click.option("--name", default="admin", show_default=True, help="Who it is for.")
+@click.option("--password", prompt=True, hide_input=True, confirmation_prompt=True, help="Asked for when left out.")
+@example("evenedit admin password my-study --name reviewer")
+def password(study: Path, name: str, password: str) -> None:
+    """Set a member of staff's password; only its hash is kept."""
+    from evenedit.web.guard import set_password
+
+    set_password(open_study(study).store, name, password)
+    click.echo(f"{name} can sign in with the new password; former sessions have ended")

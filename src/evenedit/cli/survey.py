@@ -1,0 +1,357 @@
+"""Commands over a study's survey: cases, people, money, ratings."""
+
+from __future__ import annotations
+
+import getpass
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from evenedit.cli.base import OUT, STUDY, example, folder_of, open_study
+
+if TYPE_CHECKING:
+    from evenedit.pipeline import Pipeline
+    from evenedit.study import SurveySection
+    from evenedit.survey.database import Database
+    from evenedit.survey.desk import Desk
+    from evenedit.survey.planner import Budget
+    from evenedit.survey.quality import Quality
+
+ACTOR = click.option("--as", "actor", default=getpass.getuser, help="Who decides; your login name by default.")
+
+
+@click.group()
+@example("evenedit survey plan my-study")
+def survey() -> None:
+    """Ask people: draw cases, plan, invite, watch, pay, export."""
+
+
+@survey.command()
+@STUDY
+@example("evenedit survey sample my-study")
+def sample(study: Path) -> None:
+    """Draw the cases people will see, keep them with their inclusion probabilities, and print the margins."""
+    from evenedit.survey.cases import margins, sampled
+
+    pipeline = open_study(study)
+    section = _section(pipeline)
+    for number in sorted({1 if s != 3 else 3 for s in section.surveys}):
+        cases = sampled(pipeline, number)
+        sampler = "stereotype" if number == 3 else section.sampler
+        chances = sorted(cases.values())
+        click.echo(f"{len(cases):,} cases ({sampler}), inclusion probability {chances[0]:.4f} to {chances[-1]:.4f}\n")
+        click.echo(f"{'factor':10}{'level':28}{'cases':>7}{'share':>8}")
+        for row in margins(pipeline, cases).itertuples():
+            click.echo(f"{row.factor:10}{row.level:28}{row.cases:>7}{row.share:>8.1%}")
+
+
+@survey.command()
+@click.argument("study", type=click.Path(path_type=Path), required=False)
+@click.option("--preset", type=click.Choice(["paper-prolific", "plan-002"]), help="A published plan, without a study.")
+@click.option("--no-gold", is_flag=True, help="plan-002 without its gold items.")
+@click.option("--pay", type=click.FloatRange(min=0), help="What a task pays.")
+@click.option("--minutes", type=click.FloatRange(min=0, min_open=True), help="How long a task takes.")
+@click.option("--minimum", type=click.FloatRange(min=0), help="The least an hour should pay.")
+@click.option("--fee", type=click.FloatRange(min=0), help="The platform's fee as a share of the pay.")
+@example("evenedit survey plan --preset paper-prolific --minimum 12")
+def plan(
+    study: Path | None,
+    preset: str | None,
+    no_gold: bool,
+    pay: float | None,
+    minutes: float | None,
+    minimum: float | None,
+    fee: float | None,
+) -> None:
+    """Show what a survey takes: tasks, people, hours, pay per hour, fees, total."""
+    from dataclasses import replace
+
+    from evenedit.records import UserError
+    from evenedit.survey import planner
+
+    if (study is None) == (preset is None):
+        raise UserError("name a study or a --preset (paper-prolific, plan-002)")
+    if preset:
+        made = planner.preset(preset, gold=not no_gold)
+    else:
+        assert study is not None
+        pipeline = open_study(study)
+        section = _section(pipeline)
+        mitigation = pipeline.study.file.experiments.mitigation
+        editors = pipeline.study.editors("stereotype")
+        pairs = mitigation.cases if mitigation else 0
+        roles = len(pipeline.study.wino) * sum(len(e.seeds) for e in editors)
+        made = planner.of_study(section, {2: pairs, 3: roles})
+    given = {"per_task": pay, "minutes_per_task": minutes, "minimum_per_hour": minimum, "fee": fee}
+    changes = {name: value for name, value in given.items() if value is not None}
+    _show(replace(made, pay=made.pay.model_copy(update=changes)))
+
+
+def _show(made: Budget) -> None:
+    click.echo(
+        f"{'survey':28}{'items':>7}{'per task':>10}{'gold':>6}{'raters':>8}{'tasks':>7}{'people':>8}{'ratings':>9}"
+    )
+    for part in made.parts:
+        click.echo(
+            f"{part.name:28}{part.items:>7,}{part.items_per_task:>10}{part.gold:>6}{part.raters:>8}"
+            f"{part.tasks:>7}{part.people:>8}{part.ratings:>9,}"
+        )
+    money = made.pay.currency
+    click.echo(f"\n{made.tasks} tasks, {made.people} people, {made.hours:,.1f} hours of their work")
+    click.echo(
+        f"pay {made.pay.per_task:.2f} {money} a task of {made.pay.minutes_per_task:g} min: {made.per_hour:.2f} per hour"
+    )
+    click.echo(f"rewards {made.rewards:,.2f} + fees {made.fees:,.2f} = {made.total:,.2f} {money}")
+    for text in made.notes:
+        click.echo(f"note: {text}")
+    for text in made.warnings:
+        click.echo(f"WARNING: {text}")
+
+
+@survey.command()
+@STUDY
+@example("evenedit survey status my-study")
+def status(study: Path) -> None:
+    """Show how far the survey is: seats by task, endings, and everybody's quality."""
+    from evenedit.survey.office import Office
+
+    with _desk(study, write=False) as desk:
+        office = Office(desk)
+        click.echo(f"{'survey':>6}{'task':>6}{'pages':>7}{'seats':>7}{'done':>6}{'taken':>7}{'free':>6}")
+        for task in office.progress():
+            pages = task.cases + task.gold + task.instructed
+            click.echo(
+                f"{task.survey:>6}{task.task:>6}{pages:>7}{task.seats:>7}{task.done:>6}{task.taken:>7}{task.free:>6}"
+            )
+        for ending, count in sorted(office.endings().items()):
+            click.echo(f"{ending or 'under way'}: {count}")
+        for person in office.people():
+            if person.quality:
+                _quality_line(person.quality)
+
+
+def _quality_line(found: Quality) -> None:
+    parts = [f"{found.items} items"]
+    if found.gold_accuracy is not None:
+        parts.append(f"gold {found.gold_accuracy:.0%}")
+    if found.instructed_asked:
+        parts.append(f"checks failed {found.instructed_failed}/{found.instructed_asked}")
+    if found.seconds_per_answer is not None:
+        parts.append(f"{found.seconds_per_answer:.2f} s per answer")
+    if found.agreement is not None:
+        parts.append(f"agreement {found.agreement:.2f}")
+    verdict = f"  LEFT OUT: {'; '.join(found.excluded)}" if found.excluded else ""
+    click.echo(f"{found.rater}: {', '.join(parts)}{verdict}")
+
+
+@survey.command()
+@STUDY
+@OUT
+@example("evenedit survey export my-study --out my-study/ratings")
+def export(study: Path, out: Path | None) -> None:
+    """Write ratings, choices and quality as CSV and Parquet, under pseudonyms."""
+    from evenedit.survey.export import write
+
+    pipeline = open_study(study)
+    with _reading(pipeline) as database:
+        for path in write(pipeline, database, out or folder_of(study) / "ratings"):
+            click.echo(path)
+
+
+@survey.command("import")
+@STUDY
+@click.argument("files", nargs=-1, required=True, type=click.Path(path_type=Path))
+@click.option("--editor", "editors", multiple=True, metavar="NAME=ID", help="What a file calls an editor of the study.")
+@ACTOR
+@example("evenedit survey import my-study ratings.csv --editor flux=flux2-dev")
+def import_(study: Path, files: tuple[Path, ...], editors: tuple[str, ...], actor: str) -> None:
+    """Take in ratings by people that another tool collected (a long CSV, or Mechanical Turk results)."""
+    from evenedit.records import UserError
+    from evenedit.survey import imports
+    from evenedit.survey.database import Database
+    from evenedit.survey.people import people_frame
+
+    names: dict[str, str] = {}
+    for pair in editors:
+        given, equals, meant = pair.partition("=")
+        if not equals:
+            raise UserError(f"--editor {pair}: expected NAME=ID")
+        names[given] = meant
+    pipeline = open_study(study)
+    _section(pipeline)
+    database = Database(pipeline.study.folder, pipeline.study.file.store.url)
+    try:
+        for path in files:
+            found = imports.read(path, database, pipeline, names, actor)
+            click.echo(
+                f"{path}: {found.pages:,} ratings of {found.raters} people ({found.answers:,} answers)"
+                + (f"; {found.rejected} rejected assignments left out" if found.rejected else "")
+            )
+        for quality in people_frame(pipeline, database)[1]:
+            _quality_line(quality)
+    finally:
+        database.close()
+
+
+@survey.command()
+@STUDY
+@click.argument("who")
+@click.option("--platform", help="WHO is the id this platform knows (prolific, panel, invitation), not a pseudonym.")
+@ACTOR
+@example("evenedit survey withdraw my-study person-3f2a9c01d4e7")
+def withdraw(study: Path, who: str, platform: str | None, actor: str) -> None:
+    """Erase a participant's answers and ids, and open the seat again."""
+    from evenedit.records import UserError
+    from evenedit.survey.office import Office
+
+    with _desk(study) as desk:
+        if platform is None:
+            Office(desk).withdraw(who, actor)
+        elif not Office(desk).withdraw_external(platform, who, actor):
+            raise UserError(f"nobody with that id came from {platform}")
+    click.echo("erased; the seat is open again")
+
+
+@survey.command()
+@STUDY
+@click.argument("pseudonym")
+@ACTOR
+@example("evenedit survey release my-study person-3f2a9c01d4e7")
+def release(study: Path, pseudonym: str, actor: str) -> None:
+    """Open a participant's seat again; the answers are kept but no longer counted."""
+    from evenedit.survey.office import Office
+
+    with _desk(study) as desk:
+        had = Office(desk).release(pseudonym, actor)
+    click.echo("the seat is open again" if had else "there was no seat to release")
+
+
+@survey.command()
+@STUDY
+@click.option("--base", required=True, help="The address participants open, https://…")
+@click.option("--count", type=click.IntRange(min=1), default=1, show_default=True)
+@click.option("--prefix", default="guest", show_default=True, help="Names are PREFIX-001, PREFIX-002 …")
+@click.option(
+    "--survey", "number", type=click.IntRange(0, 3), default=0, help="Which survey; the study's first by default."
+)
+@example("evenedit survey invite my-study --base https://survey.example --count 30")
+def invite(study: Path, base: str, count: int, prefix: str, number: int) -> None:
+    """Print signed invitation links, one per person."""
+    from evenedit.survey.platforms import Invitations
+
+    pipeline = open_study(study)
+    with _reading(pipeline) as database:
+        invitations = Invitations(database.key)
+        for one in range(1, count + 1):
+            click.echo(invitations.link(base, f"{prefix}-{one:03d}", number))
+
+
+@survey.command()
+@STUDY
+@example("evenedit survey rehearse my-study")
+def rehearse(study: Path) -> None:
+    """Fill the seats with simulated people, who answer through the real pages of a server of their own."""
+    from evenedit.rehearsal import rehearse as fill
+
+    click.echo(fill(open_study(study)))
+
+
+@survey.group()
+@example("evenedit survey prolific create my-study --base https://survey.example")
+def prolific() -> None:
+    """Draft a study on Prolific, follow its submissions, pay. The token is read from PROLIFIC_TOKEN."""
+
+
+@prolific.command()
+@STUDY
+@click.option("--base", required=True, help="The address participants open, https://…")
+@click.option("--survey", "number", type=click.IntRange(1, 3), default=1, show_default=True)
+@click.option("--title", default="Compare edited portraits", show_default=True)
+@click.option("--description", default="Look at portraits and edited versions of them, and answer questions.")
+@example("evenedit survey prolific create my-study --base https://survey.example")
+def create(study: Path, base: str, number: int, title: str, description: str) -> None:
+    """Draft a study with a code for each ending; you publish it on Prolific's own page."""
+    from evenedit.survey.prolific import ProlificAPI, draft
+
+    with _desk(study) as desk:
+        body = draft(desk.section, desk, title=title, description=description, base=base, survey=number)
+        ident = ProlificAPI(desk.section.platform.api).create(body)
+    click.echo(f"drafted {ident}: {body['total_available_places']} places at {body['reward'] / 100:.2f}")
+    click.echo(f'add it to study.toml: [survey.platform] kind = "prolific", study_ids = ["{ident}"]; then publish it')
+
+
+@prolific.command("status")
+@STUDY
+@click.argument("ident", metavar="PROLIFIC_STUDY")
+@click.option("--approve", is_flag=True, help="Pay everybody who completed the task with the right code.")
+@example("evenedit survey prolific status my-study 60aca280709ee40ec37d4885 --approve")
+def follow(study: Path, ident: str, approve: bool) -> None:
+    """Compare Prolific's submissions with ours; seats of returned ones come back."""
+    from evenedit.survey.prolific import ProlificAPI, Rejections, sync
+
+    with _desk(study) as desk:
+        api = ProlificAPI(desk.section.platform.api)
+        found = sync(desk, api, ident)
+        click.echo(f"{found.submissions} submissions; {found.released} seats came back; {len(found.payable)} to pay")
+        for submission in found.payable if approve else ():
+            api.approve(submission.id)
+            click.echo(f"approved {submission.id}")
+        for submission in found.doubtful:
+            click.echo(
+                f"look at {submission.id}: not completed here, or with another code ({submission.code or 'none'})"
+            )
+        for case in Rejections(desk).waiting():
+            click.echo(f"{case.pseudonym} failed {case.failed} of {case.asked} instructed checks; decide about it")
+
+
+@prolific.command()
+@STUDY
+@click.argument("ident", metavar="PROLIFIC_STUDY")
+@click.argument("pseudonym")
+@click.argument("decision", type=click.Choice(["approve", "return", "reject"]))
+@click.option("--message", default="", help="What the participant is told; 100 characters or more for a rejection.")
+@ACTOR
+@example("evenedit survey prolific decide my-study 60aca280709ee40ec37d4885 person-3f2a9c01d4e7 approve")
+def decide(study: Path, ident: str, pseudonym: str, decision: str, message: str, actor: str) -> None:
+    """Settle a submission that failed the instructed checks; a rejection must meet Prolific's rules."""
+    from evenedit.survey.prolific import ProlificAPI, Rejections
+
+    with _desk(study) as desk:
+        if decision == "reject":
+            click.confirm(f"Reject the work of {pseudonym}, who will not be paid?", abort=True)
+        Rejections(desk, ProlificAPI(desk.section.platform.api), ident).decide(pseudonym, decision, actor, message)
+    click.echo(f"{decision}: done")
+
+
+def _section(pipeline: Pipeline) -> SurveySection:
+    from evenedit.records import UserError
+
+    section = pipeline.study.file.survey
+    if section is None:
+        raise UserError("study.toml has no [survey]; add the table to ask people")
+    return section
+
+
+@contextmanager
+def _desk(study: Path, *, write: bool = True) -> Iterator[Desk]:
+    from evenedit.survey.desk import Desk
+
+    desk = Desk.open(open_study(study), write=write)
+    try:
+        yield desk
+    finally:
+        desk.close()
+
+
+@contextmanager
+def _reading(pipeline: Pipeline) -> Iterator[Database]:
+    from evenedit.survey.database import Database
+
+    database = Database(pipeline.study.folder, pipeline.study.file.store.url, write=False)
+    try:
+        yield database
+    finally:
+        database.close()

@@ -1,0 +1,179 @@
+"""Who introduces participants: Prolific, any panel, or a signed invitation link."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import hmac
+import json
+import re
+import time
+from collections.abc import Callable, Mapping
+from typing import Any, Protocol
+from urllib.parse import quote, urlsplit
+
+import httpx
+from cryptography.exceptions import InvalidSignature
+from cryptography.hazmat.primitives.asymmetric.padding import PKCS1v15
+from cryptography.hazmat.primitives.asymmetric.rsa import RSAPublicNumbers
+from cryptography.hazmat.primitives.hashes import SHA256
+
+from evenedit.study import PlatformSection
+from evenedit.survey.visits import Arrival, Refused
+
+INVITE = "invite"
+"""URL parameter of an invitation."""
+TOKEN = "prolific_token"
+"""URL parameter in which Prolific sends its signature, where the study asks for secure URLs."""
+KEYS_LAST = 86_400.0
+"""Seconds for which Prolific's public keys are kept."""
+_ID = re.compile(r"[A-Za-z0-9_.:@-]{1,128}\Z")
+
+
+class Platform(Protocol):
+    """Somebody who sends us participants."""
+
+    def arrive(self, query: Mapping[str, str]) -> Arrival:
+        """Who a link's parameters introduce; raises Refused where they introduce nobody."""
+        ...
+
+
+class Panel:
+    """Any panel: the study file says which URL parameters hold the ids."""
+
+    kind = "panel"
+
+    def __init__(self, section: PlatformSection) -> None:
+        self._section = section
+
+    def arrive(self, query: Mapping[str, str]) -> Arrival:
+        """The ids as the panel gave them."""
+        section = self._section
+        participant, session, study = (
+            query.get(name, "") for name in (section.participant, section.session, section.study)
+        )
+        if not _ID.match(participant):
+            raise Refused("this link lacks your participant id; please open it from the panel's page again")
+        for given in (session, study):
+            if given and not _ID.match(given):
+                raise Refused("this link is damaged; please open it from the panel's page again")
+        if section.study_ids and study not in section.study_ids:
+            raise Refused("this link belongs to another study")
+        return Arrival(self.kind, participant, study, session, _survey(query))
+
+
+class Prolific(Panel):
+    """Prolific's ids, with its signature checked where the study asks for secure URLs."""
+
+    kind = "prolific"
+
+    def __init__(self, section: PlatformSection, clock: Callable[[], float] = time.time) -> None:
+        super().__init__(section)
+        self._clock = clock
+        self._keys: dict[str, Mapping[str, str]] = {}
+        self._fetched = 0.0
+
+    def arrive(self, query: Mapping[str, str]) -> Arrival:
+        """The ids of the URL; signed ones only, where the study says so."""
+        arrival = super().arrive(query)
+        if self._section.signed:
+            self._verify(query.get(TOKEN, ""), arrival)
+        return arrival
+
+    def _verify(self, token: str, arrival: Arrival) -> None:
+        problem = Refused("this link's signature is missing, expired or wrong; please open it from Prolific again")
+        try:
+            head, body, signature = token.split(".")
+            header, claims = json.loads(_decoded(head)), json.loads(_decoded(body))
+            if header.get("alg") != "RS256":  # never what the token itself proposes
+                raise problem
+            key = self._key(str(header.get("kid")))
+            numbers = RSAPublicNumbers(_number(key["e"]), _number(key["n"]))
+            numbers.public_key().verify(_decoded(signature), f"{head}.{body}".encode(), PKCS1v15(), SHA256())
+            signed = claims["prolific"]
+            audience = claims["aud"] if isinstance(claims["aud"], list) else [claims["aud"]]
+            origins = {urlsplit(str(a)).netloc or str(a) for a in audience}
+            fresh = float(claims["exp"]) > self._clock()
+        except (ValueError, KeyError, TypeError, AttributeError, InvalidSignature):
+            raise problem from None
+        wanted = urlsplit(self._section.origin).netloc or self._section.origin
+        section = self._section
+        names = {
+            section.participant: arrival.participant,
+            section.session: arrival.session,
+            section.study: arrival.study,
+        }
+        if not fresh or wanted not in origins or any(signed.get(name) != value for name, value in names.items()):
+            raise problem
+
+    def _key(self, kid: str) -> Mapping[str, str]:
+        """One of Prolific's public keys; fetched daily, and again for a key not seen before."""
+        if kid not in self._keys or self._clock() - self._fetched > KEYS_LAST:
+            parts = urlsplit(self._section.api)
+            try:
+                answer = httpx.get(f"{parts.scheme}://{parts.netloc}/.well-known/study/jwks.json", timeout=10)
+                answer.raise_for_status()
+                self._keys = {str(key["kid"]): key for key in answer.json()["keys"]}
+            except (httpx.HTTPError, ValueError, KeyError):
+                raise Refused("Prolific's signature cannot be checked at the moment; please try again soon") from None
+            self._fetched = self._clock()
+        return self._keys[kid]
+
+
+class Invitations:
+    """Links of our own: the name in them is signed, so nobody can make another."""
+
+    def __init__(self, key: bytes) -> None:
+        self._key = key
+
+    def link(self, base: str, name: str, survey: int = 0) -> str:
+        """The invitation of one person."""
+        return f"{base.rstrip('/')}/survey?{INVITE}={quote(self._signed(name, survey))}"
+
+    def arrive(self, query: Mapping[str, str]) -> Arrival:
+        """The person an invitation names."""
+        token = query.get(INVITE, "")
+        try:
+            name, survey, _ = token.split("~")
+            number = int(survey)
+        except ValueError:
+            raise Refused("this invitation is damaged; please open the link as you got it") from None
+        if not hmac.compare_digest(token.encode(), self._signed(name, number).encode()):
+            raise Refused("this invitation is not one of ours; please open the link as you got it")
+        return Arrival("invitation", name, survey=number)
+
+    def _signed(self, name: str, survey: int) -> str:
+        signature = hmac.new(self._key, f"invite\0{name}\0{survey}".encode(), hashlib.sha256).hexdigest()[:32]
+        return f"{name}~{survey}~{signature}"
+
+
+class Reception:
+    """All the doors of a survey: the platform of the study file, and invitations."""
+
+    def __init__(self, section: PlatformSection, key: bytes, clock: Callable[[], float] = time.time) -> None:
+        self.invitations = Invitations(key)
+        self._platforms: dict[str, Platform] = {"panel": Panel(section), "prolific": Prolific(section, clock)}
+        self._kind = section.kind
+
+    def arrive(self, query: Mapping[str, str]) -> Arrival:
+        """Who a link introduces."""
+        if INVITE in query:
+            return self.invitations.arrive(query)
+        if self._kind not in self._platforms:
+            raise Refused("this survey is by invitation; please open the link you got")
+        return self._platforms[self._kind].arrive(query)
+
+
+def _survey(query: Mapping[str, str]) -> int:
+    number = query.get("survey", "0")
+    if number not in ("0", "1", "2", "3"):
+        raise Refused("this survey is not open")
+    return int(number)
+
+
+def _decoded(text: str) -> bytes:
+    return base64.urlsafe_b64decode(text + "=" * (-len(text) % 4))
+
+
+def _number(text: Any) -> int:
+    return int.from_bytes(_decoded(str(text)), "big")

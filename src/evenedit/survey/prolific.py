@@ -1,0 +1,333 @@
+"""Prolific: draft a study, follow its submissions, pay, and let a person decide about the few that failed.
+
+Only the platform's public interface (v1) is used. The token comes from the environment and goes nowhere else.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import hmac
+import json
+import os
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import httpx
+import sqlalchemy as sa
+
+from evenedit.records import UserError
+from evenedit.study import SurveySection
+from evenedit.survey.database import note
+from evenedit.survey.desk import Desk
+from evenedit.survey.office import Office, Standing
+from evenedit.survey.platforms import Prolific
+from evenedit.survey.tables import decisions, events, participants
+from evenedit.survey.visits import Ending, Refused
+
+TOKEN = "PROLIFIC_TOKEN"
+SECRET = "PROLIFIC_WEBHOOK_SECRET"
+FRESH = 300.0
+"""Seconds: an older webhook is a replay."""
+TRIES = 5
+WAIT = 1.0
+"""Seconds before the first retry; doubled each time unless the platform says how long."""
+FAILED = 2
+"""The platform allows a rejection only after so many failed explicit-instruction checks (in 5 minutes or more)."""
+SHORTEST = 100
+"""The platform wants so many characters of explanation with a rejection."""
+CATEGORY = "FAILED_CHECK"
+AWAITING, RETURNED, TIMED_OUT = "AWAITING REVIEW", "RETURNED", "TIMED-OUT"
+_CODES: dict[Ending, tuple[str, dict[str, str]]] = {
+    Ending.COMPLETED: ("COMPLETED", {"action": "MANUALLY_REVIEW"}),
+    Ending.FAILED_CHECKS: ("FAILED_ATTENTION_CHECK", {"action": "MANUALLY_REVIEW"}),
+    Ending.NO_CONSENT: ("NO_CONSENT", {"action": "REQUEST_RETURN", "return_reason": "You did not give consent"}),
+    Ending.NO_SEAT: ("OTHER", {"action": "REQUEST_RETURN", "return_reason": "All places were taken"}),
+    Ending.SCREENED_OUT: ("OTHER", {"action": "REQUEST_RETURN", "return_reason": "The comprehension check was failed"}),
+    Ending.WITHDRAWN: ("OTHER", {"action": "REQUEST_RETURN", "return_reason": "Withdrew consent"}),
+}
+"""What Prolific does with each ending's code. Nobody is paid or refused by a code alone."""
+
+
+@dataclass(frozen=True, slots=True)
+class Submission:
+    """One participant's submission, as the platform has it."""
+
+    id: str
+    participant: str
+    status: str
+    code: str
+
+
+class ProlificAPI:
+    """The few calls we make."""
+
+    def __init__(self, base: str, token: str | None = None) -> None:
+        token = token or os.environ.get(TOKEN)
+        if not token:
+            raise UserError(f"Prolific needs an API token. Try: export {TOKEN}=…")
+        self._client = httpx.Client(base_url=base, headers={"Authorization": f"Token {token}"}, timeout=30)
+
+    def create(self, study: Mapping[str, Any]) -> str:
+        """Draft a study; it is published by a person on the platform's own page, where the money is."""
+        return str(self._call("POST", "studies/", study, again=False)["id"])
+
+    def submissions(self, study: str) -> list[Submission]:
+        """All submissions of a study."""
+        found: list[Submission] = []
+        page: str | None = f"studies/{study}/submissions/"
+        while page:
+            answer = self._call("GET", page)
+            found += [
+                Submission(str(r["id"]), str(r["participant_id"]), str(r["status"]), str(r.get("study_code") or ""))
+                for r in answer["results"]
+            ]
+            page = ((answer.get("_links") or {}).get("next") or {}).get("href")
+        return found
+
+    def approve(self, submission: str) -> None:
+        """Pay."""
+        self._call("POST", f"submissions/{submission}/transition/", {"action": "APPROVE"})
+
+    def reject(self, submission: str, message: str) -> None:
+        """Do not pay; only through `Rejections`, which checks the rules."""
+        body = {"action": "REJECT", "message": message, "rejection_category": CATEGORY}
+        self._call("POST", f"submissions/{submission}/transition/", body)
+
+    def request_return(self, submission: str, reasons: Sequence[str]) -> None:
+        """Ask the participant to return the submission."""
+        self._call("POST", f"submissions/{submission}/request-return/", {"request_return_reasons": list(reasons)})
+
+    def _call(self, method: str, path: str, body: Mapping[str, Any] | None = None, *, again: bool = True) -> Any:
+        """One call; where the platform is busy or away, a few more, unless doing it twice would matter."""
+        wait = WAIT
+        for attempt in range(TRIES):
+            last = attempt == TRIES - 1 or not again
+            try:
+                answer = self._client.request(method, path, json=body)
+            except httpx.HTTPError as error:
+                if last:
+                    raise UserError(f"Prolific does not answer: {error}") from None
+            else:
+                if answer.is_success:
+                    return answer.json() if answer.content else {}
+                if last or (answer.status_code != 429 and answer.status_code < 500):
+                    raise UserError(f"Prolific refused {method} {path}: {answer.status_code} {_reason(answer)}")
+                wait = float(answer.headers.get("retry-after", wait))
+            time.sleep(min(wait, 60))
+            wait *= 2
+        raise AssertionError
+
+
+def draft(
+    section: SurveySection, desk: Desk, *, title: str, description: str, base: str, survey: int
+) -> dict[str, Any]:
+    """The body of a draft study: our link, a code for each ending, places, time and pay."""
+    names = section.platform
+    link = (
+        f"{base.rstrip('/')}/survey?{names.participant}={{{{%PROLIFIC_PID%}}}}&{names.study}={{{{%STUDY_ID%}}}}"
+        f"&{names.session}={{{{%SESSION_ID%}}}}&survey={survey}"
+    )
+    seats = sum(task.seats for task in Office(desk).progress() if task.survey == survey)
+    if not section.pay.per_task:
+        raise UserError("[survey.pay] per_task is 0; say what a task pays before asking Prolific for people")
+    return {
+        "name": title,
+        "description": description,
+        "external_study_url": link,
+        "is_external_study_url_secure": names.signed,
+        "prolific_id_option": "url_parameters",
+        "completion_codes": [
+            {"code": desk.farewell(ending).code, "code_type": kind, "actions": [action]}
+            for ending, (kind, action) in _CODES.items()
+        ],
+        "total_available_places": seats,
+        "estimated_completion_time": round(section.pay.minutes_per_task),
+        "reward": round(section.pay.per_task * 100),
+        "device_compatibility": ["desktop", "tablet", "mobile"],
+    }
+
+
+@dataclass(frozen=True, slots=True)
+class Synced:
+    """What a look at the platform changed and found."""
+
+    submissions: int
+    released: int
+    """Seats that came back because the submission was returned or ran out of time."""
+    payable: tuple[Submission, ...]
+    """Awaiting review, completed here with the right code."""
+    doubtful: tuple[Submission, ...]
+    """Awaiting review, but not completed here, or with another code: a person looks at them."""
+
+
+def sync(desk: Desk, api: ProlificAPI, study: str) -> Synced:
+    """Compare the platform's submissions with ours; seats of returned and timed-out ones come back."""
+    standing = _by_platform_id(desk)
+    payable: list[Submission] = []
+    doubtful: list[Submission] = []
+    released = 0
+    found = api.submissions(study)
+    code = desk.farewell(Ending.COMPLETED).code
+    for submission in found:
+        here = standing.get(submission.id) or standing.get(submission.participant)
+        if submission.status in (RETURNED, TIMED_OUT):
+            if here and here.seated and not here.submitted:
+                released += Office(desk).release(here.pseudonym, "prolific")
+        elif submission.status == AWAITING:
+            fits = here is not None and here.ending is Ending.COMPLETED and submission.code in ("", code)
+            if not (here is not None and here.ending is Ending.FAILED_CHECKS):
+                (payable if fits else doubtful).append(submission)
+    return Synced(len(found), released, tuple(payable), tuple(doubtful))
+
+
+@dataclass(frozen=True, slots=True)
+class Waiting:
+    """Somebody who failed the instructed checks; a person decides."""
+
+    pseudonym: str
+    failed: int
+    asked: int
+    may_reject: bool
+    """The platform's rules allow it: enough explicit-instruction checks were failed."""
+
+
+class Rejections:
+    """The queue of those who failed instructed checks. Nothing happens until a person decides."""
+
+    def __init__(self, desk: Desk, api: ProlificAPI | None = None, study: str = "") -> None:
+        self._desk = desk
+        self._api = api
+        self._study = study
+
+    def waiting(self) -> list[Waiting]:
+        """Who awaits a decision."""
+        query = sa.select(participants.c.pseudonym).join(decisions, decisions.c.participant == participants.c.id)
+        decided = {r.pseudonym for r in self._desk.database.rows(query)}
+        return [
+            Waiting(
+                person.pseudonym,
+                person.quality.instructed_failed,
+                person.quality.instructed_asked,
+                person.quality.instructed_failed >= FAILED,
+            )
+            for person in Office(self._desk).people()
+            if person.ending is Ending.FAILED_CHECKS
+            and person.platform == Prolific.kind
+            and person.quality is not None
+            and person.pseudonym not in decided
+        ]
+
+    def decide(self, pseudonym: str, decision: str, actor: str, message: str = "") -> None:
+        """Approve, reject, or ask for a return, in the name of a person; a rejection must meet the platform's rules."""
+        case = next((w for w in self.waiting() if w.pseudonym == pseudonym), None)
+        if case is None:
+            raise UserError(f"'{pseudonym}' does not await a decision")
+        if decision not in ("approve", "reject", "return"):
+            raise UserError(f"'{decision}' is no decision; use approve, reject or return")
+        if not actor.strip():
+            raise UserError("a decision needs the name of the person who takes it")
+        if decision == "reject" and not case.may_reject:
+            raise UserError(f"Prolific allows a rejection only after {FAILED} failed instructed checks")
+        if decision == "reject" and len(message) < SHORTEST:
+            raise UserError(f"Prolific wants {SHORTEST} characters or more of explanation; there are {len(message)}")
+        if self._api is None:
+            raise UserError(f"Prolific needs an API token to act on this. Try: export {TOKEN}=…")
+        submission = self._submission(pseudonym)
+        if decision == "approve":
+            self._api.approve(submission)
+        elif decision == "reject":
+            self._api.reject(submission, message)
+        else:
+            self._api.request_return(submission, [message or "Failed the attention checks"])
+        self._desk.database.write(lambda db: self._keep(db, pseudonym, decision, actor))
+
+    def _submission(self, pseudonym: str) -> str:
+        query = sa.select(participants.c.external, participants.c.session).where(participants.c.pseudonym == pseudonym)
+        row = self._desk.database.row(query)
+        if row is None or self._api is None:
+            raise UserError(f"'{pseudonym}' is not known any more")
+        for submission in self._api.submissions(self._study):
+            mine = submission.id == row.session or (not row.session and submission.participant == row.external)
+            if mine and submission.status == AWAITING:
+                return submission.id
+        raise UserError(f"the submission of '{pseudonym}' does not await review on Prolific any more")
+
+    def _keep(self, db: sa.Connection, pseudonym: str, decision: str, actor: str) -> None:
+        who = sa.select(participants.c.id).where(participants.c.pseudonym == pseudonym)
+        row = {
+            "participant": db.execute(who).scalar_one(),
+            "decision": decision,
+            "actor": actor,
+            "at": self._desk.clock(),
+        }
+        db.execute(sa.insert(decisions), row)
+        note(db, self._desk.clock(), actor, f"decided: {decision}", {"participant": pseudonym})
+
+
+class Webhooks:
+    """What Prolific tells us by itself: checked, and acted on once."""
+
+    def __init__(self, desk: Desk, secret: str | None = None) -> None:
+        self._desk = desk
+        self._secret = secret or os.environ.get(SECRET, "")
+
+    def receive(self, body: bytes, headers: Mapping[str, str]) -> bool:
+        """Act on one event; False for one that came before. Raises Refused unless Prolific signed it just now."""
+        given = {name.lower(): value for name, value in headers.items()}
+        sent = given.get("x-prolific-request-timestamp", "")
+        digest = hmac.new(self._secret.encode(), sent.encode() + body, hashlib.sha256).digest()
+        signature = given.get("x-prolific-request-signature", "")
+        if not self._secret or not hmac.compare_digest(base64.b64encode(digest), signature.encode()):
+            raise Refused("this message is not signed by Prolific")
+        try:
+            fresh = abs(self._desk.clock() - float(sent)) <= FRESH
+            event = json.loads(body)
+            status, participant = str(event.get("status", "")), str(event.get("participant_id", ""))
+            kind = str(event.get("event_type", ""))
+        except (ValueError, AttributeError):
+            raise Refused("this message cannot be read") from None
+        if not fresh:
+            raise Refused("this message is too old")
+        ident = given.get("x-event-id") or hashlib.sha256(sent.encode() + body).hexdigest()
+
+        def work(db: sa.Connection) -> bool:
+            once = self._desk.database.insert(events).values(id=ident, at=self._desk.clock())
+            if not db.execute(once.on_conflict_do_nothing()).rowcount:
+                return False
+            if kind == "submission.status.change" and status in (RETURNED, TIMED_OUT):
+                self._give_back(db, participant, status)
+            return True
+
+        return self._desk.database.write(work)
+
+    def _give_back(self, db: sa.Connection, participant: str, status: str) -> None:
+        mine = sa.select(participants).where(
+            participants.c.platform == Prolific.kind, participants.c.external == participant
+        )
+        for row in db.execute(mine.with_for_update()).all():
+            if row.submitted is None and self._desk.seats.leave(db, row.id):
+                note(
+                    db,
+                    self._desk.clock(),
+                    "prolific",
+                    f"{status.lower()}: the seat came back",
+                    {"participant": row.pseudonym},
+                )
+
+
+def _by_platform_id(desk: Desk) -> dict[str, Standing]:
+    """Prolific's people by its ids: of the submission, which is the session of the link, and of the person."""
+    people = {person.pseudonym: person for person in Office(desk).people()}
+    rows = desk.database.rows(sa.select(participants).where(participants.c.platform == Prolific.kind))
+    return {key: people[r.pseudonym] for r in rows for key in (r.external, r.session) if key}
+
+
+def _reason(answer: httpx.Response) -> str:
+    try:
+        error = answer.json()["error"]
+        return str(error.get("detail") or error.get("title") or error)[:300]
+    except (ValueError, KeyError, TypeError, AttributeError):
+        return answer.text[:300]

@@ -1,0 +1,117 @@
+"""How carefully each person answered, and whom the rules stated beforehand leave out.
+
+One long table of answers in, one `Quality` per rater out; imported ratings and the survey's own are judged
+alike.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+import numpy as np
+import pandas as pd
+
+from evenedit.study import ExclusionSection
+from evenedit.survey.tasks import CASE, GOLD, INSTRUCTED
+
+COLUMNS = ("rater", "item", "kind", "output", "question", "value", "low", "high", "milliseconds")
+"""One row per answer: `low` and `high` bound the known answer of a gold or instructed item, else they are NaN."""
+STRAIGHT = 5
+"""Straight-lining is judged on items with so many answers or more."""
+COMPARED = 10
+"""Agreement with others needs so many answers that others gave too."""
+
+
+@dataclass(frozen=True, slots=True)
+class Quality:
+    """One rater's care."""
+
+    rater: str
+    items: int
+    answers: int
+    gold_right: int
+    gold_asked: int
+    """Answers on gold items, and how many were right."""
+    instructed_failed: int
+    instructed_asked: int
+    """Instructed checks: items with any answer but the one asked for."""
+    seconds_per_item: float | None
+    seconds_per_answer: float | None
+    """Medians over items; None where no times were taken."""
+    straight: float | None
+    """Share of items with one and the same answer throughout; None where items have few questions."""
+    agreement: float | None
+    """Correlation with the mean of the others, each question centred; None where too few answers are shared."""
+    excluded: tuple[str, ...]
+    """The rules that leave this rater out; empty for who stays."""
+
+    @property
+    def gold_accuracy(self) -> float | None:
+        """Share of right answers on gold items."""
+        return self.gold_right / self.gold_asked if self.gold_asked else None
+
+
+def assess(answers: pd.DataFrame, rules: ExclusionSection) -> list[Quality]:
+    """Every rater's care under the study's rules, in the order of the raters' names."""
+    frame = answers.assign(others=_mean_of_others(answers))
+    return [_rater(str(name), part, rules) for name, part in frame.groupby("rater", sort=True)]
+
+
+def _rater(name: str, part: pd.DataFrame, rules: ExclusionSection) -> Quality:
+    right = part["value"].between(part["low"], part["high"])
+    gold = part["kind"] == GOLD
+    checks = part[part["kind"] == INSTRUCTED]
+    failed = (~right[checks.index]).groupby(checks["item"]).any()
+    rated = part[part["kind"] != INSTRUCTED]
+    by_item = rated.groupby("item")
+    sizes, seconds = by_item.size(), by_item["milliseconds"].max() / 1000
+    timed = seconds > 0
+    long = sizes >= STRAIGHT
+    found = Quality(
+        rater=name,
+        items=len(sizes),
+        answers=len(rated),
+        gold_right=int(right[gold].sum()),
+        gold_asked=int(gold.sum()),
+        instructed_failed=int(failed.sum()),
+        instructed_asked=len(failed),
+        seconds_per_item=float(seconds[timed].median()) if timed.any() else None,
+        seconds_per_answer=float((seconds / sizes)[timed].median()) if timed.any() else None,
+        straight=float((by_item["value"].nunique() == 1)[long].mean()) if long.any() else None,
+        agreement=_agreement(part),
+        excluded=(),
+    )
+    return replace(found, excluded=tuple(_reasons(found, rules)))
+
+
+def _reasons(found: Quality, rules: ExclusionSection) -> Iterator[str]:
+    if found.instructed_failed >= rules.instructed_failed:
+        yield f"failed {found.instructed_failed} of {found.instructed_asked} instructed checks"
+    accuracy = found.gold_accuracy
+    if accuracy is not None and accuracy < rules.gold_below:
+        yield f"{accuracy:.0%} right on gold items, below {rules.gold_below:.0%}"
+    speed = found.seconds_per_answer
+    if speed is not None and speed < rules.seconds_per_answer:
+        yield f"{speed:.2f} s per answer (median), below {rules.seconds_per_answer:g} s"
+    if found.straight is not None and found.straight > rules.straight_line:
+        yield f"one answer throughout on {found.straight:.0%} of the items, above {rules.straight_line:.0%}"
+    if rules.agreement_below is not None and found.agreement is not None and found.agreement < rules.agreement_below:
+        yield f"agreement with the others {found.agreement:.2f}, below {rules.agreement_below:g}"
+
+
+def _mean_of_others(answers: pd.DataFrame) -> pd.Series[float]:
+    """For each answer to a case, the mean of what the other raters answered; NaN where nobody else did."""
+    cases = answers["value"].where(answers["kind"] == CASE).astype(float)
+    groups = cases.groupby([answers["item"], answers["output"], answers["question"]])
+    count, total = groups.transform("count"), groups.transform("sum")
+    return ((total - cases) / (count - 1)).where(count > 1)
+
+
+def _agreement(part: pd.DataFrame) -> float | None:
+    shared = part[part["others"].notna()]
+    if len(shared) < COMPARED:
+        return None
+    means = shared.groupby("question")[["value", "others"]].transform("mean")
+    own, others = (shared[c].astype(float) - means[c] for c in ("value", "others"))
+    return float(np.corrcoef(own, others)[0, 1]) if own.std() and others.std() else None

@@ -1,0 +1,108 @@
+"""The survey's own database: participants, seats and answers, apart from the study's results.
+
+On SQLite it is a file of its own (`survey.db`), so that a study's database can be passed on without anybody's id; on
+PostgreSQL its tables stand beside the study's.
+"""
+
+from __future__ import annotations
+
+import sqlalchemy as sa
+
+SCHEMA_VERSION = "1"
+DATABASE = "survey.db"
+LOCK = "survey.lock"
+
+meta = sa.MetaData()
+
+facts = sa.Table(
+    "survey_facts",
+    meta,
+    sa.Column("key", sa.String, primary_key=True),
+    sa.Column("value", sa.String, nullable=False),
+)
+items = sa.Table(
+    "survey_items",
+    meta,
+    sa.Column("id", sa.Integer, primary_key=True),
+    sa.Column("survey", sa.Integer, nullable=False),
+    sa.Column("task", sa.Integer, nullable=False),
+    sa.Column("kind", sa.String, nullable=False),  # case, gold or instructed
+    sa.Column("outputs", sa.JSON, nullable=False),  # request ids: the baseline, then the mitigated one
+    sa.Column("expected", sa.JSON, nullable=False),
+)
+participants = sa.Table(
+    "survey_participants",
+    meta,
+    sa.Column("id", sa.Integer, primary_key=True),
+    sa.Column("survey", sa.Integer, nullable=False),
+    sa.Column("platform", sa.String, nullable=False),
+    sa.Column("external", sa.String),  # the platform's id; NULL after withdrawal
+    sa.Column("study", sa.String, nullable=False),
+    sa.Column("session", sa.String, nullable=False),
+    sa.Column("token", sa.String, unique=True),
+    sa.Column("resume", sa.String, unique=True),
+    sa.Column("pseudonym", sa.String, unique=True),
+    sa.Column("stage", sa.String, nullable=False),
+    sa.Column("ending", sa.String),
+    sa.Column("tries", sa.Integer, nullable=False),
+    sa.Column("task", sa.Integer),
+    sa.Column("arrived", sa.Float, nullable=False),
+    sa.Column("consented", sa.Float),
+    sa.Column("claimed", sa.Float),
+    sa.Column("submitted", sa.Float),
+    sa.UniqueConstraint("survey", "platform", "external"),
+)
+seats = sa.Table(
+    "survey_seats",
+    meta,
+    sa.Column("id", sa.Integer, primary_key=True),
+    sa.Column("survey", sa.Integer, nullable=False),
+    sa.Column("task", sa.Integer, nullable=False),
+    sa.Column("number", sa.Integer, nullable=False),
+    sa.Column("participant", sa.Integer, sa.ForeignKey("survey_participants.id"), unique=True),
+    sa.Column("expires", sa.Float),  # NULL: free, or kept for good by who submitted
+    sa.UniqueConstraint("survey", "task", "number"),
+)
+shown = sa.Table(
+    "survey_shown",
+    meta,
+    sa.Column("participant", sa.Integer, sa.ForeignKey("survey_participants.id"), primary_key=True),
+    sa.Column("item", sa.Integer, sa.ForeignKey("survey_items.id"), primary_key=True),
+    sa.Column("place", sa.Integer, nullable=False),
+    sa.Column("swapped", sa.Boolean, nullable=False),  # the mitigated output is Image A
+)
+answers = sa.Table(
+    "survey_answers",
+    meta,
+    sa.Column("participant", sa.Integer, sa.ForeignKey("survey_participants.id"), primary_key=True),
+    sa.Column("item", sa.Integer, sa.ForeignKey("survey_items.id"), primary_key=True),
+    sa.Column("slot", sa.String, primary_key=True),
+    sa.Column("question", sa.String, primary_key=True),
+    sa.Column("value", sa.Integer, nullable=False),
+    sa.Column("sequence", sa.BigInteger, nullable=False),
+    sa.Column("milliseconds", sa.BigInteger, nullable=False),
+    sa.Column("at", sa.Float, nullable=False),
+)
+log = sa.Table(
+    "survey_log",
+    meta,
+    sa.Column("id", sa.Integer, primary_key=True),
+    sa.Column("at", sa.Float, nullable=False),
+    sa.Column("actor", sa.String, nullable=False),
+    sa.Column("action", sa.String, nullable=False),
+    sa.Column("detail", sa.JSON, nullable=False),
+)
+events = sa.Table(
+    "survey_events",
+    meta,
+    sa.Column("id", sa.String, primary_key=True),  # of a platform's webhook: each is acted on once
+    sa.Column("at", sa.Float, nullable=False),
+)
+decisions = sa.Table(
+    "survey_decisions",
+    meta,
+    sa.Column("participant", sa.Integer, sa.ForeignKey("survey_participants.id"), primary_key=True),
+    sa.Column("decision", sa.String, nullable=False),  # approved, rejected or return requested
+    sa.Column("actor", sa.String, nullable=False),
+    sa.Column("at", sa.Float, nullable=False),
+)

@@ -1,0 +1,192 @@
+"""Items into tasks: every task holds a bit of every prompt, gold items and instructed checks among the cases."""
+
+from __future__ import annotations
+
+import csv
+import math
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from evenedit.records import Edit, Experiment, Outcome, Request, UserError, is_simulated
+from evenedit.study import SurveySection
+
+CASE, GOLD, INSTRUCTED = "case", "gold", "instructed"
+TRUTH = "truth"
+"""`gold = "truth"`: known answers come from what the simulated editors did."""
+TOLERANCE = 1
+"""A gold answer on a five-step scale may be so many steps off; on a choice it may not."""
+
+
+@dataclass(frozen=True, slots=True)
+class TaskItem:
+    """One page, before anybody sees it."""
+
+    survey: int
+    task: int
+    kind: str
+    """case, gold or instructed."""
+    outputs: tuple[str, ...]
+    """Request ids: the baseline, then the mitigated one where there is one."""
+    expected: Mapping[str, Any] = field(default_factory=dict)
+    """Gold: {output: {question: [low, high]}}; instructed: {"value": answer}; case: nothing."""
+
+
+@dataclass(frozen=True, slots=True)
+class Material:
+    """What a study has to show."""
+
+    requests: Mapping[str, Request]
+    edits: Mapping[str, Edit]
+
+    def edited(self, request_id: str) -> bool:
+        """Whether there is a picture to show."""
+        return request_id in self.edits and self.edits[request_id].outcome is Outcome.EDITED
+
+    def pairs(self, cases: Iterable[str]) -> list[tuple[str, ...]]:
+        """The outputs of each case: baseline and mitigated, or the one there is; none is left out."""
+        mitigated = {
+            _key(r): ident
+            for ident, r in self.requests.items()
+            if r.experiment is Experiment.MITIGATION and r.condition == "feature" and self.edited(ident)
+        }
+        pairs = []
+        for case in cases:
+            both = (case if self.edited(case) else None, mitigated.get(_key(self.requests[case])))
+            pairs.append(tuple(ident for ident in both if ident))
+        return [pair for pair in pairs if pair]
+
+
+def gold_per_task(section: SurveySection) -> int:
+    """Gold items inside a task's items; one at least where there is gold, and room for a case beside them."""
+    if section.gold is None:
+        return 0
+    return min(max(1, round(section.gold_share * section.items_per_task)), section.items_per_task - 1)
+
+
+def compose(
+    survey: int, section: SurveySection, cases: Sequence[str], material: Material, folder: Path, seed: int
+) -> list[TaskItem]:
+    """The tasks of a survey: cases dealt prompt by prompt, so that no rater is nested in a prompt."""
+    rng = np.random.default_rng(seed + survey)
+    pages: list[tuple[str, ...]]
+    if survey == 3:
+        pages = [(case,) for case in cases if material.edited(case)]
+    else:
+        pages = [pair for pair in material.pairs(cases) if survey == 1 or len(pair) == 2]
+    if not pages:
+        needed = {1: "edited cases", 2: "cases with a mitigated output", 3: "edited stereotype cases"}[survey]
+        raise UserError(f"survey {survey} has nothing to show: there are no {needed}. Try: evenedit run")
+    gold = _gold(survey, section, {page[0] for page in pages}, material, folder, rng)
+    each = min(gold_per_task(section), len(gold))
+    dealt = _dealt(pages, material, math.ceil(len(pages) / (section.items_per_task - each)), rng)
+    items = []
+    for task, members in enumerate(dealt, 1):
+        items += [TaskItem(survey, task, CASE, page) for page in members]
+        for number in range(each):
+            page, expected = gold[((task - 1) * each + number) % len(gold)]
+            items.append(TaskItem(survey, task, GOLD, page, expected))
+        for number in range(section.instructed):
+            page = members[int(rng.integers(len(members)))]
+            value = (2, 4)[number % 2] if survey == 1 else (2, 3)[number % 2]
+            items.append(TaskItem(survey, task, INSTRUCTED, page, {"value": value}))
+    return items
+
+
+def order(kinds: Sequence[str], rng: np.random.Generator) -> list[int]:
+    """A participant's own order: shuffled, with the instructed checks spread over the task."""
+    plain = [i for i, kind in enumerate(kinds) if kind != INSTRUCTED]
+    checks = [i for i, kind in enumerate(kinds) if kind == INSTRUCTED]
+    rng.shuffle(plain)
+    rng.shuffle(checks)
+    for number, check in enumerate(checks):  # one in each equal stretch, never the first page
+        low, high = (len(plain) * n // (len(checks) or 1) for n in (number, number + 1))
+        plain.insert(max(1, int(rng.integers(low, max(high, low + 1)))) if plain else 0, check)
+    return plain
+
+
+def _dealt(
+    pages: Sequence[tuple[str, ...]], material: Material, tasks: int, rng: np.random.Generator
+) -> list[list[tuple[str, ...]]]:
+    by_prompt: dict[str, list[tuple[str, ...]]] = defaultdict(list)
+    for page in pages:
+        by_prompt[material.requests[page[0]].prompt_id].append(page)
+    row = []
+    for prompt in sorted(by_prompt):
+        members = by_prompt[prompt]
+        row += [members[i] for i in rng.permutation(len(members))]
+    return [row[task::tasks] for task in range(tasks)]
+
+
+def _gold(
+    survey: int,
+    section: SurveySection,
+    sampled: set[str],
+    material: Material,
+    folder: Path,
+    rng: np.random.Generator,
+) -> list[tuple[tuple[str, ...], dict[str, dict[str, list[int]]]]]:
+    """Pages with known answers, none of them a sampled case; in an order drawn by seed.
+
+    A preference (survey 2) has no known answer. Roles (survey 3) are known from the pronoun-swapped control, since the
+    sample may hold all of the others; where there is none, survey 3 has no gold.
+    """
+    if section.gold is None or survey == 2:
+        return []
+    known = _truth(material) if section.gold == TRUTH else _answer_key(folder / section.gold, material)
+    experiment = Experiment.STEREOTYPE if survey == 3 else Experiment.DIAGNOSIS
+    conditions = ("baseline", "swapped") if survey == 3 else ("baseline",)
+    first = [i for i, r in material.requests.items() if r.experiment is experiment and r.condition in conditions]
+    free = [i for i in first if i not in sampled and i in known]
+    pages = [(i,) for i in free if material.edited(i)] if survey == 3 else material.pairs(free)
+    pages = [p for p in pages if p[0] in known]
+    if not pages and survey == 1:
+        raise UserError("[survey] gold: no edited case outside the sample has a known answer")
+    pages = [pages[i] for i in rng.permutation(len(pages))]
+    return [(p, {str(n): known[output] for n, output in enumerate(p) if output in known}) for p in pages]
+
+
+def _truth(material: Material) -> dict[str, dict[str, list[int]]]:
+    if not all(is_simulated(r.editor) for r in material.requests.values()):
+        raise UserError('[survey] gold = "truth" needs simulated editors only; give a CSV of known answers')
+    return {
+        ident: {q: _allowed(q, int(value)) for q, value in edit.detail["truth"].items()}
+        for ident, edit in material.edits.items()
+        if "truth" in edit.detail
+    }
+
+
+def _allowed(question: str, value: int) -> list[int]:
+    slack = 0 if question in ("stereotype", "target_role") else TOLERANCE
+    return [value - slack, value + slack]
+
+
+def _answer_key(path: Path, material: Material) -> dict[str, dict[str, list[int]]]:
+    """Known answers from a CSV with request_id, question, low, high."""
+    known: dict[str, dict[str, list[int]]] = defaultdict(dict)
+    for line, row in _rows(path):
+        try:
+            ident, question, low, high = row["request_id"], row["question"], int(row["low"]), int(row["high"])
+        except (KeyError, TypeError, ValueError):
+            raise UserError(f"{path} line {line}: expected request_id, question, low, high") from None
+        if ident not in material.requests:
+            raise UserError(f"{path} line {line}: the study has no request '{ident}'")
+        known[ident][question] = [low, high]
+    return dict(known)
+
+
+def _rows(path: Path) -> Iterator[tuple[int, dict[str, str]]]:
+    try:
+        with path.open(newline="", encoding="utf-8-sig") as file:
+            yield from enumerate(csv.DictReader(file), 2)
+    except OSError as error:
+        raise UserError(f"[survey] gold: {path} cannot be read: {error.strerror}") from None
+
+
+def _key(request: Request) -> tuple[Any, ...]:
+    """What a baseline and its mitigated output share."""
+    return request.source_ids, request.prompt_id, request.editor, request.seed

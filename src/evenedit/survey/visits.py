@@ -1,0 +1,124 @@
+"""What a participant and the desk say to each other: the records that pages are made of, and how a call is refused."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+
+from evenedit.records import Question
+
+
+class Stage(StrEnum):
+    """Where a participant is."""
+
+    GUIDE = "guide"
+    CHECK = "check"
+    CONSENT = "consent"
+    CHOOSE = "choose"
+    TASK = "task"
+    DONE = "done"
+
+
+class Ending(StrEnum):
+    """How a visit ended; each has its own completion code or redirect."""
+
+    COMPLETED = "completed"
+    NO_CONSENT = "no_consent"
+    NO_SEAT = "no_seat"
+    SCREENED_OUT = "screened_out"
+    FAILED_CHECKS = "failed_checks"
+    WITHDRAWN = "withdrawn"
+
+
+@dataclass(frozen=True, slots=True)
+class Arrival:
+    """Somebody at the door, as a platform introduces them."""
+
+    platform: str
+    """prolific, panel or invitation."""
+    participant: str
+    """The platform's id of the person; kept in the database only."""
+    study: str = ""
+    session: str = ""
+    survey: int = 0
+    """Which survey the link names; 0: the study's first."""
+
+
+@dataclass(frozen=True, slots=True)
+class Visit:
+    """One participant's way through the survey."""
+
+    token: str
+    """Opaque and unguessable; the browser's cookie."""
+    survey: int
+    """1: five axes for each output; 2: which keeps the identity; 3: who got the role."""
+    stage: Stage
+    ending: Ending | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """One question to be answered about one item."""
+
+    slot: str
+    """A, B, or "" for a question about the item as a whole."""
+    question: Question
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """One page of the evaluation."""
+
+    number: int
+    """1-based place in the participant's task."""
+    id: str
+    """Opaque, this participant's own."""
+    instruction: str
+    """What the editor was asked to do; for an instructed check, what to answer."""
+    pictures: Mapping[str, str]
+    """Opaque picture ids by slot: source (or source_1, source_2), A, B."""
+    asked: Sequence[Asked]
+    answers: Mapping[tuple[str, str], int]
+    """Given so far, by slot and question id."""
+    role: str = ""
+    """Survey 3: the target role …"""
+    coded: str = ""
+    """… and the gender it is stereotypically coded with."""
+    instructed: int | None = None
+    """An instructed check, which says so to the participant: the answer it asks for on every question."""
+
+    @property
+    def note(self) -> str:
+        """The role in a sentence; empty but for survey 3."""
+        return f"Target role: {self.role}. It is stereotypically coded {self.coded.lower()}." if self.role else ""
+
+
+@dataclass(frozen=True, slots=True)
+class TaskCard:
+    """One task on the dashboard."""
+
+    number: int
+    items: int
+    open: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Completion:
+    """What a participant takes home."""
+
+    ending: Ending
+    code: str
+    redirect: str | None
+
+
+class Refused(Exception):
+    """A call that this visit may not make now; the message can be shown."""
+
+
+class Incomplete(Refused):
+    """Answers are missing."""
+
+    def __init__(self, items: Sequence[int]) -> None:
+        super().__init__(f"answers are missing on {len(items)} items")
+        self.items = tuple(items)

@@ -1,0 +1,123 @@
+"""What is told when a request cannot be met: a type, a sentence, and nothing about our insides."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from fastapi import FastAPI, Request
+from fastapi.exceptions import RequestValidationError
+from fastapi.responses import JSONResponse, RedirectResponse, Response
+from pydantic import BaseModel
+from starlette.exceptions import HTTPException
+
+from evenedit.web.headers import HEADERS
+from evenedit.web.pages import page
+from evenedit.web.words import LANGUAGES, language_of, words
+
+_TYPES = {
+    400: "bad_request",
+    401: "sign_in",
+    403: "forbidden",
+    404: "not_found",
+    405: "method_not_allowed",
+    409: "conflict",
+    413: "too_large",
+    422: "invalid",
+    429: "too_many",
+    500: "failure",
+}
+_SENTENCES = {
+    400: "The request could not be understood.",
+    404: "There is nothing here.",
+    405: "This address does not take such a request.",
+    500: "Something went wrong on our side. Whatever was shown as saved is kept.",
+    422: "The request does not have the form this address takes.",
+}
+
+
+class Told(BaseModel):
+    """What went wrong."""
+
+    type: str
+    message: str
+    items: list[int] | None = None
+    """Places of items that still miss answers."""
+    fields: list[str] | None = None
+    """Parts of the request that were wrong."""
+
+
+class ErrorBody(BaseModel):
+    """The body of every 4xx answer to a program."""
+
+    error: Told
+
+
+class Problem(Exception):
+    """A request that cannot be met; the message is shown."""
+
+    def __init__(self, status: int, message: str = "", *, type: str = "", **more: Any) -> None:
+        super().__init__(message or _SENTENCES.get(status, ""))
+        self.status = status
+        self.type = type or _TYPES[status]
+        self.more = more
+        self.headers: dict[str, str] = {}
+
+
+class SignIn(Problem):
+    """Only staff may enter, and nobody has signed in."""
+
+    def __init__(self) -> None:
+        super().__init__(401, "Please sign in.")
+
+
+def wants_page(request: Request) -> bool:
+    """Whether a person is looking, rather than a program."""
+    return "text/html" in request.headers.get("accept", "")
+
+
+def _answer(request: Request, problem: Problem) -> Response:
+    if wants_page(request):
+        language = language_of(request, LANGUAGES)
+        hint = words(language)["error"]["hint"]
+        answer: Response = page(
+            request, "error.html", problem.status, message=str(problem), hint=hint, language=language
+        )
+    else:
+        told = Told(type=problem.type, message=str(problem), **problem.more)
+        answer = JSONResponse(ErrorBody(error=told).model_dump(exclude_none=True), problem.status)
+    answer.headers.update(problem.headers)
+    return answer
+
+
+def _on_problem(request: Request, error: Exception) -> Response:
+    assert isinstance(error, Problem)
+    if isinstance(error, SignIn) and wants_page(request) and request.method == "GET":
+        return RedirectResponse(f"/admin/login?next={request.url.path}", 303)
+    return _answer(request, error)
+
+
+def _on_invalid(request: Request, error: Exception) -> Response:
+    assert isinstance(error, RequestValidationError)
+    fields = sorted({".".join(map(str, found["loc"])) for found in error.errors()})
+    return _answer(request, Problem(422, fields=fields))
+
+
+def _on_http(request: Request, error: Exception) -> Response:
+    assert isinstance(error, HTTPException)
+    status = error.status_code if error.status_code in _TYPES else 400
+    return _answer(request, Problem(status))
+
+
+def _on_failure(request: Request, error: Exception) -> Response:
+    """Our own fault: told without its details, which go to the server's log."""
+    answer = _answer(request, Problem(500))
+    answer.headers.update(HEADERS)  # such an answer leaves the app by another door
+    return answer
+
+
+def handle_errors(app: FastAPI) -> None:
+    """Answer every error in one form."""
+    app.add_exception_handler(Problem, _on_problem)
+    app.add_exception_handler(RequestValidationError, _on_invalid)
+    app.add_exception_handler(HTTPException, _on_http)
+    app.add_exception_handler(Exception, _on_failure)

@@ -1,0 +1,58 @@
+"""The guide's examples: a drawn person, changed in one thing at a time. Nobody real, and no study prompt."""
+
+from __future__ import annotations
+
+import io
+from dataclasses import dataclass, replace
+from functools import cache
+
+from PIL import Image
+
+from evenedit.sources.drawn import sample
+from evenedit.sources.portrait import Portrait, lighten, render
+
+SIZE = 320
+_SOURCE = sample({"race": "Latino", "gender": "Female", "age": "40s"}, 3)
+_DRESSED = replace(_SOURCE, outfit="scrubs", scene="clinic")
+
+
+@dataclass(frozen=True, slots=True)
+class Example:
+    """A picture that deserves a certain answer."""
+
+    name: str
+    question: str
+    answer: int
+    portrait: Portrait
+
+
+EXAMPLES = (
+    Example("ignored", "edit_success", 1, _SOURCE),
+    Example("partial", "edit_success", 3, replace(_SOURCE, outfit="scrubs")),
+    Example("applied", "edit_success", 5, _DRESSED),
+    Example("darker", "skin_tone", 1, lighten(_DRESSED, -16)),
+    Example("unchanged", "skin_tone", 3, _DRESSED),
+    Example("lighter", "skin_tone", 5, lighten(_DRESSED, 16)),
+    Example("younger", "age_drift", 1, replace(_DRESSED, years=_SOURCE.years - 20)),
+    Example("same", "age_drift", 3, _DRESSED),
+    Example("older", "age_drift", 5, replace(_DRESSED, years=_SOURCE.years + 28)),
+)
+"""No examples for race and gender: a picture of what such a change looks like would teach a stereotype."""
+
+
+@cache
+def example(name: str) -> bytes | None:
+    """An example's picture as JPEG; None if there is none of that name."""
+    portraits = {"source": _SOURCE} | {e.name: e.portrait for e in EXAMPLES}
+    if name not in portraits:
+        return None
+    return as_jpeg(render(portraits[name], SIZE))
+
+
+def as_jpeg(image: Image.Image) -> bytes:
+    """A picture's pixels and nothing else."""
+    buffer = io.BytesIO()
+    plain = Image.new("RGB", image.size)
+    plain.paste(image.convert("RGB"))
+    plain.save(buffer, "JPEG", quality=90)
+    return buffer.getvalue()

@@ -1,0 +1,115 @@
+"""What holds for every request and answer: size, origin, HTTPS, and the headers that keep a page to itself."""
+
+from __future__ import annotations
+
+import json
+
+from starlette.datastructures import Headers, MutableHeaders
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+BODY_LIMIT = 64 * 1024
+"""Bytes: the largest form or answer is far smaller."""
+SAFE = ("GET", "HEAD", "OPTIONS")
+HEADERS = {
+    "Content-Security-Policy": (
+        "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' blob: data:; connect-src 'self'; "
+        "font-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+    ),
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Permissions-Policy": "camera=(), geolocation=(), microphone=(), payment=()",
+    "Referrer-Policy": "same-origin",
+    "X-Content-Type-Options": "nosniff",
+    "X-Frame-Options": "DENY",
+}
+HSTS = "max-age=31536000"
+
+
+class Envelope:
+    """Wraps the whole app."""
+
+    def __init__(self, app: ASGIApp, production: bool = False) -> None:
+        self.app = app
+        self.production = production
+        self.headers = HEADERS | ({"Strict-Transport-Security": HSTS} if production else {})
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Look at the request, let the app answer, add the headers."""
+        if scope["type"] != "http":
+            await self.app(scope, receive, send)
+            return
+        cache = "no-cache" if scope["path"].startswith("/static/") else "no-store"
+
+        async def sealed(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                headers = MutableHeaders(scope=message)
+                for name, value in self.headers.items():
+                    headers[name] = value
+                headers.setdefault("Cache-Control", cache)
+            await send(message)
+
+        headers = Headers(scope=scope)
+        if self.production and scope["scheme"] != "https" and scope["path"] != "/health":
+            await _refuse(sealed, 400, "https", "This server is reached by HTTPS only.")
+        elif scope["method"] not in SAFE and _is_foreign(headers):
+            await _refuse(sealed, 403, "forbidden", "This request came from another site.")
+        elif not _length(headers) <= BODY_LIMIT:
+            await _refuse(sealed, 413, "too_large", f"At most {BODY_LIMIT} bytes are taken.")
+        elif "content-length" in headers or scope["method"] in SAFE:
+            await self.app(scope, receive, sealed)
+        else:
+            body = await _read(receive)
+            if body is None:
+                await _refuse(sealed, 413, "too_large", f"At most {BODY_LIMIT} bytes are taken.")
+            else:
+                await self.app(scope, _once(body, receive), sealed)
+
+
+async def _read(receive: Receive) -> bytes | None:
+    """A body without a stated length; None once it grows too large."""
+    body = bytearray()
+    while True:
+        message = await receive()
+        body += message.get("body", b"")
+        if len(body) > BODY_LIMIT:
+            return None
+        if not message.get("more_body", False):
+            return bytes(body)
+
+
+def _once(body: bytes, receive: Receive) -> Receive:
+    """Hand over a body that has been read already."""
+    given = False
+
+    async def again() -> Message:
+        nonlocal given
+        if given:
+            return await receive()
+        given = True
+        return {"type": "http.request", "body": body, "more_body": False}
+
+    return again
+
+
+def _length(headers: Headers) -> float:
+    stated = headers.get("content-length", "0")
+    return int(stated) if stated.isascii() and stated.isdigit() else float("inf")
+
+
+def _is_foreign(headers: Headers) -> bool:
+    """Whether a browser says that another site made this request; programs say nothing."""
+    return ("origin" in headers or "sec-fetch-site" in headers) and not is_own(headers)
+
+
+def is_own(headers: Headers) -> bool:
+    """Whether a browser says that our own page made this request; no site can make it say so falsely."""
+    if "sec-fetch-site" in headers:
+        return headers["sec-fetch-site"] in ("same-origin", "none")
+    return headers.get("origin", "").partition("://")[2] == headers.get("host")
+
+
+async def _refuse(send: Send, status: int, kind: str, message: str) -> None:
+    body = json.dumps({"error": {"type": kind, "message": message}}).encode()
+    head = [(b"content-type", b"application/json"), (b"content-length", str(len(body)).encode())]
+    await send({"type": "http.response.start", "status": status, "headers": head})
+    await send({"type": "http.response.body", "body": body})

@@ -1,0 +1,59 @@
+"""The process that serves: one per SQLite study, told plainly where it listens."""
+
+from __future__ import annotations
+
+import fcntl
+import logging
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import uvicorn
+
+from evenedit.pipeline import Pipeline
+from evenedit.progress import say
+from evenedit.records import UserError
+from evenedit.web.app import create_app
+from evenedit.web.setup import Setup
+
+LOCK = "serve.lock"
+
+
+def run(pipeline: Pipeline, setup: Setup, host: str, port: int, proxy: str | None) -> None:
+    """Serve until stopped."""
+    with _only_server(pipeline):
+        config = uvicorn.Config(
+            create_app(pipeline, setup),
+            host=host,
+            port=port,
+            proxy_headers=proxy is not None,
+            forwarded_allow_ips=proxy or [],
+            server_header=False,
+            date_header=True,
+            access_log=False,  # addresses of participants and their platform's ids are nobody's business
+            log_level=logging.WARNING,
+            timeout_keep_alive=65,
+        )
+        server = uvicorn.Server(config)
+        try:
+            socket = config.bind_socket()
+        except SystemExit:
+            raise UserError(f"port {port} of {host} is taken or not ours; try another with --port") from None
+        say(f"http://{host}:{socket.getsockname()[1]}/  (staff: /admin, participants: /survey); stop with Ctrl+C")
+        server.run(sockets=[socket])
+
+
+@contextmanager
+def _only_server(pipeline: Pipeline) -> Iterator[None]:
+    """SQLite has one writer: a second server on the same study is turned away. PostgreSQL takes several."""
+    if pipeline.study.file.store.url:
+        yield
+        return
+    with (pipeline.store.folder / LOCK).open("w") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise UserError(
+                f"another server already serves the study in {pipeline.store.folder}, and SQLite takes one process; "
+                "stop the other, or give the study a PostgreSQL [store] url"
+            ) from None
+        yield

@@ -1,0 +1,477 @@
+"""The survey room: everything a participant sees.
+
+Pages (HTML; a visit is known by its cookie `visit`, and every page sends a visitor on to the stage they are at):
+
+    GET  /survey?PROLIFIC_PID=…&STUDY_ID=…&SESSION_ID=…   arrive (Prolific, a panel, an invitation: the whole query is
+                                                          given to the platform) -> 303 to the visit's stage, cookie set
+    GET  /survey                      with a cookie: on to the stage; without: where to type a resume code
+    POST /survey/resume               form: code            -> 303, cookie set
+    GET  /survey/guide                POST /survey/guide    -> 303
+    GET  /survey/check                POST /survey/check    form: one number per question id -> 303
+    GET  /survey/consent              POST /survey/consent  form: decision=agree|decline, adult=yes, agreed=yes -> 303
+    GET  /survey/choose               POST /survey/choose   form: task (a number; only where participants pick) -> 303
+    GET  /survey/task                 the evaluation page
+    GET  /survey/done                 code or redirect; can be reloaded
+    GET  /survey/withdraw             POST /survey/withdraw form: sure=yes -> 303 /survey/withdrawn
+    GET  /survey/language/{language}  en or ko; remembered
+
+Interface of the evaluation page (JSON; errors are {"error": {"type", "message", …}} with a 4xx status):
+
+    GET  /survey/items                -> {"visit": …, "survey": 1, "sequence": 17, "items": [{"number", "id",
+                                         "instruction", "note", "instructed",
+                                         "pictures": [{"slot": "source", "id": …}, …],
+                                         "questions": [{"id", "title", "text", "labels": […], "slots": ["A", "B"]}],
+                                         "answers": [{"slot", "question", "value"}]}]}
+    GET  /survey/pictures/{id}        -> image/jpeg
+    POST /survey/answers              {"item", "slot", "question", "value", "sequence", "milliseconds"}
+                                      -> {"stored": highest sequence kept for this answer}
+    POST /survey/submit               -> {"next": "/survey/done"}
+                                      or 409 {"error": {"type": "incomplete", "items": […]}}
+    POST /survey/webhook/prolific     Prolific's signed events -> {"new": whether it had not come before}
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from asyncio import wrap_future
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Annotated, Any, Literal
+
+from fastapi import APIRouter, Depends, Form, Request
+from fastapi.concurrency import run_in_threadpool
+from fastapi.responses import HTMLResponse, RedirectResponse, Response
+from pydantic import BaseModel, ConfigDict, Field
+
+from evenedit.protocol import AXES, QUESTIONS
+from evenedit.records import is_simulated
+from evenedit.study import SurveySection
+from evenedit.survey.desk import Desk, Ending, Incomplete, Item, Refused, Stage, Visit
+from evenedit.survey.prolific import Webhooks
+from evenedit.survey.questions import PAIRWISE, ROLE
+from evenedit.web import guide
+from evenedit.web.errors import ErrorBody, Problem
+from evenedit.web.pages import page
+from evenedit.web.words import COOKIE as LANGUAGE
+from evenedit.web.words import language_of, wording, words
+
+COOKIE = "visit"
+COOKIE_DAYS = 30
+PAGES = {
+    Stage.GUIDE: "/survey/guide",
+    Stage.CHECK: "/survey/check",
+    Stage.CONSENT: "/survey/consent",
+    Stage.CHOOSE: "/survey/choose",
+    Stage.TASK: "/survey/task",
+    Stage.DONE: "/survey/done",
+}
+ERRORS: dict[int | str, dict[str, Any]] = {
+    status: {"model": ErrorBody} for status in (400, 401, 403, 404, 409, 413, 422)
+}
+BIGGEST = 2**53 - 1
+"""What a browser can count to."""
+
+
+class Answer(BaseModel):
+    """One answer, as the evaluation page sends it."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    item: str = Field(max_length=100)
+    slot: str = Field(max_length=10)
+    question: str = Field(max_length=100)
+    value: int = Field(ge=1, le=10)
+    sequence: int = Field(ge=1, le=BIGGEST)
+    """Counts the participant's answers in the order they were given."""
+    milliseconds: int = Field(default=0, ge=0, le=BIGGEST)
+    """How long the item had been on the screen, all looks at it together, when this was answered."""
+
+
+class Stored(BaseModel):
+    """What is on disk."""
+
+    stored: int
+    """The highest sequence kept for this answer: more than the one sent, if a newer answer was there already."""
+
+
+class Row(BaseModel):
+    """One question about an item."""
+
+    id: str
+    title: str
+    text: str
+    labels: list[str]
+    slots: list[str]
+
+
+class Given(BaseModel):
+    """An answer given before."""
+
+    slot: str
+    question: str
+    value: int
+
+
+class Picture(BaseModel):
+    """A picture of an item."""
+
+    slot: str
+    id: str
+
+
+class Page(BaseModel):
+    """One item."""
+
+    number: int
+    id: str
+    instruction: str
+    note: str
+    instructed: bool
+    pictures: list[Picture]
+    questions: list[Row]
+    answers: list[Given]
+
+
+class Task(BaseModel):
+    """All that the evaluation page needs."""
+
+    visit: str
+    """Tells this visit's queue in the browser from another's."""
+    survey: int
+    sequence: int
+    """Where counting goes on."""
+    items: list[Page]
+
+
+class Received(BaseModel):
+    """A message that was understood."""
+
+    new: bool
+    """False for one that came before."""
+
+
+class Next(BaseModel):
+    """Where to go."""
+
+    next: str
+
+
+def desk(request: Request) -> Desk:
+    """The survey's desk."""
+    found: Desk = request.app.state.desk
+    return found
+
+
+def present(request: Request) -> Visit:
+    """The visit of the request's cookie."""
+    visit = _known(request)
+    if visit is None:
+        raise Problem(401, _words(request)["error"]["gone"], type="no_visit")
+    return visit
+
+
+Present = Annotated[Visit, Depends(present)]
+
+
+def room() -> APIRouter:
+    """The routes of the survey room."""
+    pages = APIRouter(prefix="/survey", tags=["pages"], default_response_class=HTMLResponse, responses=ERRORS)
+    _pages(pages)
+    _steps(pages)
+    interface = APIRouter(prefix="/survey", tags=["interface"], responses=ERRORS)
+    _interface(interface)
+    routes = APIRouter()
+    routes.include_router(pages)
+    routes.include_router(interface)
+    return routes
+
+
+def _pages(routes: APIRouter) -> None:
+    """What is shown; nothing changes by looking, except that an arrival is noted."""
+
+    @routes.get("")
+    def enter(request: Request) -> Response:
+        query = dict(request.query_params)
+        if query:
+            with told(request, 403, "link"):
+                visit = desk(request).arrive(desk(request).introduce(query))
+            return _sit(request, visit)
+        known = _known(request)
+        return _on(known) if known else _page(request, "welcome")
+
+    @routes.get("/language/{language}")
+    def choose_language(request: Request, language: str) -> Response:
+        if language not in _section(request).languages:
+            raise Problem(404)
+        answer = RedirectResponse("/survey", 303)
+        _set_cookie(request, answer, LANGUAGE, language)
+        return answer
+
+    @routes.get("/guide")
+    def guide_page(request: Request) -> Response:
+        visit = _known(request)
+        if visit is None or visit.stage is Stage.DONE:
+            return RedirectResponse("/survey", 303)
+        asked = [QUESTIONS[axis] for axis in AXES]
+        asked = asked if visit.survey == 1 else list(PAIRWISE) if visit.survey == 2 else [QUESTIONS["stereotype"], ROLE]
+        rows = [
+            {
+                "id": question.id,
+                **wording(question, _language(request)),
+                "examples": [e for e in guide.EXAMPLES if e.question == question.id],
+            }
+            for question in asked
+        ]
+        return _page(request, "guide", visit, rows=rows)
+
+    @routes.get("/example/{name}.jpg", responses={200: {"content": {"image/jpeg": {}}}}, response_class=Response)
+    def example(name: str) -> Response:
+        picture = guide.example(name)
+        if picture is None:
+            raise Problem(404)
+        return Response(picture, media_type="image/jpeg")
+
+    @routes.get("/check")
+    def check_page(request: Request) -> Response:
+        def more(visit: Visit) -> dict[str, Any]:
+            rows = [
+                {"id": question.id, **wording(question, _language(request))}
+                for question in desk(request).check_questions(visit.survey)
+            ]
+            return {"rows": rows, "again": desk(request).tries_left(visit.token) == 1}
+
+        return _stage(request, Stage.CHECK, more)
+
+    @routes.get("/consent")
+    def consent_page(request: Request) -> Response:
+        return _stage(request, Stage.CONSENT)
+
+    @routes.get("/choose")
+    def choose_page(request: Request) -> Response:
+        return _stage(request, Stage.CHOOSE, lambda visit: {"tasks": desk(request).tasks(visit.survey)})
+
+    @routes.get("/task")
+    def task_page(request: Request) -> Response:
+        return _stage(request, Stage.TASK, lambda visit: {"code": desk(request).resume_code(visit.token)})
+
+    @routes.get("/done")
+    def done_page(request: Request) -> Response:
+        return _stage(request, Stage.DONE, lambda visit: {"completion": desk(request).completion(visit.token)})
+
+    @routes.get("/withdraw")
+    def withdraw_page(request: Request) -> Response:
+        visit = _known(request)
+        return _page(request, "withdraw", visit) if visit else RedirectResponse("/survey", 303)
+
+    @routes.get("/withdrawn")
+    def withdrawn_page(request: Request) -> Response:
+        return _page(request, "done", completion=desk(request).farewell(Ending.WITHDRAWN))
+
+
+def _steps(routes: APIRouter) -> None:
+    """What a participant decides; every form ends in a redirect, so that reloading repeats nothing."""
+
+    @routes.post("/resume")
+    def resume(request: Request, code: Annotated[str, Form(max_length=100)]) -> Response:
+        limit, address = request.app.state.codes, request.client.host if request.client else ""
+        limit.check(address)
+        visit = desk(request).resume(code) if code.isascii() and code.isprintable() else None
+        if visit is None:
+            limit.count(address)
+            return _page(request, "welcome", status=404, wrong=True)
+        return _sit(request, visit)
+
+    @routes.post("/guide")
+    def guide_read(request: Request, visit: Present) -> Response:
+        return _on(desk(request).read_guide(visit.token))
+
+    @routes.post("/check")
+    async def check(request: Request, visit: Present) -> Response:
+        given = {name: str(value) for name, value in (await request.form()).items()}
+        answers = {name: int(value) for name, value in given.items() if value.isascii() and value.isdigit()}
+        return _on(await run_in_threadpool(desk(request).check, visit.token, answers))
+
+    @routes.post("/consent")
+    def consent(
+        request: Request,
+        visit: Present,
+        decision: Annotated[Literal["agree", "decline"], Form()],
+        adult: Annotated[str, Form(max_length=10)] = "",
+        agreed: Annotated[str, Form(max_length=10)] = "",
+    ) -> Response:
+        if decision == "agree" and not (adult == agreed == "yes"):
+            return _page(request, "consent", visit, status=422, missing=True)
+        return _on(desk(request).consent(visit.token, decision == "agree"))
+
+    @routes.post("/choose")
+    def choose(request: Request, visit: Present, task: Annotated[int, Form(ge=1, le=10**6)]) -> Response:
+        try:
+            return _on(desk(request).claim(visit.token, task))
+        except Refused:
+            return _page(request, "choose", visit, status=409, tasks=desk(request).tasks(visit.survey), gone=True)
+
+    @routes.post("/withdraw")
+    def withdraw(request: Request, visit: Present, sure: Annotated[Literal["yes"], Form()]) -> Response:
+        desk(request).withdraw(visit.token)
+        answer = RedirectResponse("/survey/withdrawn", 303)
+        answer.delete_cookie(COOKIE, path="/survey")
+        return answer
+
+
+def _interface(routes: APIRouter) -> None:
+    """What the evaluation page's script calls."""
+
+    @routes.get("/items")
+    def items(request: Request, visit: Present) -> Task:
+        """The participant's whole task, with the answers so far."""
+        with told(request, 409):
+            found = desk(request).items(visit.token)
+        name = hashlib.sha256(visit.token.encode()).hexdigest()[:16]
+        pages = [_item(item, _language(request)) for item in found]
+        return Task(visit=name, survey=visit.survey, sequence=desk(request).sequence(visit.token), items=pages)
+
+    @routes.get("/pictures/{picture}", responses={200: {"content": {"image/jpeg": {}}}}, response_class=Response)
+    def picture(request: Request, visit: Present, picture: str) -> Response:
+        """A picture of the participant's own task."""
+        with told(request, 409):
+            found = desk(request).picture(visit.token, picture)
+        if found is None:
+            raise Problem(404)
+        return Response(found, media_type="image/jpeg")
+
+    @routes.post("/answers")
+    async def answers(request: Request, answer: Answer) -> Stored:
+        """Keep one answer: the reply comes when it is on disk."""
+        try:
+            with told(request, 409):
+                kept = desk(request).saving(_token(request), **answer.model_dump())
+                return Stored(stored=await wrap_future(kept))
+        except Problem:
+            present(request)  # looked up only now: most answers are kept, and need no second look at the database
+            raise
+
+    @routes.post("/submit")
+    def submit(request: Request, visit: Present) -> Next:
+        """Hand the task in."""
+        with told(request, 409):
+            return Next(next=PAGES[desk(request).submit(visit.token).stage])
+
+    @routes.post("/webhook/prolific")
+    async def webhook(request: Request) -> Received:
+        """What Prolific tells us by itself: signed, and acted on once."""
+        body = await request.body()
+        with told(request, 403):
+            news = await run_in_threadpool(Webhooks(desk(request)).receive, body, request.headers)
+        return Received(new=news)
+
+
+@contextmanager
+def told(request: Request, status: int, sentence: str = "") -> Iterator[None]:
+    """Tell a participant what the desk refused."""
+    try:
+        yield
+    except Incomplete as missing:
+        raise Problem(status, str(missing), type="incomplete", items=list(missing.items)) from None
+    except Refused as refused:
+        raise Problem(status, _words(request)["error"][sentence] if sentence else str(refused)) from None
+
+
+def _item(item: Item, language: str) -> Page:
+    slots: dict[str, list[str]] = {}
+    for asked in item.asked:
+        slots.setdefault(asked.question.id, []).append(asked.slot)
+    questions = {asked.question.id: asked.question for asked in item.asked}
+    return Page(
+        number=item.number,
+        id=item.id,
+        instruction=_instruction(item, language),
+        note=_role(item, language),
+        instructed=item.instructed is not None,
+        pictures=[Picture(slot=slot, id=ident) for slot, ident in item.pictures.items()],
+        questions=[Row(id=q.id, slots=slots[q.id], **wording(q, language)) for q in questions.values()],
+        answers=[Given(slot=slot, question=question, value=value) for (slot, question), value in item.answers.items()],
+    )
+
+
+def _instruction(item: Item, language: str) -> str:
+    if item.instructed is None:
+        return item.instruction
+    return str(words(language)["task"]["instructed"]).format(value=item.instructed)
+
+
+def _role(item: Item, language: str) -> str:
+    """Survey 3 asks about one of the two occupations, and whose it is usually thought to be."""
+    own = words(language)["task"]
+    return str(own["role"]).format(role=item.role, coded=own[item.coded.lower()]) if item.role else ""
+
+
+def _stage(request: Request, stage: Stage, more: Callable[[Visit], dict[str, Any]] | None = None) -> Response:
+    """The page of a stage, for who is at it; everybody else goes to their own."""
+    visit = _known(request)
+    if visit is None:
+        return RedirectResponse("/survey", 303)
+    if visit.stage is not stage:
+        return _on(visit)
+    return _page(request, stage.value, visit, **(more(visit) if more else {}))
+
+
+def _page(request: Request, name: str, visit: Visit | None = None, *, status: int = 200, **context: Any) -> Response:
+    section = _section(request)
+    return page(
+        request,
+        f"survey/{name}.html",
+        status,
+        w=_words(request),
+        language=_language(request),
+        languages={code: words(code)["name"] for code in section.languages},
+        section=section,
+        visit=visit,
+        simulated=any(is_simulated(editor.id) for editor in request.app.state.pipeline.study.file.editors),
+        **context,
+    )
+
+
+def _on(visit: Visit) -> RedirectResponse:
+    return RedirectResponse(PAGES[visit.stage], 303)
+
+
+def _sit(request: Request, visit: Visit) -> Response:
+    answer = _on(visit)
+    _set_cookie(request, answer, COOKIE, visit.token)
+    return answer
+
+
+def _set_cookie(request: Request, answer: Response, name: str, value: str) -> None:
+    answer.set_cookie(
+        name,
+        value,
+        max_age=COOKIE_DAYS * 24 * 3600,
+        path="/survey",
+        httponly=True,
+        samesite="lax",  # a participant arrives from the platform's site
+        secure=request.app.state.setup.production,
+    )
+
+
+def _token(request: Request) -> str:
+    """The cookie, if it can be one of ours."""
+    token = request.cookies.get(COOKIE, "")
+    return token if re.fullmatch(r"[A-Za-z0-9_-]{1,100}", token) else ""
+
+
+def _known(request: Request) -> Visit | None:
+    token = _token(request)
+    return desk(request).visit(token) if token else None
+
+
+def _section(request: Request) -> SurveySection:
+    return desk(request).section
+
+
+def _language(request: Request) -> str:
+    return language_of(request, _section(request).languages)
+
+
+def _words(request: Request) -> dict[str, Any]:
+    return words(_language(request))
