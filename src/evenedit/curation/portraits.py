@@ -9,6 +9,7 @@ import json
 import shutil
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
@@ -49,11 +50,13 @@ def write(
     staging = out.parent / f".{out.name}.{uuid4().hex}.tmp"
     staging.mkdir()
     try:
-        rows = [
-            _write_portrait(staging, pools.candidates[cell, pool], at, number)
+        chosen = [
+            (staging, pools.candidates[cell, pool], at, number)
             for cell, at in state.items()
             for number, pool in enumerate(at.selected, 1)
         ]
+        with ThreadPoolExecutor() as crew:
+            rows = list(crew.map(lambda job: _write_portrait(*job), chosen))
         log = json.dumps(log_file(actions, state), indent=1, ensure_ascii=False).encode()
         labels = _table(
             ["file", "id", *(f.id for f in FACTORS), "origin"],

@@ -9,6 +9,7 @@ import re
 from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -245,10 +246,14 @@ def coded(row: Mapping[str, Any], classes: Mapping[str, Sequence[str]], where: s
             outside = True
             continue
         try:
-            found[name] = level_code(name, label or "")
+            found[name] = _code(name, label or "")
         except UserError as error:
             raise UserError(f"{where}: {error}") from None
     return None if outside else found
+
+
+_code = cache(level_code)
+"""Datasets have few labels and many rows."""
 
 
 def picture(content: bytes) -> Image.Image | None:
@@ -264,4 +269,4 @@ def picture(content: bytes) -> Image.Image | None:
 def ending(content: bytes) -> str:
     """How a file with these bytes is called: .jpg, .png …"""
     with Image.open(io.BytesIO(content)) as image:
-        return {"JPEG": ".jpg", "PNG": ".png", "WEBP": ".webp"}.get(image.format or "", ".img")
+        return ".jpg" if image.format == "JPEG" else f".{(image.format or 'img').lower()}"

@@ -6,6 +6,7 @@ from fastapi import FastAPI
 from fastapi.staticfiles import StaticFiles
 
 from evenedit.pipeline import Pipeline
+from evenedit.web import curation
 from evenedit.web.pages import HERE
 
 
@@ -14,4 +15,6 @@ def create_app(pipeline: Pipeline) -> FastAPI:
     app = FastAPI(title="EvenEdit", docs_url=None, redoc_url=None)
     app.state.pipeline = pipeline
     app.mount("/static", StaticFiles(directory=HERE / "static"), name="static")
+    if pipeline.study.file.curation:
+        app.include_router(curation.room())
     return app
