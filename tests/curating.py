@@ -12,6 +12,7 @@ from typing import Any
 import httpx
 import uvicorn
 from fastapi import FastAPI, Request
+from PIL import ImageEnhance, ImageOps
 
 from conftest import toml
 from evenedit.curation.log import CRITERIA
@@ -28,17 +29,18 @@ NAMES |= {"70plus": "more than 70"}
 ALL_SIX = list(CRITERIA)
 
 
-def draw_folder(folder: Path, faces: int, size: int = 64, table: str = "labels.csv", **only: Any) -> Path:
-    """Drawn people as a folder with a label CSV in FairFace's words."""
+def draw_folder(folder: Path, faces: int, size: int = 64, table: str = "labels.csv") -> Path:
+    """A drawn person per cell, and `faces` different pictures of them, as a folder with a CSV in FairFace's words."""
     (folder / "train").mkdir(parents=True)
     rows = []
-    for number, (_, labels, _, image) in enumerate(
-        Drawn(faces_per_cell=faces, seed=5, size=size, **only).portraits(), 1
-    ):
-        image.info.clear()
-        image.save(folder / f"train/{number}.jpg", quality=90)
+    for _, labels, _, image in Drawn(seed=5, size=size).portraits():
         words = {k: NAMES.get(v, v) for k, v in labels.items()}
-        rows.append({"file": f"train/{number}.jpg", **words, "service_test": str(number % 2 == 0)})
+        for number in range(faces):
+            variant = ImageEnhance.Brightness(ImageOps.mirror(image) if number % 2 else image).enhance(1 - number / 50)
+            variant.info.clear()
+            name = f"train/{len(rows) + 1}.jpg"
+            variant.save(folder / name, quality=90)
+            rows.append({"file": name, **words, "service_test": str(number % 2 == 0)})
     write_table(folder / table, rows)
     return folder
 

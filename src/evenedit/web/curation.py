@@ -329,8 +329,8 @@ def _answer(desk: Desk, outcome: Outcome, cell: str, reviewer: str) -> JSONRespo
     view = _view(desk, actions, desk.state(actions), cell, reviewer)
     if outcome.clash:
         message = (
-            f"{outcome.clash.reviewer} {_told(outcome.clash)} before you. What you did ({_told(outcome.action)}) is in the log but not in force; "
-            "the page now shows what holds. Do it again if you want to replace it."
+            f"{outcome.clash.reviewer} {_told(outcome.clash)} before you. What you did ({_told(outcome.action)}) "
+            "is in the log but not in force; the page now shows what holds. Do it again to replace that."
         )
         return JSONResponse({**view, "message": message}, 409)
     return JSONResponse({**view, "message": _told(outcome.action)})
