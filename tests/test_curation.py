@@ -455,5 +455,5 @@ def test_the_authors_real_log_gives_their_pool_distribution(tmp_path, evenedit):
             with Image.open(path) as image:
                 small.append(np.asarray(image.convert("L").resize((32, 32)), dtype=float).ravel())
         alike.append(np.corrcoef(*small)[0, 1])
-    # 69 published portraits are these pictures; in the other 15 the authors painted bystanders over afterwards.
+    # 69 published portraits are these pictures; the other 15 were retouched after the selection.
     assert sum(r > 0.999 for r in alike) == 69

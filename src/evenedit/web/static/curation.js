@@ -44,6 +44,7 @@ function openCell(root) {
   const waits = (pool) => timers.has(pool) || queue.some((job) => job.body.pool === pool);
 
   function show(next) {
+    if (next.last < view.last) return; // an answer overtaken by a newer one
     view = next;
     const standing = document.getElementById("standing");
     standing.textContent = view.words;
