@@ -167,7 +167,7 @@ def test_a_cell_is_curated_by_mouse(visit, desk):
     expect(card(page, "V2").get_by_label("Note")).to_have_value("light from the left")
     expect(card(page, "V2").get_by_label("Upright posture")).to_be_checked()
     page.get_by_role("link", name="All cells").click()
-    expect(page.locator(f"[data-cell={CELL}] .mark")).to_have_text("done V2")
+    expect(page.locator(f"[data-cell={CELL}] .standing")).to_have_text("done V2")
     page.get_by_role("link", name="open 83").click()
     expect(page.locator(".tile")).to_have_count(83)
 

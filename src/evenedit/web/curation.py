@@ -77,7 +77,7 @@ def grid(request: Request, reviewer: Reviewer, state: Standing | None = None) ->
     try:
         desk = _desk(request)
     except HTTPException as error:
-        return page(request, "curation/unready.html", error.status_code, reviewer=reviewer, reason=error.detail)
+        return page(request, "curation/unready.html", error.status_code, staff=reviewer, reason=error.detail)
     actions = desk.log.actions()
     cells = desk.state(actions)
     standings = {cell: at.standing(desk.faces) for cell, at in cells.items()}
@@ -88,7 +88,7 @@ def grid(request: Request, reviewer: Reviewer, state: Standing | None = None) ->
     return page(
         request,
         "curation/grid.html",
-        reviewer=reviewer,
+        staff=reviewer,
         here="grid",
         last=_last(actions),
         filter=state,
@@ -140,7 +140,7 @@ def cell_page(
     return page(
         request,
         "curation/cell.html",
-        reviewer=reviewer,
+        staff=reviewer,
         here="cell",
         cell=cell,
         title=_title(cell),
@@ -195,7 +195,7 @@ def log_page(
     return page(
         request,
         "curation/log.html",
-        reviewer=reviewer,
+        staff=reviewer,
         here="log",
         total=len(actions),
         lines=[
@@ -231,7 +231,7 @@ def screen_page(request: Request, desk: OpenDesk, reviewer: Reviewer) -> HTMLRes
     return page(
         request,
         "curation/screen.html",
-        reviewer=reviewer,
+        staff=reviewer,
         here="screen",
         rates=rates,
         checks=(*CHECKS, "all"),
@@ -247,7 +247,7 @@ def finalise_page(request: Request, desk: OpenDesk, reviewer: Reviewer) -> HTMLR
     return page(
         request,
         "curation/finalise.html",
-        reviewer=reviewer,
+        staff=reviewer,
         here="finalise",
         problems=[(cell, _title(cell), reason) for cell, reason in desk.problems(cells)],
         distribution=desk.distribution(cells),

@@ -200,7 +200,7 @@ function openGrid(tiles) {
       if (!next) continue;
       tile.dataset.standing = next.standing;
       tile.querySelector(".words").textContent = next.words;
-      tile.querySelector(".mark .pool").textContent = next.chosen.join(", ");
+      tile.querySelector(".standing .pool").textContent = next.chosen.join(", ");
       if (next.pool && tile.querySelector("img")) tile.querySelector("img").src = `/curate/image/${next.cell}/${next.pool}`;
     }
     for (const count of document.querySelectorAll("[data-count]")) count.textContent = data.counts[count.dataset.count] || 0;
