@@ -119,6 +119,8 @@ class Pipeline:
 
     def run(self) -> None:
         """All stages, from wherever the last run stopped."""
+        if not self.study.file.editors:
+            raise UserError("study.toml names no editor yet; add [[editors]] and [experiments.diagnosis] to run it")
         with self.store.locked():
             self.store.images.sweep()
             run_id = self.store.start_run(provenance(study=self.study.hash))

@@ -49,6 +49,16 @@ class Plugged(_Section):
     settings: dict[str, Any] = {}
 
 
+class CurationSection(_Section):
+    """[curation]: candidates among which reviewers choose the portraits in the web app."""
+
+    pools: str = "pools"
+    """Folder of the candidate pools, relative to the study's."""
+    out: str = "portraits"
+    """Folder the finalised set is written to: the `path` of [sources]."""
+    faces_per_cell: int = Field(default=1, ge=1)
+
+
 class PromptSection(_Section):
     """[prompts]: which prompts the diagnosis uses."""
 
@@ -274,9 +284,10 @@ class _File(_Section):
     study: About
     store: StoreSection = StoreSection()
     sources: Plugged
+    curation: CurationSection | None = None
     prompts: PromptSection = PromptSection()
-    experiments: Experiments
-    editors: list[EditorSection] = Field(min_length=1)
+    experiments: Experiments = Experiments()
+    editors: list[EditorSection] = []
     judges: list[JudgeSection] = []
     ensemble: EnsembleSection = EnsembleSection()
     thresholds: dict[str, Threshold] = {}
@@ -374,7 +385,7 @@ class Study:
     @property
     def hash(self) -> str:
         """Names the study's content, whatever its formatting."""
-        body = self.file.model_dump(mode="json", exclude={"store", "executor", "cache"})
+        body = self.file.model_dump(mode="json", exclude={"store", "executor", "cache", "curation"})
         return digest([body, [p.text for p in self.prompts], [p.text for p in self.wino]])
 
     def located(self, settings: Mapping[str, Any]) -> dict[str, Any]:
@@ -412,7 +423,11 @@ def _chosen(prompts: PromptSet, include: list[str] | None) -> PromptSet:
 
 def _problems(file: _File) -> Iterator[str]:
     """Everything that types alone cannot tell."""
-    if not any((file.experiments.diagnosis, file.experiments.mitigation, file.experiments.stereotype)):
+    if not file.editors and file.curation is None:  # portraits may be curated before there is an editor
+        yield "editors: none is given; add [[editors]]"
+    if (file.editors or file.curation is None) and not any(
+        (file.experiments.diagnosis, file.experiments.mitigation, file.experiments.stereotype)
+    ):
         yield "experiments: none is asked for; add [experiments.diagnosis]"
     if file.experiments.mitigation and not file.experiments.diagnosis:
         yield "experiments.mitigation needs [experiments.diagnosis]: its baseline comes from there"

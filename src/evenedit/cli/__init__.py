@@ -7,7 +7,7 @@ import sys
 import click
 
 from evenedit import __version__
-from evenedit.cli import compare, dev, editors, gate, judges, pictures, serve, studies, survey, tables
+from evenedit.cli import compare, dev, editors, gate, judges, pictures, serve, sources, studies, survey, tables
 
 
 def main() -> None:
@@ -42,6 +42,7 @@ def commands() -> None:
 for command in (
     studies.demo,
     studies.new,
+    sources.sources,
     studies.plan,
     studies.run,
     studies.status,

@@ -1,0 +1,107 @@
+"""The selection log's file format: that of the paper's authors, with who acted and what was taken back added."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from evenedit.curation.log import CRITERIA, Action, CellState, Deed, fold
+from evenedit.curation.pools import CELLS, Pools
+from evenedit.records import UserError
+
+FILE = "selection_log.json"
+
+
+def read_log(path: Path, pools: Pools, faces: int, reviewer: str) -> list[Action]:
+    """The actions of a log file; `reviewer` did those that name nobody. All problems are told at once."""
+    try:
+        data = json.loads(path.read_text("utf-8"))
+        rows, selected = list(data["actions"]), dict(data.get("selected") or {})
+    except FileNotFoundError:
+        raise UserError(f"{path}: no such file") from None
+    except (ValueError, KeyError, TypeError) as error:
+        raise UserError(
+            f"{path} is not a selection log ({error!r}); it needs 'actions', each with timestamp, demo_id, version, "
+            "criteria, notes and action"
+        ) from None
+    problems: list[str] = []
+    actions: list[Action] = []
+    for number, row in enumerate(rows, 1):
+        try:
+            actions.append(_action(row, number, pools, reviewer))
+        except UserError as error:
+            problems += [f"{path.name} action {number}: {line}" for line in error.problems]
+    if problems:
+        raise UserError(*problems)
+    state = fold(actions, CELLS, faces)
+    told = {cell: [pool] if isinstance(pool, str) else list(pool) for cell, pool in selected.items()}
+    differing = [cell for cell in CELLS if selected and state[cell].selected != told.get(cell, [])]
+    if differing:
+        raise UserError(
+            *(
+                f"{path.name}: its actions end with {state[c].selected or 'nothing'} for {c}, its 'selected' says "
+                f"{told.get(c) or 'nothing'}"
+                for c in differing
+            )
+        )
+    return actions
+
+
+def _action(row: Any, number: int, pools: Pools, reviewer: str) -> Action:
+    if not isinstance(row, Mapping) or not {"action", "timestamp"} <= row.keys():
+        raise UserError("lacks action or timestamp")
+    if row["action"] not in list(Deed):
+        raise UserError(f"unknown action '{row['action']}'; known: {', '.join(Deed)}")
+    deed = Deed(row["action"])
+    cell, pool, ticked = row.get("demo_id") or "", row.get("version"), row.get("criteria") or {}
+    if deed is not Deed.FINALISE and cell not in CELLS:
+        raise UserError(f"demo_id '{cell}' is not a cell of the grid")
+    if (pool is not None or deed in (Deed.SELECT, Deed.ASSESS)) and (cell, pool) not in pools.candidates:
+        raise UserError(f"there is no candidate '{pool}' for {cell}; pools: {', '.join(pools.ids)}")
+    unknown = [c for c in ticked if c not in CRITERIA]
+    if unknown:
+        raise UserError(f"unknown criterion {', '.join(unknown)}; known: {', '.join(CRITERIA)}")
+    return Action(
+        reviewer=row.get("reviewer") or reviewer,
+        deed=deed,
+        cell=cell,
+        pool=pool,
+        criteria=frozenset(c for c, met in ticked.items() if met),
+        note=row.get("notes") or "",
+        undoes=row.get("undoes"),
+        against=row.get("against"),
+        time=str(row["timestamp"]),
+        id=int(row.get("id") or number),
+    )
+
+
+def log_file(actions: Sequence[Action], state: Mapping[str, CellState]) -> dict[str, Any]:
+    """A log and the state it ends in, as `read_log` reads it."""
+    return {
+        "actions": [_row(action) for action in actions],
+        "selected": {
+            cell: at.selected[0] if len(at.selected) == 1 else at.selected for cell, at in state.items() if at.selected
+        },
+    }
+
+
+def _row(action: Action) -> dict[str, Any]:
+    race, gender, age = action.cell.split("_") if action.cell else ("", "", "")
+    assessed: Collection[Deed] = (Deed.SELECT, Deed.ASSESS)
+    return {
+        "id": action.id,
+        "timestamp": action.time,
+        "reviewer": action.reviewer,
+        "action": action.deed.value,
+        "demo_id": action.cell,
+        "version": action.pool,
+        "race": race,
+        "gender": gender,
+        "age": age,
+        "criteria": {c: c in action.criteria for c in CRITERIA} if action.deed in assessed else {},
+        "notes": action.note,
+        "undoes": action.undoes,
+        "against": action.against,
+    }

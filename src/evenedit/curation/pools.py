@@ -1,0 +1,203 @@
+"""Candidate pools: V1, V2 …, each with one image per cell, and where every image came from."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+import shutil
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from uuid import uuid4
+
+from evenedit.images import write_whole
+from evenedit.progress import Progress
+from evenedit.protocol import grid
+from evenedit.provenance import provenance
+from evenedit.records import UserError, digest
+from evenedit.sources.dataset import ending, open_dataset, picture
+from evenedit.sources.draw import Drawing, draw
+
+MANIFEST = "pools.json"
+SCHEMA = "evenedit.pools/1"
+SEEDS = (42, 1000, 1001, 1002, 1004, 1005, 1006)
+"""Of the published pools V1 to V7."""
+CELLS = tuple("_".join(cell.values()) for cell in grid.cells())
+PICTURES = (".jpg", ".jpeg", ".png", ".webp")
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """One image that could stand for a cell."""
+
+    cell: str
+    pool: str
+    path: Path
+    sha256: str
+    origin: str
+    """File name in the dataset, or shard and row; for pools made elsewhere, the file in its pool."""
+    index: int | None = None
+    """The dataset index, where known."""
+    screen: Mapping[str, Any] | None = None
+    """What the pre-screen found; None where none was made."""
+
+
+@dataclass(frozen=True, slots=True)
+class Pools:
+    """All candidates of a curation."""
+
+    folder: Path
+    ids: tuple[str, ...]
+    """Pools in order: V1, V2 …"""
+    candidates: Mapping[tuple[str, str], Candidate]
+    """By cell and pool."""
+    facts: Mapping[str, Any]
+    """How the pools were drawn; empty for pools made elsewhere."""
+
+    @classmethod
+    def read(cls, folder: Path) -> Pools:
+        """Pools drawn by EvenEdit, or any folder of folders whose images are named after the cells."""
+        if (folder / MANIFEST).is_file():
+            return _read_manifest(folder)
+        if not folder.is_dir():
+            raise UserError(
+                f"no candidate pools at {folder}. Try: evenedit sources pools --from FAIRFACE --out {folder}"
+            )
+        return _read_folders(folder)
+
+    def of(self, cell: str) -> list[Candidate]:
+        """A cell's candidates, in the pools' order."""
+        return [self.candidates[cell, pool] for pool in self.ids if (cell, pool) in self.candidates]
+
+    def twins(self, candidate: Candidate) -> list[str]:
+        """Other pools that have the very same picture in this cell."""
+        return [c.pool for c in self.of(candidate.cell) if c.sha256 == candidate.sha256 and c.pool != candidate.pool]
+
+    @property
+    def hash(self) -> str:
+        """Names the candidates: another picture in any place is another hash."""
+        return digest(sorted([c.cell, c.pool, c.sha256] for c in self.candidates.values()))
+
+
+def make_pools(
+    source: Path,
+    out: Path,
+    *,
+    seeds: Sequence[int] = SEEDS,
+    padding: str | None = None,
+    labels: str | None = None,
+    screened: bool = True,
+) -> Pools:
+    """Draw one pool per seed, screen the candidates, and write them with their manifest: all of it or nothing."""
+    if len(set(seeds)) < len(seeds):
+        raise UserError(f"a seed is listed twice: {', '.join(map(str, seeds))}")
+    if out.exists() and (not out.is_dir() or any(out.iterdir())):
+        raise UserError(f"{out} exists already; choose another folder, or move it away")
+    dataset = open_dataset(source, padding, labels)
+    drawing = draw(dataset, seeds, CELLS)
+    if not drawing.drawn:
+        raise UserError(f"{source} has no readable image with labels of the grid")
+    out.parent.mkdir(parents=True, exist_ok=True)
+    for left in out.parent.glob(f".{out.name}.*.tmp"):  # of a killed command
+        shutil.rmtree(left)
+    staging = out.parent / f".{out.name}.{uuid4().hex}.tmp"
+    try:
+        rows = _write_images(drawing, staging)
+        if screened:
+            from evenedit.curation.screen import screen
+
+            with Progress("pre-screen", len(rows)) as progress:
+                for row in rows:
+                    image = picture((staging / row["file"]).read_bytes())
+                    assert image is not None
+                    row["screen"] = screen(image)
+                    progress.advance(1)
+        manifest = {
+            "schema": SCHEMA,
+            "source": str(source),
+            "padding": padding,
+            "pools": [{"id": f"V{number}", "seed": seed} for number, seed in enumerate(seeds, 1)],
+            "images_in_the_grid": drawing.faces,
+            "images_outside_the_grid": dataset.outside,
+            "unreadable": drawing.unreadable,
+            "repeated": drawing.repeated,
+            "short_cells": {c: n for c, n in drawing.available.items() if n < len(seeds)},
+            "provenance": provenance(),
+            "candidates": rows,
+        }
+        write_whole(staging / MANIFEST, json.dumps(manifest, indent=1, ensure_ascii=False).encode())
+        if out.exists():
+            out.rmdir()
+        staging.replace(out)
+    finally:
+        shutil.rmtree(staging, ignore_errors=True)
+    return Pools.read(out)
+
+
+def _write_images(drawing: Drawing, folder: Path) -> list[dict[str, Any]]:
+    """The drawn files byte for byte as the dataset has them; their rows of the manifest."""
+    rows = []
+    for (number, cell), face in drawing.drawn.items():
+        content, pool = drawing.content[face.at], f"V{number + 1}"
+        file = f"{pool}/{cell}{ending(content)}"
+        (folder / pool).mkdir(parents=True, exist_ok=True)
+        (folder / file).write_bytes(content)
+        sha256 = hashlib.sha256(content).hexdigest()
+        rows.append(
+            {"pool": pool, "cell": cell, "file": file, "sha256": sha256, "origin": face.origin, "index": face.index}
+        )
+    return rows
+
+
+def _read_manifest(folder: Path) -> Pools:
+    try:
+        data = json.loads((folder / MANIFEST).read_text("utf-8"))
+        candidates = {
+            (row["cell"], row["pool"]): Candidate(
+                row["cell"],
+                row["pool"],
+                folder / row["file"],
+                row["sha256"],
+                row["origin"],
+                row["index"],
+                row.get("screen"),
+            )
+            for row in data["candidates"]
+        }
+        ids = tuple(pool["id"] for pool in data["pools"])
+    except (ValueError, KeyError, TypeError) as error:
+        raise UserError(f"{folder / MANIFEST} is not a pool manifest ({error!r}); draw the pools again") from None
+    return Pools(folder, ids, candidates, {k: v for k, v in data.items() if k != "candidates"})
+
+
+def _read_folders(folder: Path) -> Pools:
+    candidates: dict[tuple[str, str], Candidate] = {}
+    strange: list[str] = []
+    for path in sorted(folder.glob("*/*")):
+        if path.suffix.lower() not in PICTURES:
+            continue
+        cell, pool = path.stem, path.parent.name
+        if cell not in CELLS or (cell, pool) in candidates:
+            strange.append(path.relative_to(folder).as_posix())
+            continue
+        sha256 = hashlib.sha256(path.read_bytes()).hexdigest()
+        candidates[cell, pool] = Candidate(cell, pool, path, sha256, path.relative_to(folder).as_posix())
+    if strange:
+        raise UserError(
+            f"{folder}: {len(strange)} images are not named after one cell each, as in V1/Black_Female_30s.jpg: "
+            f"{', '.join(strange[:5])}"
+        )
+    if not candidates:
+        raise UserError(
+            f"{folder} has neither {MANIFEST} nor images such as V1/Black_Female_30s.jpg. "
+            f"Try: evenedit sources pools --from FAIRFACE --out {folder}"
+        )
+    ids = sorted(Counter(pool for _, pool in candidates), key=_natural)
+    return Pools(folder, tuple(ids), candidates, {})
+
+
+def _natural(name: str) -> list[tuple[int, str]]:
+    return [(int(part), "") if part.isdecimal() else (-1, part) for part in re.split(r"(\d+)", name)]

@@ -1,0 +1,140 @@
+"""The automatic pre-screen: five checks that may order candidates and never remove one.
+
+Such checks are not neutral: detectors, contrast and exposure serve some faces better than others. So their pass rate
+is shown by group, with a test of whether it is unequal.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import cv2
+import numpy as np
+from PIL.Image import Image
+
+from evenedit.curation.pools import Candidate
+from evenedit.instruments.color import Pixels
+from evenedit.instruments.face import Face, NoFace, find_face
+from evenedit.protocol import FACTORS
+from evenedit.stats.permutation import holm
+
+CHECKS = ("face", "size", "sharpness", "frontal", "exposure")
+"""One face found; large enough; sharp; turned to the camera and upright; neither too dark nor burnt out."""
+FOUND = ("profile", "too small")
+"""There is one face, but no more can be measured."""
+LEAST_WIDTH = 64
+"""Pixels across the face."""
+LEAST_SHARPNESS = 0.02
+"""Energy of fine detail over contrast, so that a face of low contrast is not called blurred."""
+DETAIL_SIDE = 128
+"""Sharpness is taken with the face at this size."""
+MOST_TURN = 0.2
+"""How far the nose may stand from between the eyes, in inter-eye distances."""
+MOST_TILT = 10.0
+"""Degrees between the eyes and the horizontal; the landmarks show a tilt smaller than it is."""
+MOST_CLIPPED = 0.1
+"""Share of the face's pixels that may be nearly black or nearly white."""
+DARK, BRIGHT = 8, 250
+DRAWS = 9999
+SEED = 20240
+
+
+def screen(image: Image) -> dict[str, Any]:
+    """What the checks measure in a picture, and the names of those it passes."""
+    rgb: Pixels = np.asarray(image.convert("RGB"))
+    face = find_face(rgb)
+    if isinstance(face, NoFace):
+        return {"passed": ["face"] if face.reason in FOUND else [], "reason": face.reason}
+    measured = _measured(rgb, face)
+    passed = {
+        "face": True,
+        "size": measured["width"] >= LEAST_WIDTH,
+        "sharpness": measured["sharpness"] >= LEAST_SHARPNESS,
+        "frontal": measured["turn"] <= MOST_TURN and measured["tilt"] <= MOST_TILT,
+        "exposure": measured["clipped"] <= MOST_CLIPPED,
+    }
+    return {"passed": [name for name in CHECKS if passed[name]], **measured}
+
+
+def _measured(rgb: Pixels, face: Face) -> dict[str, float]:
+    left, top, wide, high = face.box
+    rows = slice(max(0, int(top)), max(1, int(top + high)))
+    crop = rgb[rows, max(0, int(left)) : max(1, int(left + wide))]
+    gray = cv2.cvtColor(crop, cv2.COLOR_RGB2GRAY)
+    even = cv2.resize(gray, (DETAIL_SIDE, DETAIL_SIDE), interpolation=cv2.INTER_AREA).astype(np.float64)
+    contrast = float(even.var())
+    nose = float(face.own(face.landmarks)[2, 0])
+    across, down = face.across
+    return {
+        "width": round(wide, 1),
+        "sharpness": round(float(cv2.Laplacian(even, cv2.CV_64F).var()) / contrast, 4) if contrast else 0.0,
+        "turn": round(abs(nose), 3),
+        "tilt": round(abs(math.degrees(math.atan2(down, across))), 1),
+        "clipped": round(float(((gray <= DARK) | (gray >= BRIGHT)).mean()), 4),
+    }
+
+
+def by_screen(candidates: Sequence[Candidate]) -> list[Candidate]:
+    """Candidates that pass more checks first, otherwise as they were; nobody is left out."""
+    return sorted(candidates, key=lambda c: -len((c.screen or {"passed": ()})["passed"]))
+
+
+@dataclass(frozen=True, slots=True)
+class PassRate:
+    """How the candidates of one group fared."""
+
+    group: str
+    n: int
+    passed: Mapping[str, int]
+    """By check; "all" for every check."""
+
+
+@dataclass(frozen=True, slots=True)
+class PassRates:
+    """How the groups of one factor fared, and whether unequally."""
+
+    factor: str
+    groups: tuple[PassRate, ...]
+    p: float
+    """Chance of pass rates at least this unequal if the groups did not matter, before adjustment."""
+    p_holm: float
+    """Adjusted for the number of factors."""
+
+
+def pass_rates(candidates: Iterable[Candidate]) -> list[PassRates]:
+    """Pass rates by group of each factor; empty where nothing was screened."""
+    screened = [c for c in candidates if c.screen is not None]
+    if not screened:
+        return []
+    tables: list[tuple[str, tuple[PassRate, ...]]] = []
+    for at, factor in enumerate(FACTORS):
+        groups = []
+        for code in factor.codes:
+            results = [c.screen["passed"] for c in screened if c.screen and c.cell.split("_")[at] == code]
+            counts = {check: sum(check in r for r in results) for check in CHECKS}
+            whole = sum(len(r) == len(CHECKS) for r in results)
+            groups.append(PassRate(code, len(results), counts | {"all": whole}))
+        tables.append((factor.id, tuple(groups)))
+    p = [inequality([g.n for g in groups], [g.passed["all"] for g in groups]) for _, groups in tables]
+    return [
+        PassRates(name, groups, raw, adjusted) for (name, groups), raw, adjusted in zip(tables, p, holm(p), strict=True)
+    ]
+
+
+def inequality(sizes: Sequence[int], passed: Sequence[int]) -> float:
+    """p of Pearson's chi-square for equal shares, given both margins, by Monte Carlo: right for small counts too."""
+    n, whole = np.asarray(sizes), int(sum(passed))
+    if whole in (0, int(n.sum())):
+        return 1.0
+    used = n > 0
+    expected = n[used] * whole / n.sum()
+
+    def distance(counts: Any) -> Any:
+        return ((counts - expected) ** 2 / expected / (1 - whole / n.sum())).sum(axis=-1)
+
+    drawn = np.random.default_rng(SEED).multivariate_hypergeometric(n[used], whole, size=DRAWS)
+    seen = distance(np.asarray(passed)[used])
+    return float((1 + (distance(drawn) >= seen - 1e-9).sum()) / (1 + DRAWS))

@@ -1,0 +1,272 @@
+"""Labelled images as people have them: parquet shards, or a folder with CSVs. Streamed, never all in memory."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import re
+from collections import defaultdict
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any, Protocol
+
+from PIL import Image, ImageOps, UnidentifiedImageError
+
+from evenedit.protocol import FACTORS, level_code
+from evenedit.records import UserError
+
+LABELS = tuple(f.id for f in FACTORS)
+CLASSES: Mapping[str, tuple[str, ...]] = {
+    "race": ("East Asian", "Indian", "Black", "White", "Middle Eastern", "Latino_Hispanic", "Southeast Asian"),
+    "gender": ("Male", "Female"),
+    "age": ("0-2", "3-9", "10-19", "20-29", "30-39", "40-49", "50-59", "60-69", "more than 70"),
+}
+"""FairFace's labels in the order of its class indices, which is not the grid's."""
+TOO_YOUNG = CLASSES["age"][:3]
+"""FairFace ages outside the grid."""
+PADDINGS: Mapping[str, tuple[str, ...]] = {"0.25": ("0.25", "margin025"), "1.25": ("1.25", "margin125")}
+"""How much lies around the face, and how folders and files are named after it."""
+BATCH = 64
+"""Pictures held at a time while reading shards."""
+
+
+@dataclass(frozen=True, slots=True)
+class Labelled:
+    """One image of a dataset, not yet read."""
+
+    at: int
+    """Position in the dataset as read here."""
+    cell: str
+    """`{race}_{gender}_{age}`."""
+    attributes: Mapping[str, str]
+    """The dataset's labels in the grid's codes."""
+    origin: str
+    """File name, or shard and row."""
+    index: int
+    """Row in its CSV, or in its split over all shards: the dataset index."""
+
+
+class Dataset(Protocol):
+    """Where candidates come from."""
+
+    outside: int
+    """Images whose age the grid does not have, counted while reading."""
+
+    def faces(self) -> Iterator[Labelled]:
+        """Every image of the grid, by its labels alone."""
+        ...
+
+    def read(self, wanted: Collection[Labelled]) -> Iterator[tuple[Labelled, bytes]]:
+        """The bytes of some images, in any order; none where there is no such file."""
+        ...
+
+
+def open_dataset(path: Path, padding: str | None = None, labels: str | None = None) -> Dataset:
+    """The dataset at a folder or parquet file: FairFace in either form and padding, or any folder with a label CSV."""
+    if not path.exists():
+        raise UserError(f"{path}: no such file or folder")
+    if padding is not None and padding not in PADDINGS:
+        raise UserError(f"padding is '{padding}'; FairFace has {' and '.join(PADDINGS)}")
+    place = _padded(path, padding)
+    shards = [place] if place.suffix == ".parquet" else sorted(place.rglob("*.parquet"))
+    if shards and labels is None:
+        return Shards(shards, path if path.is_dir() else path.parent)
+    tables = _tables(path, labels)
+    if not tables:
+        raise UserError(
+            f"{path} has neither parquet shards nor a label file. FairFace brings fairface_label_train.csv and "
+            "fairface_label_val.csv; a folder of your own needs labels.csv with the columns file, race, gender, age"
+        )
+    return Listed(tables, place)
+
+
+def _padded(path: Path, padding: str | None) -> Path:
+    """The folder or file of the wanted padding."""
+    if path.is_file():
+        found = {p: path for p, tags in PADDINGS.items() if any(tag in path.name for tag in tags)}
+    else:
+        inside = [*path.iterdir(), path]
+        found = {
+            p: entry for p, tags in PADDINGS.items() for entry in inside[::-1] if any(tag in entry.name for tag in tags)
+        }
+    if not found:
+        return path
+    if padding is None and len(found) > 1:
+        raise UserError(f"{path} holds both paddings of FairFace; choose one: {' or '.join(found)}")
+    if padding is not None and padding not in found:
+        raise UserError(f"{path} holds padding {', '.join(found)}, not {padding}")
+    return found[padding or next(iter(found))]
+
+
+def _tables(path: Path, labels: str | None) -> list[Path]:
+    if path.is_file():
+        raise UserError(f"{path} is not a parquet file; name the folder that holds the images and their label CSV")
+    if labels is not None:
+        if not (path / labels).is_file():
+            raise UserError(f"no label file at {path / labels}")
+        return [path / labels]
+    return sorted(path.glob("fairface_label_*.csv")) or [p for p in [path / "labels.csv"] if p.is_file()]
+
+
+class Listed:
+    """A folder of images with one or more CSVs: columns file, race, gender, age."""
+
+    def __init__(self, tables: Sequence[Path], root: Path) -> None:
+        self.tables = tables
+        self.root = root
+        self.outside = 0
+
+    def faces(self) -> Iterator[Labelled]:
+        """Every listed image of the grid, by its labels alone."""
+        self.outside, at = 0, 0
+        for table in self.tables:
+            with table.open(encoding="utf-8-sig", newline="") as file:
+                reader = csv.DictReader(file)
+                absent = [c for c in ("file", *LABELS) if c not in (reader.fieldnames or ())]
+                if absent:
+                    raise UserError(f"{table} lacks the column {', '.join(absent)}; found {reader.fieldnames}")
+                for index, row in enumerate(reader):
+                    attributes = coded(row, CLASSES, f"{table.name} line {index + 2}")
+                    if attributes is None:
+                        self.outside += 1
+                    else:
+                        yield Labelled(at, "_".join(attributes.values()), attributes, row["file"], index)
+                    at += 1
+
+    def read(self, wanted: Collection[Labelled]) -> Iterator[tuple[Labelled, bytes]]:
+        """The bytes of some images; none where there is no such file."""
+        for face in wanted:
+            try:
+                yield face, (self.root / face.origin).read_bytes()
+            except OSError:
+                yield face, b""
+
+
+class Shards:
+    """Parquet files with an image column and labels as class indices or words."""
+
+    def __init__(self, files: Sequence[Path], root: Path) -> None:
+        self.files = files
+        self.root = root
+        self.outside = 0
+
+    def faces(self) -> Iterator[Labelled]:
+        """Every image of the grid: only the label columns are read."""
+        self.outside, at = 0, 0
+        rows_before: dict[str, int] = defaultdict(int)
+        for path in self.files:
+            split = re.sub(r"-\d+-of-\d+$", "", str(path.with_suffix("")))
+            name = path.relative_to(self.root).as_posix()
+            shard = _parquet(path)
+            absent = [c for c in LABELS if c not in shard.schema_arrow.names]
+            if absent:
+                raise UserError(f"{path} lacks the column {', '.join(absent)}; found {shard.schema_arrow.names}")
+            classes = _classes(shard.schema_arrow.metadata)
+            row = 0
+            for batch in shard.iter_batches(columns=list(LABELS)):
+                for labels in batch.to_pylist():
+                    attributes = coded(labels, classes, f"{name} row {row}")
+                    if attributes is None:
+                        self.outside += 1
+                    else:
+                        cell = "_".join(attributes.values())
+                        yield Labelled(at, cell, attributes, f"{name}#{row}", rows_before[split] + row)
+                    at, row = at + 1, row + 1
+            rows_before[split] += row
+
+    def read(self, wanted: Collection[Labelled]) -> Iterator[tuple[Labelled, bytes]]:
+        """The bytes of some images: only row groups that hold one are read, a batch at a time."""
+        by_file: dict[str, dict[int, Labelled]] = defaultdict(dict)
+        for face in wanted:
+            name, _, row = face.origin.rpartition("#")
+            by_file[name][int(row)] = face
+        for name, rows in by_file.items():
+            shard = _parquet(self.root / name)
+            column = _image_column(shard.schema_arrow, name)
+            start = 0
+            for group in range(shard.num_row_groups):
+                size = shard.metadata.row_group(group).num_rows
+                if any(start <= row < start + size for row in rows):
+                    first = start
+                    for batch in shard.iter_batches(batch_size=BATCH, row_groups=[group], columns=[column]):
+                        pictures = batch.column(0)
+                        if column.endswith(".bytes"):
+                            pictures = pictures.field("bytes")
+                        for at in range(len(pictures)):
+                            if first + at in rows:
+                                yield rows[first + at], pictures[at].as_py() or b""
+                        first += len(pictures)
+                start += size
+
+
+def _parquet(path: Path) -> Any:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    try:
+        # A buffer makes pyarrow stream a column instead of holding a whole row group of pictures.
+        return pq.ParquetFile(path, buffer_size=1 << 20, pre_buffer=False)
+    except (OSError, pa.ArrowException) as error:
+        raise UserError(f"{path} is not a readable parquet file: {error}") from None
+
+
+def _image_column(schema: Any, name: str) -> str:
+    import pyarrow as pa
+
+    for column in ("image", "file"):
+        if column in schema.names:
+            kind = schema.field(column).type
+            if pa.types.is_struct(kind) and kind.get_field_index("bytes") >= 0:
+                return f"{column}.bytes"
+            if pa.types.is_binary(kind) or pa.types.is_large_binary(kind):
+                return column
+    raise UserError(f"{name} has no column 'image' of bytes; found {schema.names}")
+
+
+def _classes(metadata: Mapping[bytes, bytes] | None) -> dict[str, tuple[str, ...]]:
+    """Names of the class indices: the file's own where it brings them, else FairFace's."""
+    features = json.loads((metadata or {}).get(b"huggingface", b"{}")).get("info", {}).get("features", {})
+    return {name: tuple(features.get(name, {}).get("names") or known) for name, known in CLASSES.items()}
+
+
+def coded(row: Mapping[str, Any], classes: Mapping[str, Sequence[str]], where: str) -> dict[str, str] | None:
+    """A row's labels in the grid's codes, from words or class indices; None for an age outside the grid."""
+    found: dict[str, str] = {}
+    outside = False
+    for name in LABELS:
+        label = row[name]
+        if isinstance(label, int) or (isinstance(label, str) and label.isdecimal()):
+            if not 0 <= int(label) < len(classes[name]):
+                raise UserError(f"{where}: {name} {label} is not a class index; there are {len(classes[name])} classes")
+            label = classes[name][int(label)]
+        if name == "age" and label in TOO_YOUNG:
+            outside = True
+            continue
+        try:
+            found[name] = _code(name, label or "")
+        except UserError as error:
+            raise UserError(f"{where}: {error}") from None
+    return None if outside else found
+
+
+_code = cache(level_code)
+"""Datasets have few labels and many rows."""
+
+
+def picture(content: bytes) -> Image.Image | None:
+    """The picture, upright and in RGB, decoded in full; None for bytes that are no whole picture."""
+    try:
+        with Image.open(io.BytesIO(content)) as image:
+            image.load()
+            return ImageOps.exif_transpose(image).convert("RGB")
+    except (OSError, UnidentifiedImageError, SyntaxError, ValueError, Image.DecompressionBombError):
+        return None
+
+
+def ending(content: bytes) -> str:
+    """How a file with these bytes is called: .jpg, .png …"""
+    with Image.open(io.BytesIO(content)) as image:
+        return ".jpg" if image.format == "JPEG" else f".{(image.format or 'img').lower()}"

@@ -1,0 +1,115 @@
+"""Drawn candidates and a running curation room, for the tests of portraits."""
+
+import csv
+import socket
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import httpx
+import uvicorn
+from fastapi import FastAPI, Request
+from PIL import ImageEnhance, ImageOps
+
+from conftest import toml
+from evenedit.curation.log import CRITERIA
+from evenedit.pipeline import Pipeline
+from evenedit.sources.drawn import Drawn
+from evenedit.store import Store
+from evenedit.study import Study
+from evenedit.web import guard
+from evenedit.web.app import create_app
+
+NAMES = {"EastAsian": "East Asian", "SoutheastAsian": "Southeast Asian", "MiddleEastern": "Middle Eastern"}
+NAMES |= {"Latino": "Latino_Hispanic", "20s": "20-29", "30s": "30-39", "40s": "40-49", "50s": "50-59", "60s": "60-69"}
+NAMES |= {"70plus": "more than 70"}
+ALL_SIX = list(CRITERIA)
+
+
+def draw_folder(folder: Path, faces: int, size: int = 64, table: str = "labels.csv") -> Path:
+    """A drawn person per cell, and `faces` different pictures of them, as a folder with a CSV in FairFace's words."""
+    (folder / "train").mkdir(parents=True)
+    rows = []
+    for _, labels, _, image in Drawn(seed=5, size=size).portraits():
+        words = {k: NAMES.get(v, v) for k, v in labels.items()}
+        for number in range(faces):
+            variant = ImageEnhance.Brightness(ImageOps.mirror(image) if number % 2 else image).enhance(1 - number / 50)
+            variant.info.clear()
+            name = f"train/{len(rows) + 1}.jpg"
+            variant.save(folder / name, quality=90)
+            rows.append({"file": name, **words, "service_test": str(number % 2 == 0)})
+    write_table(folder / table, rows)
+    return folder
+
+
+def write_table(path: Path, rows: list[dict[str, str]]) -> None:
+    with path.open("w", newline="") as file:
+        writer = csv.DictWriter(file, ["file", "age", "gender", "race", "service_test"])
+        writer.writeheader()
+        writer.writerows(rows)
+
+
+def curated(folder: Path, pools: Path, **settings: Any) -> Path:
+    """A study that has portraits to choose and no editor yet."""
+    folder.mkdir(parents=True, exist_ok=True)
+    table = {
+        "study": {"title": "Curated"},
+        "curation": {"pools": str(pools), **settings},
+        "sources": {"kind": "folder", "settings": {"path": "portraits"}},
+    }
+    (folder / "study.toml").write_text(toml(table))
+    return folder
+
+
+def app_of(folder: Path) -> FastAPI:
+    """The study's web app; a header says who is there, in place of a sign-in."""
+    study = Study.load(folder)
+    app = create_app(Pipeline(study, Store(folder)))
+
+    def named(request: Request) -> str:
+        return request.headers.get("x-reviewer", "Ada")
+
+    app.dependency_overrides[guard.staff] = named
+    return app
+
+
+def free_port() -> int:
+    with socket.socket() as s:
+        s.bind(("127.0.0.1", 0))
+        return int(s.getsockname()[1])
+
+
+def wait_for(url: str, seconds: float = 30) -> None:
+    end = time.monotonic() + seconds
+    while True:
+        try:
+            httpx.get(url, timeout=2)
+            return
+        except httpx.TransportError:
+            if time.monotonic() > end:
+                raise
+            time.sleep(0.05)
+
+
+@contextmanager
+def serving(folder: Path) -> Iterator[str]:
+    """The app on a port of this machine."""
+    port = free_port()
+    server = uvicorn.Server(uvicorn.Config(app_of(folder), port=port, log_level="warning"))
+    thread = threading.Thread(target=server.run)
+    thread.start()
+    try:
+        wait_for(f"http://127.0.0.1:{port}/curate")
+        yield f"http://127.0.0.1:{port}"
+    finally:
+        server.should_exit = True
+        thread.join()
+
+
+if __name__ == "__main__":
+    import sys
+
+    uvicorn.run(app_of(Path(sys.argv[1])), port=int(sys.argv[2]), log_level="warning")
