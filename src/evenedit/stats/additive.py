@@ -1,0 +1,122 @@
+"""Statistics that are functions of sums over items: drawing items anew is then one matrix product for all of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from evenedit.stats.bootstrap import unit_weights
+from evenedit.stats.intervals import as_interval, percentile
+
+Array = NDArray[np.float64]
+STREAM = 3
+"""These draws' own random numbers, apart from those of the panels and the permutation tests."""
+NOT_DRAWN = 1
+"""With fewer units than two there is nothing to draw from."""
+
+
+@dataclass(frozen=True, slots=True)
+class Additive:
+    """A statistic: what each item brings, and what the sums of that say."""
+
+    name: str
+    parts: Callable[..., Array]
+    """The data as [item, …]: what is summed."""
+    of: Callable[[Array], Array]
+    """Sums [draw, …] as values [draw], NaN where they say nothing."""
+    undefined: str
+    """Why there may be no value although there are items."""
+    method: str = ""
+    """The convention, in words."""
+
+    def __call__(self, *data: NDArray[Any]) -> float | None:
+        """The statistic of some data, None where it is not defined."""
+        parts = self.parts(*data)
+        return _defined(self.of(parts.sum(axis=0)[None])[0]) if len(parts) else None
+
+
+class Told(NamedTuple):
+    """One statistic's value and interval, and how the interval was made or why something is None."""
+
+    value: float | None
+    low: float | None
+    high: float | None
+    method: str
+
+
+@dataclass(frozen=True, slots=True)
+class Drawing:
+    """How units are drawn anew."""
+
+    draws: int
+    seed: int
+    confidence: float
+
+    def weights(self, units: int) -> NDArray[np.float64]:
+        """[draw, unit]: how often each unit is drawn; the same for every statistic of so many units."""
+        return _weights(self.draws, self.seed, units)
+
+    def tell(
+        self, wanted: Sequence[tuple[Additive, tuple[NDArray[Any], ...]]], unit: NDArray[np.int64], name: str
+    ) -> list[Told]:
+        """Every statistic of the same items, which belong to the units 0, 1, 2 …, drawn together."""
+        per_item = [statistic.parts(*data) for statistic, data in wanted]
+        if not len(unit):
+            return [Told(None, None, None, "undefined: nothing to compare") for _ in wanted]
+        flat = np.concatenate([p.reshape(len(p), -1) for p in per_item], axis=1)
+        units = int(unit.max()) + 1
+        member = sparse.csr_array((np.ones(len(unit)), (unit, np.arange(len(unit)))), shape=(units, len(unit)))
+        summed = np.asarray(member @ flat)
+        whole = summed.sum(axis=0, keepdims=True)
+        drawn = self.weights(units) @ summed if units > NOT_DRAWN else None
+        found, start = [], 0
+        for (statistic, _), parts in zip(wanted, per_item, strict=True):
+            shape = parts.shape[1:]
+            columns = slice(start, start := start + int(np.prod(shape)))
+            value = _defined(statistic.of(whole[:, columns].reshape(1, *shape))[0])
+            draws = None if drawn is None else statistic.of(drawn[:, columns].reshape(self.draws, *shape))
+            found.append(self._told(statistic, value, draws, name))
+        return found
+
+    def _told(self, statistic: Additive, value: float | None, draws: Array | None, unit: str) -> Told:
+        convention = f"{statistic.method}; " if statistic.method else ""
+        if value is None:
+            return Told(None, None, None, f"{convention}undefined: {statistic.undefined}")
+        if draws is None:
+            return Told(value, None, None, f"{convention}no interval: one {unit}")
+        known = draws[~np.isnan(draws)]
+        bounds = as_interval(percentile(draws, self.confidence)) if len(known) and np.ptp(known) > 0 else None
+        if bounds is None:
+            return Told(value, None, None, f"{convention}no interval: no variation to draw from")
+        return Told(value, *bounds, f"{convention}bootstrap({unit}s, {self.draws})")
+
+
+def mean_of(name: str, method: str = "") -> Additive:
+    """The mean of one number per item."""
+    return Additive(name, lambda x: np.stack([x, np.ones(len(x))], axis=1).astype(np.float64), ratio, "no item", method)
+
+
+def ratio(sums: Array) -> Array:
+    """The first sum over the second."""
+    return divide(sums[:, 0], sums[:, 1])
+
+
+def divide(top: Array, bottom: Array) -> Array:
+    """A quotient, NaN where the divisor is 0 but for rounding."""
+    return np.divide(top, bottom, out=np.full(np.shape(top), np.nan), where=np.abs(bottom) > 1e-12)
+
+
+def _defined(value: Any) -> float | None:
+    return None if np.isnan(value) else float(value)
+
+
+@lru_cache(maxsize=64)
+def _weights(draws: int, seed: int, units: int) -> NDArray[np.float64]:
+    rng = np.random.default_rng([seed, STREAM, units])
+    return np.concatenate(list(unit_weights(rng, units, draws, draws))).astype(np.float64)
