@@ -7,7 +7,6 @@ from functools import partial
 
 from evenedit.protocol import AXES, QUESTIONS
 from evenedit.report.checks import (
-    agreement,
     coverage,
     planted_and_found,
     sensitivity,
@@ -15,6 +14,16 @@ from evenedit.report.checks import (
     worst_cases,
 )
 from evenedit.report.index import POOLED, RATES, Index, name, rate_id
+from evenedit.report.people import (
+    between_judges,
+    between_people,
+    has_people,
+    judge_error_by_group,
+    judges_and_people,
+    labels_of_both,
+    rank_tests,
+    two_sided,
+)
 from evenedit.report.table import Cell, Column, Number, Span, Table, table_of, text
 from evenedit.results import GapTest
 
@@ -25,7 +34,7 @@ CODED = "coded_gender"
 
 def all_tables(index: Index) -> dict[str, Table]:
     """Every table that has rows, by id, in the order of the page."""
-    if not index.rated and not index.results.counts.get("refused"):
+    if not index.rated and not index.results.counts.get("refused") and not has_people(index.results):
         return {}  # nothing but dashes
     built = (builder(index) for builder in BUILDERS.values())
     return {table.id: table for table in built if table is not None}
@@ -313,7 +322,13 @@ BUILDERS: dict[str, Callable[[Index], Table | None]] = {
     "coverage": coverage,
     "unanswered": unequal_coverage,
     "bounds": worst_cases,
-    "agreement": agreement,
+    "agreement": between_judges,
+    "between_people": between_people,
+    "judges_people": judges_and_people,
+    "judges_people_labels": labels_of_both,
+    "judge_error": judge_error_by_group,
+    "two_sided": two_sided,
+    "rank_tests": rank_tests,
     "sensitivity": sensitivity,
 }
 """Each table's builder by the table's id."""

@@ -66,21 +66,26 @@ class Drawing:
         self, wanted: Sequence[tuple[Additive, tuple[NDArray[Any], ...]]], unit: NDArray[np.int64], name: str
     ) -> list[Told]:
         """Every statistic of the same items, which belong to the units 0, 1, 2 …, drawn together."""
-        per_item = [statistic.parts(*data) for statistic, data in wanted]
         if not len(unit):
             return [Told(None, None, None, "undefined: nothing to compare") for _ in wanted]
-        flat = np.concatenate([p.reshape(len(p), -1) for p in per_item], axis=1)
+        kinds: dict[tuple[object, ...], Array] = {}  # statistics of the same data often have the same parts
+        for statistic, data in wanted:
+            key = _same_parts(statistic, data)
+            if key not in kinds:
+                kinds[key] = statistic.parts(*data)
         units = int(unit.max()) + 1
         member = sparse.csr_array((np.ones(len(unit)), (unit, np.arange(len(unit)))), shape=(units, len(unit)))
-        summed = np.asarray(member @ flat)
-        whole = summed.sum(axis=0, keepdims=True)
-        drawn = self.weights(units) @ summed if units > NOT_DRAWN else None
-        found, start = [], 0
-        for (statistic, _), parts in zip(wanted, per_item, strict=True):
-            shape = parts.shape[1:]
-            columns = slice(start, start := start + int(np.prod(shape)))
-            value = _defined(statistic.of(whole[:, columns].reshape(1, *shape))[0])
-            draws = None if drawn is None else statistic.of(drawn[:, columns].reshape(self.draws, *shape))
+        whole, drawn = {}, {}
+        for key, parts in kinds.items():
+            summed = np.asarray(member @ parts.reshape(len(parts), -1))
+            whole[key] = summed.sum(axis=0).reshape(1, *parts.shape[1:])
+            if units > NOT_DRAWN:
+                drawn[key] = (self.weights(units) @ summed).reshape(self.draws, *parts.shape[1:])
+        found = []
+        for statistic, data in wanted:
+            key = _same_parts(statistic, data)
+            value = _defined(statistic.of(whole[key])[0])
+            draws = statistic.of(drawn[key]) if key in drawn and value is not None else None
             found.append(self._told(statistic, value, draws, name))
         return found
 
@@ -109,7 +114,12 @@ def ratio(sums: Array) -> Array:
 
 def divide(top: Array, bottom: Array) -> Array:
     """A quotient, NaN where the divisor is 0 but for rounding."""
-    return np.divide(top, bottom, out=np.full(np.shape(top), np.nan), where=np.abs(bottom) > 1e-12)
+    out = np.full(np.shape(top), np.nan)
+    return np.asarray(np.divide(top, bottom, out=out, where=np.abs(bottom) > 1e-12))
+
+
+def _same_parts(statistic: Additive, data: tuple[NDArray[Any], ...]) -> tuple[object, ...]:
+    return (statistic.parts, *map(id, data))
 
 
 def _defined(value: Any) -> float | None:

@@ -19,7 +19,8 @@ LIMIT = 1.96
 def _crossed(levels: int, a: NDArray[np.integer], b: NDArray[np.integer]) -> Array:
     """[item, level, level]: which pair of levels each item is."""
     at = np.arange(1, levels + 1)
-    return ((a[:, None] == at)[:, :, None] & (b[:, None] == at)[:, None, :]).astype(np.float64)
+    pair = (a[:, None] == at)[:, :, None] & (b[:, None] == at)[:, None, :]
+    return np.asarray(pair, dtype=np.float64)
 
 
 def _kappa(distance: Array, sums: Array) -> Array:
@@ -49,13 +50,18 @@ def _spearman(sums: Array) -> Array:
     return divide(np.einsum("di,dij,dj->d", a, sums, b), np.sqrt(spread[0] * spread[1]))
 
 
-def _moments(difference: NDArray[np.floating]) -> Array:
-    return np.stack([difference, difference**2, np.ones(len(difference))], axis=1).astype(np.float64)
+def _moments(a: NDArray[Any], b: NDArray[Any]) -> Array:
+    """Each item's difference, its square, and one."""
+    difference = a.astype(np.float64) - b
+    return np.stack([difference, difference**2, np.ones(len(difference))], axis=1)
+
+
+def _centre(sums: Array) -> Array:
+    return divide(sums[:, 0], sums[:, 2])
 
 
 def _limit(side: int, sums: Array) -> Array:
-    n = sums[:, 2]
-    centre = divide(sums[:, 0], n)
+    n, centre = sums[:, 2], _centre(sums)
     variance = divide(sums[:, 1] - n * centre**2, n - 1)
     return np.asarray(centre + side * LIMIT * np.sqrt(np.maximum(variance, 0)))
 
@@ -73,25 +79,22 @@ def cohen(levels: int) -> Additive:
     return Additive("cohen_kappa", partial(_crossed, levels), partial(_kappa, distance), both)
 
 
+_LEVELS = partial(_crossed, LEVELS)
 _BOTH = "both gave one and the same score throughout"
 weighted_kappa_linear = Additive(
-    "weighted_kappa_linear", partial(_crossed, LEVELS), partial(_kappa, linear()), _BOTH, "five fixed levels"
+    "weighted_kappa_linear", _LEVELS, partial(_kappa, linear()), _BOTH, "five fixed levels"
 )
 weighted_kappa_quadratic = Additive(
-    "weighted_kappa_quadratic", partial(_crossed, LEVELS), partial(_kappa, linear() ** 2), _BOTH, "five fixed levels"
+    "weighted_kappa_quadratic", _LEVELS, partial(_kappa, linear() ** 2), _BOTH, "five fixed levels"
 )
 spearman = Additive("spearman", _ranked, _spearman, "one side does not vary", "midranks")
 accuracy = _mean("accuracy", lambda a, b: a == b)
 exact_agreement = _mean("exact_agreement", lambda a, b: a == b)
 within_one = _mean("within_one", lambda a, b: np.abs(a.astype(np.int64) - b) <= 1)
-mae = _mean("mae", lambda a, b: np.abs(a - b))
-mean_difference = _mean("mean_difference", lambda a, b: a - b, "first minus second")
-bland_altman_low = Additive(
-    "bland_altman_low", lambda a, b: _moments(a - b), partial(_limit, -1), "one item", "mean difference - 1.96 sd"
-)
-bland_altman_high = Additive(
-    "bland_altman_high", lambda a, b: _moments(a - b), partial(_limit, 1), "one item", "mean difference + 1.96 sd"
-)
+mae = _mean("mae", lambda a, b: np.abs(a.astype(np.float64) - b))
+mean_difference = Additive("mean_difference", _moments, _centre, "no item", "first minus second")
+bland_altman_low = Additive("bland_altman_low", _moments, partial(_limit, -1), "one item", "mean difference - 1.96 sd")
+bland_altman_high = Additive("bland_altman_high", _moments, partial(_limit, 1), "one item", "mean difference + 1.96 sd")
 
 
 def spearman_p(rho: float | None, n: int) -> float | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from math import lcm
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -74,10 +75,9 @@ def majority(ratings: Ratings) -> NDArray[np.int8]:
     return np.where(alone & (top[:, 0] > 0), tally.argmax(axis=1) + 1, rounded_median(ratings)).astype(np.int8)
 
 
-Centre = Callable[[Ratings], NDArray[np.int8]]
-
-
-def others(ratings: Ratings, centre: Centre) -> tuple[NDArray[np.int8], NDArray[np.int8], NDArray[np.intp]]:
+def others(
+    ratings: Ratings, centre: Callable[[Ratings], NDArray[Any]]
+) -> tuple[Ratings, NDArray[Any], NDArray[np.intp]]:
     """Each rating beside what all others say of the same item: own, theirs, item. Items of one rating are left out."""
     own, theirs, item = [], [], []
     for rater in range(ratings.shape[1]):

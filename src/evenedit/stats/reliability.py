@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
+from functools import cache, partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -134,30 +134,41 @@ SETS = "two-way random raters, absolute agreement, pooled within sets of items t
 UNCROSSED = "items have unequal numbers of raters, no two share theirs, or all ratings are alike"
 
 
+@cache
+def _identical(levels: int) -> Callable[..., Array]:
+    """One function per number of levels, so that statistics can tell they share it."""
+    return partial(_weighted_parts, np.eye(levels))
+
+
+@cache
+def _pairs(levels: int) -> Callable[..., Array]:
+    return partial(_coincidences, levels)
+
+
 def fleiss(levels: int) -> Additive:
     """Fleiss' kappa over so many levels."""
-    return Additive("fleiss_kappa", partial(_weighted_parts, np.eye(levels)), _fleiss, f"{ALIKE}, or {FEW}", FLEISS)
+    return Additive("fleiss_kappa", _identical(levels), _fleiss, f"{ALIKE}, or {FEW}", FLEISS)
 
 
 def alpha_nominal(levels: int) -> Additive:
     """Krippendorff's alpha over so many unordered levels."""
     undefined = f"{ALIKE}, or {FEW}"
-    return Additive("krippendorff_alpha_nominal", partial(_coincidences, levels), partial(_alpha, _nominal), undefined)
+    return Additive("krippendorff_alpha_nominal", _pairs(levels), partial(_alpha, _nominal), undefined)
 
 
 def agreeing(levels: int) -> Additive:
     """The share of pairs of ratings of one item that are equal."""
-    return Additive("percent_agreement", partial(_weighted_parts, np.eye(levels)), ratio, FEW)
+    return Additive("percent_agreement", _identical(levels), ratio, FEW)
 
 
 fleiss_kappa = fleiss(LEVELS)
 percent_agreement = agreeing(LEVELS)
 krippendorff_alpha_nominal = alpha_nominal(LEVELS)
 krippendorff_alpha_ordinal = Additive(
-    "krippendorff_alpha_ordinal", partial(_coincidences, LEVELS), partial(_alpha, _ordinal), f"{ALIKE}, or {FEW}"
+    "krippendorff_alpha_ordinal", _pairs(LEVELS), partial(_alpha, _ordinal), f"{ALIKE}, or {FEW}"
 )
 krippendorff_alpha_interval = Additive(
-    "krippendorff_alpha_interval", partial(_coincidences, LEVELS), partial(_alpha, _interval), f"{ALIKE}, or {FEW}"
+    "krippendorff_alpha_interval", _pairs(LEVELS), partial(_alpha, _interval), f"{ALIKE}, or {FEW}"
 )
 gwet_ac2 = Additive(
     "gwet_ac2", partial(_weighted_parts, QUADRATIC), partial(_gwet, QUADRATIC), FEW, "quadratic weights"
