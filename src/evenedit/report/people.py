@@ -279,12 +279,11 @@ def judge_error_by_group(index: Index) -> Table | None:
 def rank_tests(index: Index) -> Table | None:
     """Rank tests over races and of mitigation, on people's ratings and on judges' scores."""
     rows = Rows.of(index.results)
-    tests = {
-        "kruskal_wallis_H": ("over races", "epsilon_squared", None),
-        "mann_whitney_U": ("White against others", "cliffs_delta", "mann_whitney_tost_p"),
-        "wilcoxon_T": ("mitigated against baseline", "rank_biserial", "wilcoxon_tost_p"),
+    tests: dict[str, tuple[str, str, str | None]] = {
+        "kruskal_wallis_H": ("Kruskal–Wallis H, over races", "epsilon_squared", None),
+        "mann_whitney_U": ("Mann–Whitney U, White against others", "cliffs_delta", "mann_whitney_tost_p"),
+        "wilcoxon_T": ("Wilcoxon T, mitigated against baseline", "rank_biserial", "wilcoxon_tost_p"),
     }
-    names = {"kruskal_wallis_H": "Kruskal–Wallis H", "mann_whitney_U": "Mann–Whitney U", "wilcoxon_T": "Wilcoxon T"}
     lines: list[tuple[Cell, ...]] = []
     for statistic, (what, effect, same) in tests.items():
         for a in rows.places(statistic, raters=SOURCES, grouped=statistic != "wilcoxon_T"):
@@ -292,7 +291,7 @@ def rank_tests(index: Index) -> Table | None:
                 continue
             lines.append(
                 (
-                    *(names[statistic], what, axis_name(a.axis), a.condition, a.editor or POOLED, SOURCES[a.raters]),
+                    *(what, axis_name(a.axis), a.condition, a.editor or POOLED, SOURCES[a.raters]),
                     Number(a.value, "plain"),
                     *(rows.number(a, f"{statistic}_p{tail}", "p") for tail in ("", "_holm", "_bh")),
                     rows.number(a, effect, "change"),
@@ -308,7 +307,6 @@ def rank_tests(index: Index) -> Table | None:
         "(Mann–Whitney), rank-biserial (Wilcoxon).",
         (
             text("test", "Test"),
-            text("what", "Compares"),
             text("question", "Question"),
             text("condition", "Condition"),
             text("editor", "Editor"),

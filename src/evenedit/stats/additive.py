@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from evenedit.stats.bootstrap import unit_weights
-from evenedit.stats.intervals import as_interval, percentile
+from evenedit.stats.intervals import as_interval, percentile, wilson
 
 Array = NDArray[np.float64]
 STREAM = 3
@@ -34,6 +34,8 @@ class Additive:
     """Why there may be no value although there are items."""
     method: str = ""
     """The convention, in words."""
+    is_share: bool = False
+    """Whether it is the share of items that have something."""
 
     def __call__(self, *data: NDArray[Any]) -> float | None:
         """The statistic of some data, None where it is not defined."""
@@ -86,10 +88,10 @@ class Drawing:
             key = _same_parts(statistic, data)
             value = _defined(statistic.of(whole[key])[0])
             draws = statistic.of(drawn[key]) if key in drawn and value is not None else None
-            found.append(self._told(statistic, value, draws, name))
+            found.append(self._told(statistic, value, draws, name, units))
         return found
 
-    def _told(self, statistic: Additive, value: float | None, draws: Array | None, unit: str) -> Told:
+    def _told(self, statistic: Additive, value: float | None, draws: Array | None, unit: str, units: int) -> Told:
         convention = f"{statistic.method}; " if statistic.method else ""
         if value is None:
             return Told(None, None, None, f"{convention}undefined: {statistic.undefined}")
@@ -97,14 +99,23 @@ class Drawing:
             return Told(value, None, None, f"{convention}no interval: one {unit}")
         known = draws[~np.isnan(draws)]
         bounds = as_interval(percentile(draws, self.confidence)) if len(known) and np.ptp(known) > 0 else None
+        if bounds is None and statistic.is_share and value in (0.0, 1.0):  # every draw says the same, but not for sure
+            bounds = wilson(round(value * units), units, self.confidence)
+            assert bounds is not None
+            return Told(value, *bounds, f"{convention}wilson({unit}s)")
         if bounds is None:
             return Told(value, None, None, f"{convention}no interval: no variation to draw from")
         return Told(value, *bounds, f"{convention}bootstrap({unit}s, {self.draws})")
 
 
-def mean_of(name: str, method: str = "") -> Additive:
+def mean_of(name: str, *, is_share: bool = False) -> Additive:
     """The mean of one number per item."""
-    return Additive(name, lambda x: np.stack([x, np.ones(len(x))], axis=1).astype(np.float64), ratio, "no item", method)
+    return Additive(name, with_ones, ratio, "no item", is_share=is_share)
+
+
+def with_ones(values: NDArray[Any]) -> Array:
+    """Each item's number, and one."""
+    return np.stack([values, np.ones(len(values))], axis=1).astype(np.float64)
 
 
 def ratio(sums: Array) -> Array:

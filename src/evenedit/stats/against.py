@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
@@ -9,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import special
 
-from evenedit.stats.additive import Additive, Array, divide, mean_of, ratio
+from evenedit.stats.additive import Additive, Array, divide, ratio, with_ones
 from evenedit.stats.reliability import LEVELS, linear
 
 LIMIT = 1.96
@@ -66,10 +67,9 @@ def _limit(side: int, sums: Array) -> Array:
     return np.asarray(centre + side * LIMIT * np.sqrt(np.maximum(variance, 0)))
 
 
-def _mean(name: str, what: Any, method: str = "") -> Additive:
+def _mean(name: str, what: Callable[..., NDArray[Any]], *, is_share: bool = False) -> Additive:
     """The mean over items of something made from both numbers."""
-    one = mean_of(name, method)
-    return Additive(name, lambda a, b: one.parts(what(a, b)), ratio, one.undefined, method)
+    return Additive(name, lambda a, b: with_ones(what(a, b)), ratio, "no item", is_share=is_share)
 
 
 def cohen(levels: int) -> Additive:
@@ -88,9 +88,9 @@ weighted_kappa_quadratic = Additive(
     "weighted_kappa_quadratic", _LEVELS, partial(_kappa, linear() ** 2), _BOTH, "five fixed levels"
 )
 spearman = Additive("spearman", _ranked, _spearman, "one side does not vary", "midranks")
-accuracy = _mean("accuracy", lambda a, b: a == b)
-exact_agreement = _mean("exact_agreement", lambda a, b: a == b)
-within_one = _mean("within_one", lambda a, b: np.abs(a.astype(np.int64) - b) <= 1)
+accuracy = _mean("accuracy", lambda a, b: a == b, is_share=True)
+exact_agreement = _mean("exact_agreement", lambda a, b: a == b, is_share=True)
+within_one = _mean("within_one", lambda a, b: np.abs(a.astype(np.int64) - b) <= 1, is_share=True)
 mae = _mean("mae", lambda a, b: np.abs(a.astype(np.float64) - b))
 mean_difference = Additive("mean_difference", _moments, _centre, "no item", "first minus second")
 bland_altman_low = Additive("bland_altman_low", _moments, partial(_limit, -1), "one item", "mean difference - 1.96 sd")

@@ -102,7 +102,7 @@ def _sides(evidence: Evidence, place: Place, sample: _Sample) -> Iterator[Agreem
             if rate.question == place.axis:
                 up = rate.at_least is not None
                 met = rounded >= (rate.at_least or 0) if up else rounded <= (rate.at_most or 0)
-                wanted = [(mean_of(f"rate_{rate.id}"), (met,))]
+                wanted = [(mean_of(f"rate_{rate.id}", is_share=True), (met,))]
                 yield from evidence.tell(place, wanted, sample.rows, n, f"share of items {rate.rule}, mean half up")
 
 

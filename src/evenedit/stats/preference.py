@@ -24,7 +24,7 @@ DRIFT = ("race_drift", "gender_drift", "skin_tone", "age_drift")
 """The person is kept better where the sum of these questions' distances from 'no change' is smaller."""
 DERIVED = "derived: less change of race, gender, skin tone and age"
 
-RATES = ((1, mean_of("preference_rate")), (3, mean_of("preference_same")))
+RATES = ((1, mean_of("preference_rate", is_share=True)), (3, mean_of("preference_same", is_share=True)))
 """Shares of cases in which the mitigated output is preferred, and in which neither is."""
 
 
