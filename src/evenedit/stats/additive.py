@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from evenedit.stats.bootstrap import unit_weights
+from evenedit.stats.bootstrap import CACHED, unit_weights
 from evenedit.stats.intervals import as_interval, percentile, wilson
 
 Array = NDArray[np.float64]
@@ -60,9 +60,12 @@ class Drawing:
     seed: int
     confidence: float
 
-    def weights(self, units: int) -> NDArray[np.float64]:
-        """[draw, unit]: how often each unit is drawn; the same for every statistic of so many units."""
-        return _weights(self.draws, self.seed, units)
+    def drawn(self, summed: NDArray[np.floating]) -> Array:
+        """[draw, part]: sums over units drawn anew, from what each unit brings [unit, part]."""
+        weights = _weights(self.draws, self.seed, len(summed))
+        chunk = max(1, CACHED // len(summed))
+        parts = [weights[at : at + chunk].astype(np.float64) @ summed for at in range(0, self.draws, chunk)]
+        return np.concatenate(parts)
 
     def tell(
         self, wanted: Sequence[tuple[Additive, tuple[NDArray[Any], ...]]], unit: NDArray[np.int64], name: str
@@ -77,12 +80,15 @@ class Drawing:
                 kinds[key] = statistic.parts(*data)
         units = int(unit.max()) + 1
         member = sparse.csr_array((np.ones(len(unit)), (unit, np.arange(len(unit)))), shape=(units, len(unit)))
-        whole, drawn = {}, {}
-        for key, parts in kinds.items():
-            summed = np.asarray(member @ parts.reshape(len(parts), -1))
-            whole[key] = summed.sum(axis=0).reshape(1, *parts.shape[1:])
-            if units > NOT_DRAWN:
-                drawn[key] = (self.weights(units) @ summed).reshape(self.draws, *parts.shape[1:])
+        summed = np.concatenate([member @ parts.reshape(len(parts), -1) for parts in kinds.values()], axis=1)
+        ends = np.cumsum([parts[0].size for parts in kinds.values()])[:-1]
+
+        def split(sums: Array) -> dict[tuple[object, ...], Array]:
+            pieces = np.split(sums, ends, axis=1)
+            return {k: x.reshape(len(x), *p.shape[1:]) for (k, p), x in zip(kinds.items(), pieces, strict=True)}
+
+        whole = split(summed.sum(axis=0, keepdims=True))
+        drawn = split(self.drawn(summed)) if units > NOT_DRAWN else {}
         found = []
         for statistic, data in wanted:
             key = _same_parts(statistic, data)
@@ -137,7 +143,8 @@ def _defined(value: Any) -> float | None:
     return None if np.isnan(value) else float(value)
 
 
-@lru_cache(maxsize=64)
-def _weights(draws: int, seed: int, units: int) -> NDArray[np.float64]:
+@lru_cache(maxsize=8)
+def _weights(draws: int, seed: int, units: int) -> NDArray[np.uint16]:
+    """[draw, unit]: how often each unit is drawn; the same for every statistic of so many units."""
     rng = np.random.default_rng([seed, STREAM, units])
-    return np.concatenate(list(unit_weights(rng, units, draws, draws))).astype(np.float64)
+    return np.concatenate([w.astype(np.uint16) for w in unit_weights(rng, units, draws, max(1, CACHED // units))])

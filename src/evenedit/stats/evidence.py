@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 
 from evenedit.ensemble import combine
@@ -46,8 +47,11 @@ class Evidence:
     judges: tuple[int, ...]
     people: tuple[int, ...]
     """Positions of the people, by name: the rater order."""
-    condition: NDArray[np.str_]
-    editor: NDArray[np.str_]
+    arms: Mapping[tuple[str, bool], Rows]
+    """Rows by condition and whether they are edits of two portraits, baseline first."""
+    editors_by_code: tuple[str, ...]
+    editor: NDArray[np.int64]
+    """[edit]: the position of its editor among them."""
     unit: NDArray[np.int64]
     """[edit]: its face, or its prompt where two portraits share an edit; what is drawn anew."""
     label: Mapping[str, NDArray[np.str_]]
@@ -66,16 +70,18 @@ class Evidence:
         judged = scores.values if rules.missing == "exclude" else combine(table, rules.ensemble, "exclude").values
         is_pair = (edits["experiment"] == Experiment.STEREOTYPE).to_numpy(dtype=np.bool_)
         source, prompt = (edits[c].to_numpy(dtype=str) for c in ("source_id", "prompt_id"))
-        simulated = any(is_simulated(name) for name in [*table.raters, *edits["editor"].unique()])
+        editor, editors = pd.factorize(edits["editor"], sort=True)
+        simulated = any(is_simulated(name) for name in [*table.raters, *editors])
         return cls(
             table=table,
             rules=rules,
             judged=judged,
             judges=tuple(table.of_kind(Kind.VLM)),
             people=tuple(sorted(table.of_kind(Kind.HUMAN), key=lambda i: table.raters[i])),
-            condition=edits["condition"].to_numpy(dtype=str),
-            editor=edits["editor"].to_numpy(dtype=str),
-            unit=np.unique(np.where(is_pair, prompt, source), return_inverse=True)[1].ravel().astype(np.int64),
+            arms=_arms(edits["condition"], is_pair),
+            editors_by_code=tuple(str(name) for name in editors),
+            editor=editor,
+            unit=pd.factorize(np.where(is_pair, prompt, source).astype(object), sort=True)[0].astype(np.int64),
             label={f.id: edits[f.id].to_numpy(dtype=str) for f in FACTORS},
             is_pair=is_pair,
             drawing=Drawing(rules.draws, rules.seed, rules.confidence),
@@ -84,17 +90,16 @@ class Evidence:
 
     def conditions(self, *, pairs: bool = False) -> list[str]:
         """The arms that occur, baseline first."""
-        found = np.unique(self.condition[self.is_pair == pairs])
-        return sorted((str(c) for c in found), key=lambda c: (c != "baseline", c))
+        return [condition for condition, of_pairs in self.arms if of_pairs == pairs]
 
     def editors(self, rows: Rows) -> list[tuple[str | None, Rows]]:
         """All rows as None, then those of each editor."""
-        each = [(str(name), rows[self.editor[rows] == name]) for name in np.unique(self.editor[rows])]
-        return [(None, rows), *each]
+        here = self.editor[rows]
+        return [(None, rows), *((self.editors_by_code[code], rows[here == code]) for code in np.unique(here))]
 
     def rows(self, condition: str, *, pairs: bool = False) -> Rows:
         """Every edit of an arm."""
-        return np.flatnonzero((self.condition == condition) & (self.is_pair == pairs))
+        return self.arms[condition, pairs]
 
     def ratings(self, question: str, rows: Rows) -> Ratings:
         """[row, person]: what people answered."""
@@ -125,9 +130,10 @@ class Evidence:
     ) -> Iterator[Agreement]:
         """Rows of the results for statistics of the same items; `rows` are the edits the items belong to."""
         unit, name = self.units(rows)
+        n_items = len(np.unique(rows))
         for (statistic, _), told in zip(wanted, self.drawing.tell(wanted, unit, name), strict=True):
             method = "; ".join(text for text in (note, told.method) if text)
-            found = (told.value, told.low, told.high, len(np.unique(rows)), n_ratings, method)
+            found = (told.value, told.low, told.high, n_items, n_ratings, method)
             yield self.row(place, prefix + statistic.name, *found)
 
     def row(
@@ -156,3 +162,14 @@ class Evidence:
             n_ratings=n_ratings,
             method=method + self.mark,
         )
+
+
+def _arms(condition: pd.Series[str], is_pair: NDArray[np.bool_]) -> dict[tuple[str, bool], Rows]:
+    code, names = pd.factorize(condition, sort=True)
+    ordered = sorted(range(len(names)), key=lambda at: (names[at] != "baseline", names[at]))
+    arms = {
+        (str(names[at]), pairs): np.flatnonzero((code == at) & (is_pair == pairs))
+        for at in ordered
+        for pairs in (False, True)
+    }
+    return {arm: rows for arm, rows in arms.items() if len(rows)}

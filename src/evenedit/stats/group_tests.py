@@ -42,13 +42,14 @@ class _Sample:
 def group_tests(evidence: Evidence) -> Iterator[Agreement]:
     """Kruskal-Wallis over races, White against everybody else, mitigated against baseline; Holm over the axes."""
     told: list[Agreement] = []
+    matched = list(cases(evidence))
     for raters in (*(("all", "complete") if evidence.people else ()), *(("ensemble",) if evidence.judges else ())):
         for axis in _axes():
             for condition in evidence.conditions():
                 sample = _sample(evidence, axis, raters, evidence.rows(condition))
                 sample = sample.at(sample.count > 0)
                 told += _over_editors(evidence, Place(axis, condition, None, raters), sample)
-            for condition, before, after in cases(evidence):
+            for condition, before, after in matched:
                 told += _paired(evidence, Place(axis, condition, None, raters), before, after)
     yield from told
     yield from _adjusted(evidence, told)

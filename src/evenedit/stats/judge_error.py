@@ -103,11 +103,10 @@ def _gap(
         of = (code == level) & (count > 0)
         if of.any():
             means.append(total[of].sum() / count[of].sum())
-            faces = int(of.sum())
-            weights = evidence.drawing.weights(faces) if faces > 1 else np.full((evidence.rules.draws, 1), np.nan)
-            draws.append((weights @ total[of]) / (weights @ count[of]))
+            both = np.stack([total[of], count[of]], axis=1)
+            drawn = evidence.drawing.drawn(both) if of.sum() > 1 else np.full((evidence.rules.draws, 2), np.nan)
+            draws.append(drawn[:, 0] / drawn[:, 1])
     gap = float(max(means) - min(means))
-    drawn = np.stack(draws)
-    spread = drawn.max(axis=0) - drawn.min(axis=0)
+    spread = np.max(draws, axis=0) - np.min(draws, axis=0)
     interval = basic_gap_interval(gap / WIDEST, spread / WIDEST, evidence.rules.confidence)
     return gap, (interval[0] * WIDEST, interval[1] * WIDEST) if interval else None

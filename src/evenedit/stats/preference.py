@@ -52,18 +52,19 @@ def preferred(difference: NDArray[np.int64]) -> NDArray[np.int8]:
 def preference(evidence: Evidence) -> Iterator[Agreement]:
     """For every mitigated arm: how often the mitigated output is preferred, and whether judges and people agree."""
     for condition, before, after in cases(evidence):
-        for editor, _ in evidence.editors(after):
-            of = np.ones(len(after), dtype=np.bool_) if editor is None else evidence.editor[after] == editor
+        for editor, rows in evidence.editors(after):
+            of = np.isin(after, rows)
             yield from _preference(evidence, Place("preference", condition, editor), before[of], after[of])
 
 
 def cases(evidence: Evidence) -> Iterator[tuple[str, Rows, Rows]]:
     """Every mitigated arm with the rows of its complete pairs: baseline and mitigated."""
     edits = evidence.table.edits
-    baseline = (evidence.condition == "baseline") & ~evidence.is_pair
-    arms = edits.assign(experiment=np.where(baseline, Experiment.DIAGNOSIS, edits["experiment"].to_numpy(dtype=str)))
+    experiment = edits["experiment"].to_numpy(dtype=object, copy=True)
+    experiment[evidence.arms.get(("baseline", False), np.empty(0, dtype=np.intp))] = Experiment.DIAGNOSIS.value
+    arms = edits.assign(experiment=experiment)
     for condition in evidence.conditions():
-        if (arms["experiment"][evidence.condition == condition] == Experiment.MITIGATION).any():
+        if (experiment[evidence.rows(condition)] == Experiment.MITIGATION).any():
             before, after = pairs(arms, condition)
             yield condition, before[before >= 0], after[before >= 0]
 
