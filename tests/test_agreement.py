@@ -288,3 +288,13 @@ def test_simulated_people_are_marked_in_every_row():
     table = rated()
     marked = told(replace(table, raters=(*table.raters[:4], "simulated-person-01")))
     assert all(a.method.endswith("SIMULATED") for a in marked.agreement)
+
+
+def test_people_alone_have_a_report_of_their_own(tmp_path):
+    table = rated(judges=0)
+    found = analyse(table, QUICK, {})
+    check(found)
+    write_report(found, tmp_path, title="People alone")
+    written = {path.stem for path in (tmp_path / "tables").glob("*.csv")}
+    assert written == {"between_people", "two_sided", "rank_tests"}  # nothing that is dashes throughout
+    assert "No judge has scored these edits" in summarise(found)[0].text

@@ -8,7 +8,7 @@ from typing import Literal
 
 from evenedit.records import Estimate
 from evenedit.report.index import ALPHA, RATES, Index, excludes, name, rate_id
-from evenedit.report.people import TARGET, Rows, axes_compared, axis_name
+from evenedit.report.people import TARGET, Rows, axes_compared, axis_name, has_people
 from evenedit.report.table import NOTHING, Number, Span, Unit, format_number
 from evenedit.results import Coverage, GapTest, Results
 
@@ -71,6 +71,11 @@ def _join(parts: Sequence[str]) -> str:
 
 def _headline(index: Index) -> Iterator[Sentence]:
     """Which editors showed a clear difference, and in what."""
+    if not index.rated and has_people(index.results):
+        yield Sentence(
+            "No judge has scored these edits: what is told is people's agreement and their ratings.", "caution"
+        )
+        return
     if not index.rated:
         yield Sentence(
             "Nothing has rated these edits: the report shows pictures and counts, and finds nothing.", "caution"

@@ -34,9 +34,10 @@ CODED = "coded_gender"
 
 def all_tables(index: Index) -> dict[str, Table]:
     """Every table that has rows, by id, in the order of the page."""
-    if not index.rated and not index.results.counts.get("refused") and not has_people(index.results):
-        return {}  # nothing but dashes
-    built = (builder(index) for builder in BUILDERS.values())
+    builders = BUILDERS
+    if not index.rated and not index.results.counts.get("refused"):  # what judges did not score is nothing but dashes
+        builders = {id: BUILDERS[id] for id in OF_PEOPLE} if has_people(index.results) else {}
+    built = (builder(index) for builder in builders.values())
     return {table.id: table for table in built if table is not None}
 
 
@@ -332,3 +333,5 @@ BUILDERS: dict[str, Callable[[Index], Table | None]] = {
     "sensitivity": sensitivity,
 }
 """Each table's builder by the table's id."""
+OF_PEOPLE = ("between_people", "two_sided", "rank_tests")
+"""Tables that need people's ratings and nobody else's."""
