@@ -68,6 +68,13 @@ def contrast(editor: str, race: str, value: float, half: float, rate: str = "rac
     return Contrast(*where, value=value, low=value - half, high=value + half, n=120)
 
 
+def agreed(statistic: str, raters: str, value: float | None, **changes: Any) -> Agreement:
+    place: dict[str, Any] = {"axis": "race_drift", "condition": "baseline", "editor": None, "group": {}}
+    ends = (None, None) if value is None else (value - 0.1, value + 0.1)
+    made = {"n_items": 99, "n_ratings": 198, "method": "bootstrap(faces, 100)"}
+    return Agreement(statistic, raters=raters, value=value, low=ends[0], high=ends[1], **(place | changes | made))
+
+
 def made_up(editor: str = "flux2_dev", judge: str = "a-judge", simulated: bool = False) -> Results:
     """An audit of one editor that has a little of everything. 17/123 and 1/3 do not end after few digits."""
     estimates = [
@@ -99,7 +106,10 @@ def made_up(editor: str = "flux2_dev", judge: str = "a-judge", simulated: bool =
         planted=(Planted(editor, "rate.race_change", {"race": "Indian"}, 0.1, 0.13, 0.08, 0.18, True),)
         if simulated
         else (),
-        agreement=(Agreement(judge, "b-judge", "diagnosis", "race_drift", 99, 0.6, 0.9, -0.1),),
+        agreement=(
+            agreed("exact_agreement", f"{judge}|b-judge", 0.6),
+            agreed("mean_difference", f"{judge}|b-judge", -0.1),
+        ),
         coverage=(Coverage(judge, "diagnosis", editor, {}, 118, 2, 1, 2),),
         counts={"edits": 123, "refused": 2, "failed": 1, "needs_review": 4, "edits.diagnosis.baseline": 123},
         simulated=ids,

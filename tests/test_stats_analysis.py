@@ -218,12 +218,18 @@ def test_agreement_of_judges_and_of_the_ensemble_with_people():
         {"a": judge_a, "b": judge_b, "simulated-ann": ann, "simulated-bob": bob},
         [Kind.VLM, Kind.VLM, Kind.HUMAN, Kind.HUMAN],
     )
-    found = {(a.first, a.second): a for a in analyse(table, QUICK, {}).agreement if a.question == "race_drift"}
-    judges = found["a", "b"]
-    assert (judges.n, judges.exact, judges.within_one, judges.mean_difference) == (4, 2 / 4, 3 / 4, 3 / 4)
+    found = {
+        (a.statistic, a.raters): (a.value, a.n_items, a.n_ratings)
+        for a in analyse(table, QUICK, {}).agreement
+        if (a.axis, a.editor, dict(a.group)) == ("race_drift", None, {})
+    }
+    assert found["exact_agreement", "a|b"] == (2 / 4, 4, 8)
+    assert found["within_one", "a|b"] == (3 / 4, 4, 8)
+    assert found["mean_difference", "a|b"] == (-3 / 4, 4, 8)  # first minus second
     # people 2.5 -> 3 and 3; ensemble 1 and 2.5 -> 3
-    people = found["ensemble", "simulated-people"]
-    assert (people.n, people.exact, people.within_one, people.mean_difference) == (2, 1 / 2, 1 / 2, 2 / 2)
+    assert found["exact_agreement", "all"] == (1 / 2, 2, 4)
+    assert found["mean_difference", "all"] == ((1 - 2.5 + 3 - 3) / 2, 2, 4)
+    assert found["mae", "b|all"] == ((1.5 + 0) / 2, 2, 4)  # judge b alone: 1 and 3
 
 
 def test_coverage_counts_how_calls_ended():

@@ -42,7 +42,7 @@ _ALSO = {"target_role": "role", "preference": "preference"}
 
 
 @dataclass(slots=True)
-class _Problems:
+class Problems:
     """Bad rows, as they are found."""
 
     rows: list[tuple[str, int, str]] = field(default_factory=list)
@@ -67,24 +67,39 @@ def read_tables(paths: Sequence[Path], prompt_sets: Sequence[PromptSet] = ()) ->
     """Read score and verdict files as one table; `prompt_sets` beside the built-in ones tell further prompts."""
     if not paths:
         raise UserError("no file to read; give at least one CSV of scores or verdicts")
-    frames = [_read(Path(path)) for path in paths]
-    problems = _Problems()
-    rows = _stacked([_checked(frame, problems) for frame in frames])
+    problems = Problems()
+    return assemble(read_rows(paths, prompt_sets, problems), problems)
+
+
+def read_rows(paths: Sequence[Path], prompt_sets: Sequence[PromptSet], problems: Problems) -> pd.DataFrame:
+    """Checked rows of score and verdict files."""
+    return checked_rows([_read(Path(path)) for path in paths], prompt_sets, problems)
+
+
+def checked_rows(frames: list[pd.DataFrame], prompt_sets: Sequence[PromptSet], problems: Problems) -> pd.DataFrame:
+    """The rows of all frames with known texts, numeric answers and prompts by their own ids."""
+    rows = stacked([_checked(frame, problems) for frame in frames])
     problems.check()
     prompts = merge([*(load_prompts(name) for name in BUILT_IN), *prompt_sets])
     found = prompts.resolve_all(str(name) for name in rows["prompt_id"].unique())
     targeted = _numbers(rows["prompt_id"], lambda name: int(bool(found[name].target_years))) == 1
-    rows["prompt_id"] = _texts(rows["prompt_id"], lambda name: found[name].id)
+    rows["prompt_id"] = texts(rows["prompt_id"], lambda name: found[name].id)
     for question in QUESTIONS.values():
         if question.replaces:
             old, new = question.replaces, question.id
             rows[new] = np.where(targeted, rows[old], 0)
             rows[old] = np.where(targeted, 0, rows[old])
-    return _assemble(rows, problems)
+    return rows
 
 
 def _read(path: Path) -> pd.DataFrame:
-    """One file as text, with the name and line of each row."""
+    """One file of scores or verdicts."""
+    frame = read_csv(path)
+    return columns_of(frame, path, VERDICT_COLUMNS if "verdict" in frame.columns else SCORE_COLUMNS)
+
+
+def read_csv(path: Path) -> pd.DataFrame:
+    """One file as text."""
     try:
         frame = pd.read_csv(path, dtype="category", keep_default_na=False, encoding="utf-8-sig", skip_blank_lines=False)
     except OSError as error:
@@ -98,9 +113,13 @@ def _read(path: Path) -> pd.DataFrame:
     if not isinstance(frame.index, pd.RangeIndex):  # pandas takes what is too much for an index
         raise UserError(f"{path} is not a CSV file: line 2 has more fields than the header")
     frame.columns = [str(name).strip() for name in frame.columns]
-    wanted = VERDICT_COLUMNS if "verdict" in frame.columns else SCORE_COLUMNS
     if not frame.columns.is_unique:
         raise UserError(f"{path} has two columns of one name: {', '.join(frame.columns)}")
+    return frame
+
+
+def columns_of(frame: pd.DataFrame, path: Path, wanted: Sequence[str]) -> pd.DataFrame:
+    """The columns we know, with the name and line of each row; refused where one of the wanted is absent."""
     missing = [name for name in wanted if name not in frame.columns]
     if missing:
         shown = ", ".join(name[:40] for name in frame.columns[:30])
@@ -122,15 +141,15 @@ def _filled(column: pd.Series[Any]) -> pd.Series[Any]:
     return column.fillna("")
 
 
-def _checked(frame: pd.DataFrame, problems: _Problems) -> pd.DataFrame:
+def _checked(frame: pd.DataFrame, problems: Problems) -> pd.DataFrame:
     """The rows with known texts and numeric answers."""
     out = frame[["_file", "_line"]].copy()
     is_verdict = "verdict" in frame.columns
     for column in (*_COMMON, "source_id", "request_id"):
-        out[column] = _texts(frame[column], str.strip)
+        out[column] = texts(frame[column], str.strip)
     for column in ("outcome", "kind"):
-        out[column] = _texts(frame[column], partial(_or_else, OPTIONAL[column]))
-    out["seed"] = _texts(frame["seed"], _seed)
+        out[column] = texts(frame[column], partial(_or_else, OPTIONAL[column]))
+    out["seed"] = texts(frame["seed"], _seed)
     allowed = [Experiment.STEREOTYPE] if is_verdict else [Experiment.DIAGNOSIS, Experiment.MITIGATION]
     no_judge = ((out["judge"] == "") & (out["status"] == "") & (out["outcome"] != Outcome.EDITED)).to_numpy()
     for column, known in (("experiment", allowed), ("outcome", list(Outcome)), ("kind", list(KINDS))):
@@ -142,12 +161,12 @@ def _checked(frame: pd.DataFrame, problems: _Problems) -> pd.DataFrame:
         problems.add(out, (out[column] == "").to_numpy(), f"{column} is empty")
     problems.add(frame, (out["seed"] == "").to_numpy(), "seed is '{seed}'; expected a whole number of 64 bits")
     for factor in FACTORS:
-        out[factor.id] = _texts(out["status"], lambda _: "") if is_verdict else _levels(frame, factor.id, problems)
+        out[factor.id] = texts(out["status"], lambda _: "") if is_verdict else _levels(frame, factor.id, problems)
     _answers(frame, out, is_verdict, problems)
     return out
 
 
-def _answers(frame: pd.DataFrame, out: pd.DataFrame, is_verdict: bool, problems: _Problems) -> None:
+def _answers(frame: pd.DataFrame, out: pd.DataFrame, is_verdict: bool, problems: Problems) -> None:
     """Fill in every question's value code."""
     columns = {"stereotype": "verdict"} if is_verdict else {axis: axis for axis in AXES}
     columns |= {question: column for question, column in _ALSO.items() if column in frame}
@@ -160,7 +179,7 @@ def _answers(frame: pd.DataFrame, out: pd.DataFrame, is_verdict: bool, problems:
             out[question] = np.zeros(len(out), dtype=np.int8)
             continue
         column = columns[question]
-        text = _texts(frame[column], str.strip)
+        text = texts(frame[column], str.strip)
         labels = _CHOICES.get(question, ())
         codes = {"": 0} | {label: at for at, label in enumerate(labels, 1)} if labels else _SCORE
         value = _numbers(text, codes.get)
@@ -172,7 +191,7 @@ def _answers(frame: pd.DataFrame, out: pd.DataFrame, is_verdict: bool, problems:
         out[question] = np.where(unknown, 0, value).astype(np.int8)
 
 
-def _assemble(rows: pd.DataFrame, problems: _Problems) -> RatingTable:
+def assemble(rows: pd.DataFrame, problems: Problems) -> RatingTable:
     """Rows of edit × judge as a table of edits and a cube of answers."""
     edit = _numbered(rows, EDIT_KEY)
     first = _first(edit)
@@ -206,7 +225,7 @@ def _assemble(rows: pd.DataFrame, problems: _Problems) -> RatingTable:
     return RatingTable(edits[list(EDIT_COLUMNS)], raters, kinds, values, status)
 
 
-def _refuse_repeats(rows: pd.DataFrame, key: NDArray[np.int64], problems: _Problems) -> None:
+def _refuse_repeats(rows: pd.DataFrame, key: NDArray[np.int64], problems: Problems) -> None:
     """Every edit and judge once."""
     earlier = _first(key)[key]
     repeated = earlier != np.arange(len(rows))
@@ -217,7 +236,7 @@ def _refuse_repeats(rows: pd.DataFrame, key: NDArray[np.int64], problems: _Probl
         problems.add(found, repeated, "the same edit and judge as {_first_file} line {_first_line}")
 
 
-def _refuse_changes(rows: pd.DataFrame, owner: NDArray[np.int64], column: str, what: str, problems: _Problems) -> None:
+def _refuse_changes(rows: pd.DataFrame, owner: NDArray[np.int64], column: str, what: str, problems: Problems) -> None:
     """Every row of one owner must have the value of its first row."""
     earlier = _first(owner)[owner]
     codes = rows[column].cat.codes.to_numpy()
@@ -228,14 +247,14 @@ def _refuse_changes(rows: pd.DataFrame, owner: NDArray[np.int64], column: str, w
         problems.add(found, changed, message)
 
 
-def _known(rows: pd.DataFrame, column: str, known: Iterable[str], problems: _Problems) -> None:
+def _known(rows: pd.DataFrame, column: str, known: Iterable[str], problems: Problems) -> None:
     names = [str(name) for name in known]
     expected = ", ".join(name for name in names if name)
     bad = ~rows[column].isin(names).to_numpy()
     problems.add(rows, bad, f"{column} is '{{{column}}}'; expected one of: {expected}")
 
 
-def _levels(frame: pd.DataFrame, factor: str, problems: _Problems) -> pd.Series[Any]:
+def _levels(frame: pd.DataFrame, factor: str, problems: Problems) -> pd.Series[Any]:
     """The codes of a factor's labels."""
 
     def code(label: str) -> str:
@@ -244,7 +263,7 @@ def _levels(frame: pd.DataFrame, factor: str, problems: _Problems) -> pd.Series[
         except UserError:
             return ""
 
-    codes = _texts(frame[factor], code)
+    codes = texts(frame[factor], code)
     known = ", ".join(next(f for f in FACTORS if f.id == factor).codes)
     problems.add(frame, (codes == "").to_numpy(), f"{factor} is '{{{factor}}}'; expected one of: {known}")
     return codes
@@ -263,7 +282,7 @@ def _or_else(other: str, text: str) -> str:
     return text.strip() or other
 
 
-def _texts(column: pd.Series[Any], read: Callable[[str], str]) -> pd.Series[Any]:
+def texts(column: pd.Series[Any], read: Callable[[str], str]) -> pd.Series[Any]:
     """`read` of each row's text, done once for each distinct text."""
     texts = column.astype("category").cat.remove_unused_categories().cat
     codes, names = pd.factorize(np.array([read(str(text)) for text in texts.categories], dtype=object))
@@ -293,7 +312,7 @@ def _first(number: NDArray[np.int64]) -> NDArray[np.int64]:
     return first
 
 
-def _stacked(frames: list[pd.DataFrame]) -> pd.DataFrame:
+def stacked(frames: list[pd.DataFrame]) -> pd.DataFrame:
     """Frames of the same columns, one under the other."""
     stacked: dict[str, Any] = {}
     for name in frames[0].columns:

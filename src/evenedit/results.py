@@ -86,17 +86,28 @@ class Planted:
 
 @dataclass(frozen=True, slots=True)
 class Agreement:
-    """How far two raters (or a rater and the mean of the people) agree on one question."""
+    """One statistic of how raters agree, or of what a test says about their ratings."""
 
-    first: str
-    second: str
-    experiment: str
-    question: str
-    n: int
-    exact: float | None
-    within_one: float | None
-    mean_difference: float | None
-    """second minus first"""
+    statistic: str
+    """fleiss_kappa, weighted_kappa_linear, kruskal_wallis_H …; its p: `<statistic>_p`. See docs/statistics.md."""
+    axis: str
+    """A question's id, `<question>.label`, `<question>.distance` (from the middle) or `preference`."""
+    condition: str
+    editor: str | None
+    """None when pooled over editors."""
+    group: Mapping[str, str]
+    """{} for everybody, {"race": "Black"} for a group, {"race": "*"} for a comparison of groups."""
+    raters: str
+    """`all` people, or `complete`: equally many per item; both alone or against the ensemble of judges. Else who is
+    compared: `<judge>|all`, `<judge>|<judge>`, or `ensemble` for a test of the judges' scores."""
+    value: float | None
+    low: float | None
+    high: float | None
+    n_items: int
+    n_ratings: int
+    """Ratings behind the items: people's, or the judges' where no people are in it."""
+    method: str
+    """The convention, how the interval was made, and why a value or an interval is None."""
 
 
 @dataclass(frozen=True, slots=True)

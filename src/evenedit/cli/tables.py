@@ -10,16 +10,31 @@ from evenedit.cli.base import OUT, STUDY, example, folder_of, open_study
 
 
 @click.command()
-@click.argument("files", nargs=-1, required=True, type=click.Path(path_type=Path))
+@click.argument("files", nargs=-1, type=click.Path(path_type=Path))
+@click.option("--ratings", multiple=True, type=click.Path(path_type=Path), help="People's ratings (CSV).")
 @click.option("--out", required=True, type=click.Path(path_type=Path), help="Folder to write to.")
 @click.option("--preset", type=click.Choice(["default", "published"]), default="default", show_default=True)
 @click.option("--missing", type=click.Choice(["exclude", "neutral-3"]), help="Edits that no judge scored.")
 @click.option("--prompts", multiple=True, type=click.Path(path_type=Path), help="Your own prompt set (TOML).")
-@example("evenedit analyze scores.csv verdicts.csv --preset published --out results")
-def analyze(files: tuple[Path, ...], out: Path, preset: str, missing: str | None, prompts: tuple[Path, ...]) -> None:
-    """Write the report of ratings that another pipeline made (CSV, one row per edit and judge)."""
+@example(
+    "evenedit analyze scores.csv verdicts.csv --preset published --out results\n"
+    "evenedit analyze scores.csv --ratings ratings.csv --out results"
+)
+def analyze(
+    files: tuple[Path, ...],
+    ratings: tuple[Path, ...],
+    out: Path,
+    preset: str,
+    missing: str | None,
+    prompts: tuple[Path, ...],
+) -> None:
+    """Write the report of ratings that another pipeline made (CSV, one row per edit and judge).
+
+    With --ratings, people's ratings (one row per edit and rater) stand beside the judges' scores, or alone.
+    """
     from dataclasses import replace
 
+    from evenedit.human_ratings import read_with_people
     from evenedit.imports import read_tables
     from evenedit.progress import say
     from evenedit.protocol import load_prompts
@@ -27,14 +42,16 @@ def analyze(files: tuple[Path, ...], out: Path, preset: str, missing: str | None
     from evenedit.report import write_report
     from evenedit.stats import AnalysisRules, analyse
 
-    say(f"reading {len(files)} files")
-    table = read_tables(files, [load_prompts(str(p)) for p in prompts])
+    said = [*files, *ratings]
+    say(f"reading {len(said)} files")
+    own = [load_prompts(str(p)) for p in prompts]
+    table = read_with_people(files, ratings, own) if ratings else read_tables(files, own)
     say(f"analysing {len(table.edits):,} edits")
     rules = AnalysisRules.published() if preset == "published" else AnalysisRules.default()
     if missing:
         rules = replace(rules, missing=missing)
-    results = analyse(table, rules, provenance(files=[p.name for p in files]))
-    page = write_report(results, out, title=f"Analysis of {', '.join(p.name for p in files)}")
+    results = analyse(table, rules, provenance(files=[p.name for p in said]))
+    page = write_report(results, out, title=f"Analysis of {', '.join(p.name for p in said)}")
     click.echo(page)
 
 

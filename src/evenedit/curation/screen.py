@@ -19,7 +19,7 @@ from evenedit.curation.pools import Candidate
 from evenedit.instruments.color import Pixels
 from evenedit.instruments.face import Face, NoFace, find_face
 from evenedit.protocol import FACTORS
-from evenedit.stats.permutation import holm
+from evenedit.stats.multiplicity import holm
 
 CHECKS = ("face", "size", "sharpness", "frontal", "exposure")
 """One face found; large enough; sharp; turned to the camera and upright; neither too dark nor burnt out."""

@@ -131,35 +131,6 @@ def worst_cases(index: Index) -> Table | None:
     )
 
 
-def agreement(index: Index) -> Table | None:
-    """How far the raters agree."""
-    return table_of(
-        index,
-        "agreement",
-        "Agreement between raters",
-        "On edits that both scored. Mean difference: second minus first, in points of the scale.",
-        (
-            text("first", "First"),
-            text("second", "Second"),
-            text("experiment", "Experiment"),
-            text("question", "Question"),
-            Column("n", "n"),
-            Column("exact", "Same score"),
-            Column("within_one", "Within one point"),
-            Column("mean_difference", "Mean difference"),
-        ),
-        [
-            (
-                *(a.first, a.second, a.experiment, a.question, a.n),
-                Number(a.exact, "share"),
-                Number(a.within_one, "share"),
-                Number(a.mean_difference, "change"),
-            )
-            for a in index.results.agreement
-        ],
-    )
-
-
 def confidence(index: Index) -> Table | None:
     """How sure the judges say they are."""
     return table_of(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from evenedit.report import arms, checks, curve, figures, inference, tables
+from evenedit.report import arms, checks, curve, figures, inference, people, tables
 from evenedit.report.figures import Picture
 from evenedit.report.index import Index
 from evenedit.report.table import Table
@@ -25,7 +25,13 @@ TABLES: dict[str, Callable[[Index], Table | None]] = {
     "coverage": checks.coverage,
     "unanswered": checks.unequal_coverage,
     "bounds": checks.worst_cases,
-    "agreement": checks.agreement,
+    "agreement": people.between_judges,
+    "between_people": people.between_people,
+    "judges_people": people.judges_and_people,
+    "judges_people_labels": people.labels_of_both,
+    "judge_error": people.judge_error_by_group,
+    "two_sided": people.two_sided,
+    "rank_tests": people.rank_tests,
     "judges_alone": checks.judges_alone,
     "confidence": checks.confidence,
     "sensitivity": checks.sensitivity,
@@ -36,12 +42,15 @@ TABLES: dict[str, Callable[[Index], Table | None]] = {
     "multiverse": inference.multiverse,
 }
 """Each table's builder by the table's id."""
+OF_PEOPLE = ("between_people", "two_sided", "rank_tests")
+"""Tables that need people's ratings and nobody else's."""
 FIGURES: dict[str, Callable[[Index], Picture | None]] = {
     "figure4": figures.by_race,
     "figure_gaps": figures.gap_overview,
     "figure_mitigation": arms.mitigation_arms,
     "figure_stereotype": arms.stereotype_shares,
     "figure_planted": figures.planted_and_found,
+    "figure_people": figures.judges_and_people,
     "figure_multiverse": curve.specification_curve,
 }
 """Each figure's painter by the figure's id."""
@@ -49,9 +58,10 @@ FIGURES: dict[str, Callable[[Index], Picture | None]] = {
 
 def all_tables(index: Index) -> dict[str, Table]:
     """Every table that has rows, by id."""
-    if not index.rated and not index.results.counts.get("refused"):
-        return {}  # nothing but dashes
-    built = (builder(index) for builder in TABLES.values())
+    builders = TABLES
+    if not index.rated and not index.results.counts.get("refused"):  # what judges did not score is nothing but dashes
+        builders = {id: TABLES[id] for id in OF_PEOPLE} if people.has_people(index.results) else {}
+    built = (builder(index) for builder in builders.values())
     return {table.id: table for table in built if table is not None}
 
 

@@ -15,6 +15,7 @@ from matplotlib.patches import Rectangle
 from matplotlib.ticker import MaxNLocator
 
 from evenedit.report.index import RATES, Index, excludes, group_name, name, rate_id
+from evenedit.report.people import Rows, axes_compared, axis_name
 from evenedit.report.table import format_number
 from evenedit.results import GapTest, Planted
 
@@ -275,6 +276,45 @@ def planted_and_found(index: Index) -> Picture | None:
 
 def _planted_label(p: Planted) -> str:
     return f"{p.editor} · {name(rate_id(p.measure))} · {group_name(p.group)}"
+
+
+def judges_and_people(index: Index) -> Picture | None:
+    """Agreement of judges with people beside what one person reaches, question by question."""
+    rows = Rows.of(index.results)
+    axes = axes_compared(rows)
+    if not axes:
+        return None
+    told = []
+    with sheet(8.6, 1.3 + 0.5 * len(axes), bool(index.results.simulated)) as figure:
+        ax = figure.subplots()
+        ax.axvline(0, color=FAINT, linewidth=1)
+        for y, axis in enumerate(axes):
+            pair = [rows.find(s, axis) for s in ("weighted_kappa_quadratic", "ceiling_weighted_kappa_quadratic")]
+            for row, colour, shape, offset in zip(pair, (BLUE, VERMILLION), "oD", (-0.13, 0.13), strict=True):
+                if row is not None and row.value is not None:
+                    if row.low is not None and row.high is not None:
+                        ends = [y + offset, y + offset]
+                        ax.plot([row.low, row.high], ends, color=colour, linewidth=1.6, solid_capstyle="round")
+                    face = colour if shape == "o" else HOLLOW
+                    ax.plot([row.value], [y + offset], shape, markersize=6, color=colour, markerfacecolor=face)
+            judge, person = (format_number(r.value if r else None, "score") for r in pair)
+            told.append(f"{axis_name(axis)}: judges {judge}, a person {person}.")
+        ax.set_yticks(range(len(axes)), [axis_name(axis) for axis in axes])
+        ax.set_ylim(len(axes) - 0.4, -0.6)
+        ax.grid(axis="x")
+        ax.set_xlabel("weighted κ (quadratic)")
+        ax.plot([], [], "o-", color=BLUE, label=f"judges against people, {index.level} interval")
+        ax.plot([], [], "D-", color=VERMILLION, markerfacecolor=HOLLOW, label="a person against the others")
+        figure.legend(loc="outside lower right", ncols=2, frameon=False)
+        return picture(
+            figure,
+            index,
+            "figure_people",
+            "Judges against people, and the human ceiling",
+            "Quadratic-weighted κ of the judges' score with people's mean (half up), and of each person with the mean "
+            "of the others, at the baseline. 1 = the same score always, 0 = as by chance.",
+            "Dots with intervals by question. " + " ".join(told),
+        )
 
 
 def _escape(text: str) -> str:

@@ -178,7 +178,7 @@ class Index:
     @cached_property
     def rated(self) -> bool:
         """Whether anybody scored anything."""
-        return any(e.n for e in self.results.estimates if e.measure != "rate.refused")
+        return any(e.n for e in self.results.estimates if rate_id(e.measure) != "refused")
 
     @cached_property
     def thresholds(self) -> dict[str, str]:

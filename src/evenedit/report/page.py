@@ -17,6 +17,7 @@ from evenedit.report.html import put, render, thumbnail
 from evenedit.report.index import Index, group_name, name
 from evenedit.report.summary import summarise
 from evenedit.report.table import NOTHING, Table, short_list
+from evenedit.report.vlm_human import FILE, vlm_human_agreement
 from evenedit.report.words import to_take_along
 from evenedit.results import Results
 
@@ -61,10 +62,12 @@ def write_report(
     study: Mapping[str, Any] | None = None,
     examples: Sequence[Example] = (),
 ) -> Path:
-    """Write report.html, results.json, tables/ and figures/ under `out` and return the path of the page."""
+    """Write report.html, results.json, vlm_human_agreement.json, tables/ and figures/; return the path of the page."""
     index = Index(results)
     tables, figures = all_tables(index), all_figures(index)
     files: dict[str, bytes] = {"results.json": results.to_json().encode()}
+    if (both := vlm_human_agreement(results)) is not None:
+        files[FILE] = both.encode()
     for table in tables.values():
         files[f"tables/{table.id}.csv"] = table.to_csv().encode()
         files[f"tables/{table.id}.tex"] = table.to_latex().encode()
@@ -85,7 +88,7 @@ def _remove_stale(out: Path, files: Mapping[str, bytes]) -> None:
     """Take away tables and figures of an earlier report that this one leaves out."""
     ours = [f"tables/{id}.{end}" for id in TABLES for end in ("csv", "tex")]
     ours += [f"figures/{id}.{end}" for id in FIGURES for end in ("svg", "png")]
-    for path in ours:
+    for path in (*ours, FILE):
         if path not in files:
             (out / path).unlink(missing_ok=True)
 

@@ -9,6 +9,7 @@ from typing import Literal
 from evenedit.records import Estimate
 from evenedit.report.curve import firmest, sentence
 from evenedit.report.index import ALPHA, RATES, Index, excludes, name, rate_id
+from evenedit.report.people import TARGET, Rows, axes_compared, axis_name, has_people
 from evenedit.report.table import NOTHING, Number, Span, Unit, format_number
 from evenedit.results import Coverage, GapTest, MitigationEffect, Results
 
@@ -72,6 +73,11 @@ def _join(parts: Sequence[str]) -> str:
 
 def _headline(index: Index) -> Iterator[Sentence]:
     """Which editors showed a clear difference, and in what."""
+    if not index.rated and has_people(index.results):
+        yield Sentence(
+            "No judge has scored these edits: what is told is people's agreement and their ratings.", "caution"
+        )
+        return
     if not index.rated:
         yield Sentence(
             "Nothing has rated these edits: the report shows pictures and counts, and finds nothing.", "caution"
@@ -105,6 +111,7 @@ def _overall(index: Index) -> Iterator[Sentence]:
         yield Sentence(text, "observed")
     for rater in index.raters:
         yield from _coverage(index, rater)
+    yield from _people(index)
     planted = [p for p in index.results.planted if p.inside is not None]
     if planted:
         inside = sum(bool(p.inside) for p in planted)
@@ -113,6 +120,40 @@ def _overall(index: Index) -> Iterator[Sentence]:
             f"({_share(inside / len(planted))}) lie inside the {index.level} interval the audit found.",
             "observed",
         )
+
+
+def _people(index: Index) -> Iterator[Sentence]:
+    """How far people agree, how far the judges agree with them, and whether that differs by group."""
+    rows = Rows.of(index.results)
+    kappas = [a for a in rows.places("fleiss_kappa") if a.editor is None and a.value is not None]
+    if kappas:
+        missed = [f"{axis_name(a.axis).lower()} {a.value:.2f} ({name(a.condition).lower()})".replace("-", "−")
+                  for a in kappas if a.value is not None and a.value < TARGET]  # fmt: skip
+        said = f"is missed for {_join(missed)}" if missed else "is reached for every question"
+        text = f"Agreement between people: the target of Fleiss' κ ≥ {TARGET} {said}."
+        yield Sentence(text, "caution" if missed else "observed")
+    told = []
+    for axis in axes_compared(rows):
+        found = [rows.find(s, axis) for s in ("weighted_kappa_quadratic", "ceiling_weighted_kappa_quadratic")]
+        judge, person = (format_number(a.value if a else None, "score") for a in found)
+        told.append(f"{axis_name(axis).lower()} {judge} ({person})")
+    if told:
+        text = f"Judges against people, weighted κ (in brackets one person against the others): {_join(told)}."
+        yield Sentence(text, "observed")
+    gaps = [a for a in rows.places("mean_difference_gap_p_holm", grouped=True) if a.editor is None]
+    firm = [a for a in gaps if a.value is not None and a.value < ALPHA]
+    if firm:
+        listed = [f"{axis_name(a.axis).lower()} by {next(iter(a.group))}" for a in firm]
+        text = (
+            f"Judges err differently by group, measured against people: {_join(listed)}. Gaps there can be the judges'."
+        )
+        yield Sentence(text, "clear")
+    elif gaps:
+        widest = max((g for a in gaps if (g := rows.beside(a, "mean_difference_gap")) and g.high is not None),
+                     key=lambda g: g.high or 0, default=None)  # fmt: skip
+        bound = f" The intervals still allow gaps of up to {widest.high:.2f} points." if widest and widest.high else ""
+        text = f"No difference by group was shown in the judges' error against people.{bound}"
+        yield Sentence(text, "none")
 
 
 def _coverage(index: Index, rater: str) -> Iterator[Sentence]:

@@ -1,4 +1,4 @@
-"""How far judges agree with one another, and their ensemble with people."""
+"""Who agrees with whom: judges with one another, people with one another, judges with people; and rank tests."""
 
 from __future__ import annotations
 
@@ -6,55 +6,71 @@ from collections.abc import Iterator
 from itertools import combinations
 
 import numpy as np
-from numpy.typing import NDArray
 
-from evenedit.ensemble import mean, preference, verdict
-from evenedit.protocol import QUESTIONS
-from evenedit.ratings import QUESTION_IDS, Scores
-from evenedit.records import Experiment, Kind, is_simulated
+from evenedit.protocol import VERDICTS
+from evenedit.ratings import Scores
 from evenedit.results import Agreement
+from evenedit.stats import people
+from evenedit.stats.evidence import LIKERT, Evidence, Place, Rows
+from evenedit.stats.group_tests import group_tests
+from evenedit.stats.judge_error import judge_error
+from evenedit.stats.opinions import differences, on_means, on_scores, opinions
+from evenedit.stats.preference import preference
+from evenedit.stats.rules import AnalysisRules
+from evenedit.stats.verdicts import matched, verdicts
 
-ENSEMBLE = "ensemble"
+STEREOTYPE = "stereotype"
 
 
-def agreement(scores: Scores) -> Iterator[Agreement]:
-    """Each pair of judges, then the ensemble and the people's mean (half up), per experiment and question."""
-    table = scores.table
-    judges = table.of_kind(Kind.VLM)
-    compared = [(table.raters[a], table.raters[b], table.values[a], table.values[b])
-                for a, b in combinations(judges, 2)]  # fmt: skip
-    people = table.of_kind(Kind.HUMAN)
-    if people:
-        answers = table.values[people]
-        combined = mean(answers)
-        for question, rule in (("stereotype", verdict), ("target_role", verdict), ("preference", preference)):
-            choice = QUESTION_IDS.index(question)
-            combined[:, choice] = rule(answers[:, :, choice])
-        name = "people" if not all(is_simulated(table.raters[i]) for i in people) else "simulated-people"
-        compared.append((ENSEMBLE, name, scores.values, combined))
-    experiment = table.edits["experiment"].to_numpy(dtype=str)
-    for first, second, a, b in compared:
-        for name in Experiment:
-            rows = experiment == name
-            for at, question in enumerate(QUESTION_IDS):
-                both = rows & (a[:, at] > 0) & (b[:, at] > 0)
+def agreement(scores: Scores, rules: AnalysisRules) -> Iterator[Agreement]:
+    """Every statistic of agreement and every test of ratings that the table allows."""
+    evidence = Evidence.of(scores, rules)
+    if evidence.people:
+        yield from _people(evidence)
+        yield from judge_error(evidence)
+        yield from preference(evidence)
+    yield from _judges(evidence)
+    yield from group_tests(evidence)
+
+
+def _asked(evidence: Evidence) -> Iterator[tuple[str, str, Rows]]:
+    """Every question with every arm it is asked in."""
+    for pairs, questions in ((False, LIKERT), (True, (STEREOTYPE,))):
+        for condition in evidence.conditions(pairs=pairs):
+            for question in questions:
+                yield question, condition, evidence.rows(condition, pairs=pairs)
+
+
+def _judges(evidence: Evidence) -> Iterator[Agreement]:
+    """Each pair of judges, question by question."""
+    names = evidence.table.raters
+    for a, b in combinations(evidence.judges, 2):
+        for question, condition, every in _asked(evidence):
+            for editor, rows in evidence.editors(every):
+                first, second = evidence.judge(a, question, rows), evidence.judge(b, question, rows)
+                both = (first > 0) & (second > 0)
                 if both.any():
-                    yield _agreement(first, second, name, question, a[both, at], b[both, at])
+                    place = Place(question, condition, editor, f"{names[a]}|{names[b]}")
+                    pair = first[both], second[both]
+                    if question == STEREOTYPE:
+                        wanted = matched(len(VERDICTS), *pair)
+                    else:
+                        wanted = [*on_scores(*pair), *on_means(*pair), *differences(*pair)]
+                    yield from evidence.tell(place, wanted, rows[both], 2 * int(both.sum()))
 
 
-def _agreement(
-    first: str, second: str, experiment: str, question: str, a: NDArray[np.int8], b: NDArray[np.int8]
-) -> Agreement:
-    n = len(a)
-    difference = b.astype(np.int64) - a
-    ordered = QUESTIONS[question].sided != "choice"  # verdicts have no distance
-    return Agreement(
-        first=first,
-        second=second,
-        experiment=str(experiment),
-        question=question,
-        n=n,
-        exact=int((difference == 0).sum()) / n,
-        within_one=int((np.abs(difference) <= 1).sum()) / n if ordered else None,
-        mean_difference=int(difference.sum()) / n if ordered else None,
-    )
+def _people(evidence: Evidence) -> Iterator[Agreement]:
+    """People and the judges beside them: all people for every editor, equally many per item for all editors."""
+    for question, condition, every in _asked(evidence):
+        answers = evidence.ratings(question, every)
+        for raters, cohort in (("all", answers), ("complete", people.complete(answers))):
+            rated = (cohort > 0).any(axis=1)
+            for editor, rows in evidence.editors(every[rated]) if rated.any() else ():
+                if editor is None or raters == "all":
+                    ratings = cohort[np.isin(every, rows)]
+                    place = Place(question, condition, editor, raters)
+                    if question == STEREOTYPE:
+                        judged = evidence.ensemble(question, rows)
+                        yield from verdicts(evidence, place, rows, ratings, judged, len(VERDICTS))
+                    else:
+                        yield from opinions(evidence, place, rows, ratings)

@@ -75,7 +75,7 @@ def analyse(
         contrasts=tuple(contrasted),
         sensitivity=tuple(sensitivity(table, rules)),
         planted=tuple(_beside(planted, contrasted)),
-        agreement=tuple(agreement(scores)),
+        agreement=tuple(agreement(scores, rules)),
         per_judge=tuple(judges_alone(table, rules)),
         coverage=tuple(coverage(table)),
         coverage_tests=tuple(unanswered(table, rules)),

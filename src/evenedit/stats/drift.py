@@ -30,7 +30,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evenedit.judge_results import Drift
-from evenedit.stats.permutation import CHUNK, TIE, holm
+from evenedit.stats.multiplicity import holm
+from evenedit.stats.permutation import CHUNK, TIE
 
 ALPHA = 0.05
 POWER = 0.8

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from math import lgamma, log
 
@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from evenedit.results import GapTest
 from evenedit.stats.estimates import shares
+from evenedit.stats.multiplicity import holm
 from evenedit.stats.panel import EXACT_FLOAT32, Panel
 from evenedit.stats.rules import AnalysisRules
 
@@ -20,16 +21,6 @@ STREAM = 2
 """The test's own random numbers, apart from the bootstrap's."""
 TIE = 1e-12
 """Gaps closer than this are the same gap, rounded differently."""
-
-
-def holm(p: Sequence[float]) -> list[float]:
-    """Holm's step-down adjustment of one family of p-values."""
-    adjusted = [0.0] * len(p)
-    running = 0.0
-    for rank, at in enumerate(sorted(range(len(p)), key=lambda i: p[i])):
-        running = max(running, min(1.0, (len(p) - rank) * p[at]))
-        adjusted[at] = running
-    return adjusted
 
 
 def strata(labels: Mapping[str, NDArray[np.str_]], factor: str, permutations: int) -> tuple[NDArray[np.int64], str]:

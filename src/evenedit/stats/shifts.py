@@ -21,8 +21,9 @@ from evenedit.stats.bootstrap import Bootstrap
 from evenedit.stats.estimates import estimates, shares
 from evenedit.stats.intervals import as_interval, percentile
 from evenedit.stats.measures import AXIS_QUESTIONS, Ledger
+from evenedit.stats.multiplicity import holm
 from evenedit.stats.panel import Axes, Measure, Panel, by_face, lay_out
-from evenedit.stats.permutation import CHUNK, TIE, holm, p_values, strata
+from evenedit.stats.permutation import CHUNK, TIE, p_values, strata
 from evenedit.stats.rules import AnalysisRules
 
 STREAM = 3
