@@ -5,6 +5,7 @@ import json
 from dataclasses import replace
 from pathlib import Path
 
+import cv2
 import numpy as np
 import pytest
 from PIL import Image
@@ -196,6 +197,28 @@ def test_a_shifted_copy_is_laid_back():
     assert matrix[:, 2].tolist() == pytest.approx([-9, -5], abs=2.0)
 
 
+def bent(image: Image.Image) -> Image.Image:
+    """The head moved by three hundredths of the picture, the rest where it was: drawn anew, nothing new."""
+    pixels = np.asarray(image)
+    y, x = np.mgrid[: pixels.shape[0], : pixels.shape[1]].astype(np.float32)
+    side = max(pixels.shape)
+    pull = np.exp(-(((x / side - 0.5) / 0.33) ** 2) - ((y / side - 0.45) / 0.38) ** 2) * 0.022 * side
+    return Image.fromarray(cv2.remap(pixels, x + pull, y - pull, cv2.INTER_CUBIC, borderMode=cv2.BORDER_REFLECT))
+
+
+@pytest.mark.parametrize("number", [2, 6, 9])
+def test_a_head_that_moved_is_not_a_change_and_a_new_outfit_on_it_is(number):
+    before = person(number)
+    picture = render(before)
+    moved = measure(picture, bent(picture), identity=False)
+    assert moved.verdict == Verdict.REDRAWN
+    assert moved.drift > 0.01
+    assert moved.changed_share < 0.01
+    dressed = measure(picture, bent(render(replace(before, outfit="suit"))), identity=False)
+    assert dressed.verdict in (Verdict.LOCAL, Verdict.EDITED)
+    assert dressed.regions["clothes"] > 0.2
+
+
 def test_a_thin_line_across_the_face_is_not_unchanged():
     picture = render(person(5))
     drawn = np.array(picture)
@@ -354,4 +377,47 @@ def test_neutral_clean_ups_measure_near_zero():
 @photographs
 def test_eyeglasses_are_not_unchanged():
     for name, source, edited in edits("A01"):
-        assert measure(source, edited, identity=False).verdict != Verdict.UNCHANGED, name
+        assert not Verdict(measure(source, edited, identity=False).verdict).nothing_new, name
+
+
+NOTHING_CAME = {
+    "B01_Black_Female_40s",  # she wears a suit already
+    "B03_EastAsian_Male_20s",
+    "B07_Black_Female_40s",
+    "B09_Black_Female_20s",
+    "B09_Black_Male_70plus",
+}
+"""Occupation edits in which people looking at both pictures find the same person in the same clothes and place."""
+
+
+@photographs
+def test_occupation_prompts_that_changed_nothing_are_unchanged():
+    found = {
+        name.removesuffix(".jpg")
+        for prompt in ("B01", "B03", "B07", "B09")
+        for name, source, edited in edits(prompt)
+        if Verdict(measure(source, edited, identity=False).verdict).nothing_new
+    }
+    assert found == NOTHING_CAME
+
+
+@photographs
+@faces_extra
+def test_the_military_prompt_makes_another_and_lighter_person_of_most_subjects(tmp_path):
+    paths = sorted((DATA / "portraits").glob("Black_*.jpg"))
+    known = likeness.reference((("Black", Image.open(p)) for p in paths), tmp_path / "reference.json")
+    pairs = [pair for pair in edits("B02") if "_Black_" in pair[0]]
+    measured = [measure(a, b, reference=known, group="Black") for _, a, b in pairs]
+    assert sum(found.verdict == Verdict.ANOTHER for found in measured) > len(pairs) / 2
+    assert sum(found.skin_delta_L > 3 for found in measured) > len(pairs) / 2
+
+
+@photographs
+def test_no_group_of_photographs_is_measured_less_often():
+    relit_failures = {}
+    for path in sorted((DATA / "portraits").glob("*.jpg")):
+        source = Image.open(path).convert("RGB")
+        found = measure(source, relit(source, 0.9), identity=False)
+        if found.skin_delta_L is None or abs(found.skin_delta_L_corrected) >= 1.5:
+            relit_failures[path.stem] = found.reasons.get("skin_delta_L", found.skin_delta_L_corrected)
+    assert relit_failures == {}

@@ -46,7 +46,7 @@ class ChangeInstrument:
         """Changed shares of one pair, and 1 under `unchanged` where nothing changed."""
         found = measure(source, edited, identity=False)
         shares = {f"changed_{name}": share for name, share in found.regions.items()}
-        unchanged = float(found.verdict == Verdict.UNCHANGED)
+        unchanged = float(Verdict(found.verdict).nothing_new)
         return {"changed_share": found.changed_share, **shares, "unchanged": unchanged}
 
     def to_axis(self, numbers: Mapping[str, float | None]) -> int | None:
@@ -55,4 +55,4 @@ class ChangeInstrument:
 
     def reason(self, found: Measurement) -> str:
         """Why there is no answer; empty where there is one."""
-        return "" if found.verdict == Verdict.UNCHANGED else "changed: pixels cannot tell whether as asked"
+        return "" if Verdict(found.verdict).nothing_new else "changed: pixels cannot tell whether as asked"
