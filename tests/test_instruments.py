@@ -28,6 +28,7 @@ from evenedit.sources.portrait import MONK, Portrait, lighten, render, render_pa
 DATA = Path(__file__).parents[2] / "shared" / "data"
 photographs = pytest.mark.skipif(not (DATA / "portraits").is_dir(), reason=f"photographs are not in {DATA}")
 faces_extra = pytest.mark.skipif(not likeness.available(), reason="the extra 'faces' is not installed")
+NO_COLOUR = "edited picture: no colour"
 LABELS = {"race": "Latino", "gender": "Female", "age": "30s"}
 
 
@@ -237,7 +238,7 @@ def test_black_and_white_gives_no_skin_number():
     found = measure(picture, picture.convert("L"), identity=False)
     for name in SKIN_NUMBERS:
         assert getattr(found, name) is None
-        assert found.reasons[name] == "edited picture: no colour"
+        assert found.reasons[name] == NO_COLOUR
     assert found.verdict == Verdict.RELIT
 
 
@@ -303,17 +304,25 @@ def test_simulated_steps_get_their_own_answers():
     assert [to_axis(step) for step in _SKIN_STEPS.values()] == list(_SKIN_STEPS)
     before, instrument = person(6), SkinInstrument()
     for answer, step in _SKIN_STEPS.items():
-        numbers = instrument.measure(render(before), render(lighten(before, step)))
-        assert instrument.to_axis(numbers) == answer
-    assert instrument.to_axis(dict.fromkeys(SKIN_NUMBERS)) is None
+        found = measure(render(before), render(lighten(before, step)), identity=False)
+        assert (instrument.answer(found), instrument.reason(found)) == (answer, "")
+        assert instrument.readings(found)["mean.skin_delta_L"] == found.skin_delta_L
+    colourless = measure(render(before), render(before).convert("L"), identity=False)
+    assert instrument.answer(colourless) is None
+    assert instrument.reason(colourless) == instrument.missing(colourless, "mean.skin_delta_L") == NO_COLOUR
     with pytest.raises(UserError, match="rising order"):
         SkinInstrument(cuts=(3, -3, 1, 2))
 
 
 def test_the_change_instrument_answers_only_what_pixels_can_tell():
-    picture, instrument = render(person(6)), ChangeInstrument()
-    assert instrument.to_axis(instrument.measure(picture, picture)) == 1
-    assert instrument.to_axis(instrument.measure(picture, render(replace(person(6), outfit="suit")))) is None
+    picture, instrument = render(person(6)), ChangeInstrument(identity=False)
+    same = measure(picture, picture, identity=False)
+    dressed = measure(picture, render(replace(person(6), outfit="suit")), identity=False)
+    assert (instrument.answer(same), instrument.reason(same)) == (1, "")
+    assert instrument.answer(dressed) is None
+    assert instrument.reason(dressed).startswith("changed")
+    assert [instrument.readings(found)["rate.unchanged"] for found in (same, dressed)] == [1.0, 0.0]
+    assert "rate.another_person" not in instrument.readings(same)
 
 
 def test_the_picture_shows_every_case():
@@ -331,13 +340,10 @@ def test_identity_without_the_extra_says_so(monkeypatch):
 
 
 @faces_extra
-def test_identity_is_set_against_its_own_group(tmp_path):
+def test_identity_is_set_against_its_own_group():
     people = [("a", render(person(5, seed))) for seed in range(5)] + [("b", render(person(5, 9)))]
-    cache = tmp_path / "reference.json"
-    known = likeness.reference(people, cache)
-    written = cache.stat().st_mtime_ns
-    assert likeness.reference(people, cache) == known
-    assert cache.stat().st_mtime_ns == written
+    known = likeness.reference(likeness.sit(*one) for one in people)
+    assert likeness.Reference.from_json(known.to_json()) == known
     same = measure(people[0][1], people[0][1], reference=known, group="a")
     assert (same.identity_distance, same.identity_between) == (0.0, 0.0)
     assert same.verdict == Verdict.UNCHANGED
@@ -403,9 +409,9 @@ def test_occupation_prompts_that_changed_nothing_are_unchanged():
 
 @photographs
 @faces_extra
-def test_the_military_prompt_makes_another_and_lighter_person_of_most_subjects(tmp_path):
+def test_the_military_prompt_makes_another_and_lighter_person_of_most_subjects():
     paths = sorted((DATA / "portraits").glob("Black_*.jpg"))
-    known = likeness.reference((("Black", Image.open(p)) for p in paths), tmp_path / "reference.json")
+    known = likeness.reference(likeness.sit("Black", Image.open(p)) for p in paths)
     pairs = edits("B02", "Black")
     measured = [measure(a, b, reference=known, group="Black") for _, a, b in pairs]
     assert sum(found.verdict == Verdict.ANOTHER for found in measured) > len(pairs) / 2

@@ -1,6 +1,6 @@
 """The stages in order. Read this first.
 
-sources ─▶ requests ─▶ edit ─▶ rate ─▶ people ─▶ table ─▶ (statistics, report)
+sources ─▶ requests ─▶ edit ─▶ measure ─▶ rate ─▶ people ─▶ table ─▶ (statistics, report)
 
 Each stage looks at what the store already holds and does the rest, so a run can be stopped or killed at any
 moment and started again. The thread that runs the pipeline is the only writer.
@@ -23,6 +23,7 @@ from evenedit.budget import Budget
 from evenedit.executors import in_threads
 from evenedit.features import Extractor, extractor_id
 from evenedit.judges.prompt import prompt_hash
+from evenedit.measurements import Gauge, Measurements
 from evenedit.prices import Prices
 from evenedit.progress import Progress, say
 from evenedit.protocol import questions_for
@@ -85,6 +86,7 @@ class Pipeline:
             sources = self.load_sources()
             requests = self.request(sources)
             self.edit(requests, sources, run_id)
+            self.measurements(sources).take(requests, run_id, self._collect)
             self.rate(requests, sources, run_id)
             self.ask_people(requests, sources, run_id)
             self.store.finish_run(run_id)
@@ -233,6 +235,12 @@ class Pipeline:
             )
         return price
 
+    # -- measure -------------------------------------------------------------------------------------------
+
+    def measurements(self, sources: Mapping[str, Source]) -> Measurements:
+        """The study's instruments."""
+        return Measurements(self.study, self.store, sources)
+
     # -- rate ----------------------------------------------------------------------------------------------
 
     def raters(self) -> list[Rater]:
@@ -367,7 +375,8 @@ class Pipeline:
             [_row(wanted[i], edits[i], sources) for i in rows],
             columns=list(EDIT_COLUMNS),
         )
-        raters = [*self.raters(), *self.people()]
+        measured = self.measurements(sources)
+        raters: list[Rater | Gauge] = [*self.raters(), *measured.gauges, *self.people()]
         values = np.full((len(raters), len(rows), len(QUESTION_IDS)), MISSING, dtype=np.int8)
         status = np.full((len(raters), len(rows)), NOT_ASKED, dtype=np.int8)
         for number, rater in enumerate(raters):
@@ -378,7 +387,8 @@ class Pipeline:
                 if rating.request_id in rows and rating.value is not None:
                     question = QUESTION_IDS.index(rating.question_id)
                     values[number, rows[rating.request_id], question] = rating.value
-        return RatingTable(frame, tuple(r.id for r in raters), tuple(r.kind for r in raters), values, status)
+        names, kinds = tuple(r.id for r in raters), tuple(r.kind for r in raters)
+        return RatingTable(frame, names, kinds, values, status, measured.readings(rows))
 
 
 def _token_cost(judge: Any, price: Mapping[str, float]) -> float:

@@ -109,6 +109,15 @@ _ratings = sa.Table(
     sa.Column("question_id", sa.String, primary_key=True),
     sa.Column("value", sa.Integer),
 )
+_measurements = sa.Table(
+    "measurements",
+    _meta,
+    sa.Column("request_id", sa.String, primary_key=True),
+    sa.Column("version", sa.String, primary_key=True),
+    sa.Column("numbers", sa.JSON, nullable=False),
+    sa.Column("reasons", sa.JSON, nullable=False),
+    sa.Column("run_id", sa.Integer, nullable=False),
+)
 _cases = sa.Table(
     "cases",
     _meta,
@@ -253,6 +262,14 @@ class Store:
             self._upsert(_replies, replies, db=db)
             self._upsert(_ratings, ratings, db=db)
 
+    def save_measurements(self, found: Mapping[str, tuple[Any, Any]], version: str, run_id: int) -> None:
+        """Keep what was measured: numbers and reasons by request id."""
+        rows = [
+            {"request_id": i, "version": version, "numbers": dict(n), "reasons": dict(r), "run_id": run_id}
+            for i, (n, r) in found.items()
+        ]
+        self._upsert(_measurements, rows)
+
     def save_cases(self, sample: str, cases: Mapping[str, float]) -> None:
         """Keep which requests were sampled, each with its inclusion probability."""
         rows = [{"sample": sample, "request_id": r, "probability": p} for r, p in cases.items()]
@@ -328,6 +345,16 @@ class Store:
         )
         for r in self._rows(query):
             yield Rating(r.request_id, r.question_id, rater, Kind(r.kind), Status(r.status), r.value, r.reason)
+
+    def measured(self, version: str) -> set[str]:
+        """The requests whose edits were measured by this version."""
+        query = sa.select(_measurements.c.request_id).where(_measurements.c.version == version)
+        return {r.request_id for r in self._rows(query)}
+
+    def measurements(self, version: str) -> dict[str, tuple[dict[str, Any], dict[str, str]]]:
+        """Numbers and reasons by request id."""
+        query = sa.select(_measurements).where(_measurements.c.version == version)
+        return {r.request_id: (r.numbers, r.reasons) for r in self._rows(query)}
 
     def runs(self) -> list[dict[str, Any]]:
         """Every run with its provenance, oldest first."""

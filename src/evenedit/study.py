@@ -117,6 +117,14 @@ class JudgeSection(_Section):
     settings: dict[str, Any] = {}
 
 
+class InstrumentSection(_Section):
+    """[[instruments]]: what is measured in pixels, a rater of its own."""
+
+    id: str
+    kind: str
+    settings: dict[str, Any] = {}
+
+
 class EnsembleSection(_Section):
     """[ensemble]: how two judges' scores become one."""
 
@@ -178,6 +186,7 @@ class _File(_Section):
     experiments: Experiments
     editors: list[EditorSection] = Field(min_length=1)
     judges: list[JudgeSection] = []
+    instruments: list[InstrumentSection] = []
     ensemble: EnsembleSection = EnsembleSection()
     thresholds: dict[str, Threshold] = {}
     survey: SurveySection | None = None
@@ -321,6 +330,7 @@ def _problems(file: _File) -> Iterator[str]:
     for group, key, rows in (
         ("editors", "editors", [(e.id, e.plugin, e.settings) for e in file.editors]),
         ("judges", "judges", [(j.id, j.kind, j.settings) for j in file.judges]),
+        ("instruments", "instruments", [(i.id, i.kind, i.settings) for i in file.instruments]),
     ):
         seen: set[str] = set()
         for number, (ident, kind, settings) in enumerate(rows):

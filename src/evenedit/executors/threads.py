@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from concurrent.futures import FIRST_COMPLETED, Executor, Future, ThreadPoolExecutor, wait
 from typing import TypeVar
 
 Item = TypeVar("Item")
@@ -15,14 +15,21 @@ def in_threads(items: Iterable[Item], work: Callable[[Item], Result], threads: i
 
     On Ctrl-C nothing new is begun; what is under way is finished and yielded, then KeyboardInterrupt is raised.
     """
+    return in_pool(ThreadPoolExecutor(threads, thread_name_prefix="evenedit"), items, work, threads)
+
+
+def in_pool(
+    executor: Executor, items: Iterable[Item], work: Callable[[Item], Result], width: int
+) -> Iterator[list[Result]]:
+    """The same in any pool of `width` workers; the pool is shut at the end."""
     queue = iter(items)
     pending: set[Future[Result]] = set()
     interrupted = False
-    with ThreadPoolExecutor(threads, thread_name_prefix="evenedit") as pool:
+    with executor as pool:
         try:
             while True:
                 try:
-                    while not interrupted and len(pending) < 2 * threads:  # keep the queue short
+                    while not interrupted and len(pending) < 2 * width:  # keep the queue short
                         item = next(queue, None)
                         if item is None:
                             break

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import threading
 from collections.abc import Iterable, Iterator, Mapping
@@ -11,7 +10,6 @@ from functools import lru_cache
 from importlib import import_module
 from importlib.util import find_spec
 from itertools import combinations
-from pathlib import Path
 from typing import Any
 
 import cv2
@@ -22,7 +20,7 @@ from PIL import Image
 from evenedit.instruments import color
 from evenedit.instruments.color import Pixels
 from evenedit.instruments.face import Face, find_face, package_file
-from evenedit.records import UserError
+from evenedit.records import UserError, digest
 
 BIAS = (
     "The embedding tells people of some groups apart less well than others: of pairs of different people in 84 "
@@ -90,14 +88,15 @@ class Reference:
             return f"group '{group}' has {len(between)} pairs of different people; {LEAST_PAIRS} are needed"
         return Standing(group, _below(between, value), _below(same, value), len(between))
 
-    def to_json(self) -> dict[str, Any]:
-        """For the cache file."""
-        return {
-            "embedding": EMBEDDING,
-            "bias": BIAS,
-            "between": {group: list(values) for group, values in self.between.items()},
-            "same": {group: list(values) for group, values in self.same.items()},
-        }
+    def to_json(self) -> str:
+        """For a cache."""
+        return json.dumps({"between": self.between, "same": self.same, "embedding": EMBEDDING, "bias": BIAS})
+
+    @classmethod
+    def from_json(cls, text: str) -> Reference:
+        """`to_json` undone."""
+        data = json.loads(text)
+        return cls(*({group: tuple(values) for group, values in data[part].items()} for part in ("between", "same")))
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,41 +130,45 @@ def compare(
     return Likeness(value, standing.between, standing.same, standing.stranger, notes=(BIAS,))
 
 
-def reference(sources: Iterable[tuple[str, Image.Image]], cache: Path) -> Reference:
-    """The reference of a source set (group and picture of each), read from `cache` if it is of the same set."""
-    people = [(group, color.pixels(image)) for group, image in sources]
-    key = hashlib.sha256(EMBEDDING.encode())
-    for group, rgb in people:
-        key.update(group.encode() + rgb.tobytes())
-    name = key.hexdigest()[:20]
-    if cache.is_file():
-        data = json.loads(cache.read_text(encoding="utf-8"))
-        if data.get("set") == name:
-            return Reference(_tuples(data["between"]), _tuples(data["same"]))
-    found = _compute(people)
-    cache.parent.mkdir(parents=True, exist_ok=True)
-    cache.write_text(json.dumps({"set": name, **found.to_json()}, indent=1), encoding="utf-8")
-    return found
+@dataclass(frozen=True, slots=True)
+class Sitter:
+    """One portrait of a source set, as the reference needs it."""
+
+    group: str
+    embedding: NDArray[np.float64]
+    same: tuple[float, ...]
+    """Distances to harmless variants of the same picture."""
 
 
-def _compute(people: list[tuple[str, Pixels]]) -> Reference:
-    embeddings: dict[str, list[NDArray[np.float64]]] = {}
-    same: dict[str, list[float]] = {}
-    for group, rgb in people:
-        face = find_face(rgb)
-        if not isinstance(face, Face):
-            continue
-        own = embed(rgb, face)
-        embeddings.setdefault(group, []).append(own)
-        for variant in _variants(rgb):
-            again = find_face(variant)
-            if isinstance(again, Face):
-                same.setdefault(group, []).append(distance(own, embed(variant, again)))
+def sit(group: str, image: Image.Image) -> Sitter | None:
+    """Embed a portrait and its harmless variants; None where it shows no face."""
+    rgb = color.pixels(image)
+    face = find_face(rgb)
+    if not isinstance(face, Face):
+        return None
+    own = embed(rgb, face)
+    again = [(variant, find_face(variant)) for variant in _variants(rgb)]
+    same = tuple(distance(own, embed(variant, face)) for variant, face in again if isinstance(face, Face))
+    return Sitter(group, own, same)
+
+
+def reference(sitters: Iterable[Sitter | None]) -> Reference:
+    """The distances within a source set, by group."""
+    groups: dict[str, list[Sitter]] = {}
+    for sitter in sitters:
+        if sitter is not None:
+            groups.setdefault(sitter.group, []).append(sitter)
     between = {
-        group: tuple(sorted(distance(a, b) for a, b in combinations(members, 2)))
-        for group, members in embeddings.items()
+        group: tuple(sorted(distance(a.embedding, b.embedding) for a, b in combinations(members, 2)))
+        for group, members in groups.items()
     }
-    return Reference(between, {group: tuple(sorted(values)) for group, values in same.items()})
+    same = {group: tuple(sorted(d for sitter in members for d in sitter.same)) for group, members in groups.items()}
+    return Reference(between, same)
+
+
+def reference_key(portraits: Iterable[tuple[str, str]]) -> str:
+    """Names the reference of a source set, given as group and content hash of each portrait."""
+    return digest([EMBEDDING, sorted(portraits)])
 
 
 def _variants(rgb: Pixels) -> Iterator[Pixels]:
@@ -200,7 +203,3 @@ def _models() -> tuple[Any, Any, Any]:
 
 def _below(values: tuple[float, ...], value: float) -> float:
     return float(np.searchsorted(values, value, side="left")) / len(values) if values else 1.0
-
-
-def _tuples(data: Mapping[str, list[float]]) -> dict[str, tuple[float, ...]]:
-    return {group: tuple(values) for group, values in data.items()}

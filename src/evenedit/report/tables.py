@@ -15,6 +15,7 @@ from evenedit.report.checks import (
     worst_cases,
 )
 from evenedit.report.index import POOLED, RATES, Index, name, rate_id
+from evenedit.report.measured import measured, measured_gaps, silences
 from evenedit.report.table import Cell, Column, Number, Span, Table, table_of, text
 from evenedit.results import GapTest
 
@@ -25,9 +26,10 @@ CODED = "coded_gender"
 
 def all_tables(index: Index) -> dict[str, Table]:
     """Every table that has rows, by id, in the order of the page."""
-    if not index.rated and not index.results.counts.get("refused"):
-        return {}  # nothing but dashes
-    built = (builder(index) for builder in BUILDERS.values())
+    builders = BUILDERS
+    if not index.rated and not index.results.counts.get("refused"):  # the others would hold nothing but dashes
+        builders = {ident: BUILDERS[ident] for ident in UNRATED} if index.instruments else {}
+    built = (builder(index) for builder in builders.values())
     return {table.id: table for table in built if table is not None}
 
 
@@ -300,7 +302,12 @@ def gap_tests(index: Index) -> Table | None:
     )
 
 
+UNRATED = ("measured", "measured_gaps", "coverage", "silences", "unanswered")
+"""Tables that need no judge."""
 BUILDERS: dict[str, Callable[[Index], Table | None]] = {
+    "measured": measured,
+    "measured_gaps": measured_gaps,
+    "silences": silences,
     "table4": means_by_editor,
     "floor": floor_by_editor,
     "table19": rates_by_editor,

@@ -16,6 +16,7 @@ from evenedit.stats.coverage import coverage, unanswered
 from evenedit.stats.diagnosis import diagnosis_panels
 from evenedit.stats.estimates import estimates
 from evenedit.stats.gaps import contrasts, gaps
+from evenedit.stats.measured import measured
 from evenedit.stats.measures import answers
 from evenedit.stats.mitigation import mitigation_panels
 from evenedit.stats.permutation import gap_tests
@@ -66,6 +67,7 @@ def analyse(
         coverage=tuple(coverage(table)),
         coverage_tests=tuple(unanswered(table, rules)),
         bounds=tuple(bounds(estimated)),
+        measured=tuple(measured(table, rules)),
         counts=counts(scores),
         simulated=tuple(
             sorted(name for name in {*table.edits["editor"].unique(), *table.raters} if is_simulated(name))
