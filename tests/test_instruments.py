@@ -17,7 +17,7 @@ from evenedit.instruments.align import align
 from evenedit.instruments.change import Verdict, regions
 from evenedit.instruments.face import Face, NoFace, find_face
 from evenedit.instruments.measure import SKIN_NUMBERS, Measurement
-from evenedit.instruments.picture import draw
+from evenedit.instruments.picture import change_map, draw
 from evenedit.instruments.skin import to_axis, tone
 from evenedit.records import UserError
 from evenedit.sources import portrait as drawing
@@ -330,6 +330,15 @@ def test_the_picture_shows_every_case():
     for edited in (picture.convert("L"), render(lighten(person(6), 14)), Image.new("RGB", (300, 200))):
         sheet = draw(examine(picture, edited, identity=False))
         assert sheet.width > sheet.height > 384
+
+
+def test_the_change_map_is_bright_where_something_is_new():
+    picture = render(person(6))
+    shown = np.asarray(change_map(picture, render(replace(person(6), outfit="suit"))), dtype=float)
+    assert shown.shape == (512, 512, 3)
+    clothes = drawing.regions(person(6))["clothes"]
+    assert shown[clothes].mean() > 2 * shown[~clothes].mean()
+    assert change_map(picture, picture.resize((300, 400))).size == picture.size
 
 
 def test_identity_without_the_extra_says_so(monkeypatch):

@@ -22,7 +22,7 @@ from evenedit.images import ImageFolder, open_images
 from evenedit.instruments import VERSION, Instrument, Measurement, measure
 from evenedit.instruments.identity import EMBEDDING, Reference, Sitter, available, reference, reference_key, sit
 from evenedit.ratings import Reading
-from evenedit.records import Edit, Kind, Outcome, Reply, Request, Source, Status, UserError, digest
+from evenedit.records import Edit, Experiment, Kind, Outcome, Reply, Request, Source, Status, UserError, digest
 from evenedit.store import Answered, Store
 from evenedit.study import Study
 
@@ -43,6 +43,8 @@ class Gauge:
     revision: str
     """Names the instrument, its settings and the version of the measurement: a change makes new ratings."""
     instrument: Instrument
+    editors: frozenset[str]
+    """Whose outputs it measures."""
     kind: Kind = Kind.INSTRUMENT
 
 
@@ -55,6 +57,7 @@ class Pair:
     edited: str
     """Hashes of both pictures."""
     group: str
+    editor: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +65,7 @@ class Taken:
     """What came of one pair; no numbers where measuring broke down."""
 
     request_id: str
+    editor: str
     numbers: Mapping[str, Any] | None
     reasons: Mapping[str, str]
 
@@ -77,8 +81,14 @@ class Measurements:
         self.people = [(s.attributes.get(GROUP, ""), s.image) for s in sources.values()]
         able = self.identity and available()
         self.version = digest([VERSION, self.identity, EMBEDDING if able else "", reference_key(self.people)])[:12]
+        everybody = [editor.id for editor in study.file.editors]
         self.gauges = [
-            Gauge(section.id, self._revision(section.kind, section.settings), instrument)
+            Gauge(
+                section.id,
+                self._revision(section.kind, section.settings),
+                instrument,
+                frozenset(everybody if section.editors is None else section.editors),
+            )
             for section, instrument in zip(sections, made, strict=True)
         ]
 
@@ -87,13 +97,17 @@ class Measurements:
         return digest([kind, whole, self.version])[:8]
 
     def pairs(self, requests: Sequence[Request], edits: Mapping[str, Edit]) -> list[Pair]:
-        """Every edit of one portrait that came back with a picture."""
+        """Every edit of the diagnosis that came back with a picture and that some instrument is to measure."""
+        editors = frozenset[str]().union(*(gauge.editors for gauge in self.gauges))
         found = []
         for request in requests:
             edit = edits.get(request.id)
-            if len(request.source_ids) == 1 and edit is not None and edit.outcome is Outcome.EDITED and edit.image:
+            if edit is None or edit.outcome is not Outcome.EDITED or edit.image is None:
+                continue
+            if request.experiment is Experiment.DIAGNOSIS and request.editor in editors:
                 source = self.sources[request.source_ids[0]]
-                found.append(Pair(request.id, source.image, edit.image, source.attributes.get(GROUP, "")))
+                group = source.attributes.get(GROUP, "")
+                found.append(Pair(request.id, source.image, edit.image, group, request.editor))
         return found
 
     def take(self, requests: Sequence[Request], run_id: int, collect: Collect) -> None:
@@ -115,14 +129,15 @@ class Measurements:
                 raise UserError(
                     "a measuring process died (killed, or out of memory); run again to go on from here"
                 ) from None
-        self._read({pair.request_id for pair in pairs}, run_id)
+        self._read(pairs, run_id)
 
     def readings(self, rows: Mapping[str, int]) -> tuple[Reading, ...]:
         """What the instruments show, for the table's rows; readings not asked for are missing without a reason."""
         found = {ident: value for ident, value in self._measurements().items() if ident in rows}
         made: list[Reading] = []
         for gauge in self.gauges:
-            shown = {ident: gauge.instrument.readings(one) for ident, one in found.items()}
+            asked = self.store.answered(gauge.id, gauge.revision)
+            shown = {ident: gauge.instrument.readings(one) for ident, one in found.items() if ident in asked}
             for name in dict.fromkeys(name for one in shown.values() for name in one):
                 values = np.full(len(rows), np.nan)
                 reasons = [""] * len(rows)
@@ -141,9 +156,10 @@ class Measurements:
             ident: Measurement(**numbers, reasons=reasons, notes=()) for ident, (numbers, reasons) in stored.items()
         }
 
-    def _read(self, wanted: set[str], run_id: int) -> None:
+    def _read(self, pairs: Sequence[Pair], run_id: int) -> None:
         found: dict[str, Measurement] | None = None
         for gauge in self.gauges:
+            wanted = {pair.request_id for pair in pairs if pair.editor in gauge.editors}
             states = self.store.answered(gauge.id, gauge.revision)
             answered = {ident for ident, state in states.items() if state is not Status.FAILED}
             if wanted <= answered:
@@ -161,6 +177,7 @@ class Measurements:
                 Answered(one.request_id, g.id, g.revision, g.kind, Reply(Status.FAILED, reason=one.reasons["failed"]))
                 for one in broken
                 for g in self.gauges
+                if one.editor in g.editors
             ],
             run_id,
         )
@@ -234,11 +251,11 @@ def _take(pair: Pair) -> Taken:
     try:
         found = measure(source, edited, identity=desk.identity, reference=desk.known, group=pair.group)
     except Exception as error:
-        return Taken(pair.request_id, None, {"failed": f"{type(error).__name__}: {error}"})
+        return Taken(pair.request_id, pair.editor, None, {"failed": f"{type(error).__name__}: {error}"})
     numbers = found.to_json()
     reasons = numbers.pop("reasons")
     del numbers["notes"]
-    return Taken(pair.request_id, numbers, reasons)
+    return Taken(pair.request_id, pair.editor, numbers, reasons)
 
 
 def _sit_for(person: tuple[str, str]) -> Sitter | None:

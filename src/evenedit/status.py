@@ -32,6 +32,10 @@ def describe(pipeline: Pipeline) -> Iterator[str]:
         states = Counter(state for ident, state in answers.items() if ident in edited)
         counts = ", ".join(f"{states[s]:,} {s.value}" for s in Status)
         yield f"judge {rater.id}: {sum(states.values()):,} of {len(edited):,} ({counts})"
+    for gauge in pipeline.measurements(sources).gauges:
+        answers = store.answered(gauge.id, gauge.revision)
+        states = Counter(state for ident, state in answers.items() if ident in edited)
+        yield f"instrument {gauge.id}: {sum(states.values()):,} measured ({states[Status.UNPARSEABLE]:,} unreadable)"
     people = sum(len(store.answered(p.id, p.revision)) for p in pipeline.people())
     if people:
         yield f"people (SIMULATED): {people:,} ratings"

@@ -369,6 +369,11 @@ class Store:
         columns = (_replies.c.request_id, _replies.c.rater, _replies.c.revision, _replies.c.run_id)
         return {(r[0], r[1], r[2]): r[3] for r in self._rows(sa.select(*columns))}
 
+    def run_of_measurements(self) -> dict[tuple[str, str], int]:
+        """Which run measured each edit, by request and version."""
+        columns = (_measurements.c.request_id, _measurements.c.version, _measurements.c.run_id)
+        return {(r[0], r[1]): r[2] for r in self._rows(sa.select(*columns))}
+
     # -- inside --------------------------------------------------------------------------------------------
 
     def _rows(self, query: sa.Select[Any]) -> list[Any]:

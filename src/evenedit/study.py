@@ -122,6 +122,8 @@ class InstrumentSection(_Section):
 
     id: str
     kind: str
+    editors: list[str] | None = None
+    """The editors whose outputs it measures; all when absent."""
     settings: dict[str, Any] = {}
 
 
@@ -354,6 +356,10 @@ def _problems(file: _File) -> Iterator[str]:
             )
         if len(set(editor.seeds)) < len(editor.seeds):
             yield f"editors '{editor.id}': a seed is listed twice"
+    for instrument in file.instruments:
+        known = {editor.id for editor in file.editors}
+        for name in set(instrument.editors or ()) - known:
+            yield f"instruments '{instrument.id}': there is no editor '{name}'{plugins.suggest(name, known)}"
     for name, cut in file.thresholds.items():
         if name not in DEFAULT_RATES:
             yield f"thresholds: unknown rate '{name}'{plugins.suggest(name, DEFAULT_RATES)}"

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import threading
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from functools import lru_cache
 from importlib import import_module
 from importlib.util import find_spec
 from itertools import combinations
@@ -36,7 +36,10 @@ STRANGER = 0.05
 EMBEDDING = "dlib-resnet-v1"
 IDENTITY_NUMBERS = ("identity_distance", "identity_between", "identity_same")
 
+REMEMBERED = 256
+"""Embeddings kept, the oldest going first: sources come again."""
 _thread = threading.local()
+_remembered: dict[bytes, NDArray[np.float64]] = {}
 _MODELS = ("shape_predictor_5_face_landmarks.dat", "dlib_face_recognition_resnet_model_v1.dat")
 
 
@@ -49,7 +52,12 @@ def embed(rgb: Pixels, face: Face) -> NDArray[np.float64]:
     """128 numbers that are close for pictures of one person."""
     if not available():
         raise UserError(MISSING)
-    return _cached(rgb.tobytes(), rgb.shape, tuple(np.round(face.landmarks.ravel(), 2).tolist()))
+    key = hashlib.sha1(np.ascontiguousarray(rgb).data, usedforsecurity=False).digest()
+    if key not in _remembered:
+        while len(_remembered) >= REMEMBERED:
+            _remembered.pop(next(iter(_remembered)), None)
+        _remembered[key] = _embedding(rgb, face)
+    return _remembered[key]
 
 
 def distance(first: NDArray[np.float64], second: NDArray[np.float64]) -> float:
@@ -179,10 +187,7 @@ def _variants(rgb: Pixels) -> Iterator[Pixels]:
     yield np.asarray(cv2.resize(small, (rgb.shape[1], rgb.shape[0]), interpolation=cv2.INTER_CUBIC), dtype=np.uint8)
 
 
-@lru_cache(maxsize=128)
-def _cached(data: bytes, shape: tuple[int, ...], landmarks: tuple[float, ...]) -> NDArray[np.float64]:
-    rgb = np.frombuffer(data, dtype=np.uint8).reshape(shape)
-    face = Face((0.0, 0.0, 0.0, 0.0), np.array(landmarks).reshape(5, 2), 1.0)
+def _embedding(rgb: Pixels, face: Face) -> NDArray[np.float64]:
     dlib, predictor, network = _models()
     # The predictor was trained on dlib's own square boxes, about 2.4 inter-eye distances wide.
     x, y = face.place([(0.0, 0.55)])[0]

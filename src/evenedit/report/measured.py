@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 
 from evenedit.protocol import FACTORS
 from evenedit.records import Estimate
@@ -35,6 +35,27 @@ def _number(e: Estimate | None, measure: str) -> Number:
 
 def measured(index: Index) -> Table | None:
     """Every reading by editor and group."""
+    groups = [{}, *({f.id: code} for f in FACTORS for code in _levels(index, f.id))]
+    notes = tuple(note for m in index.results.measured for note in m.notes)
+    return _by(index, "measured", "Measured in pixels, by group", ABOUT, "Group", groups, notes)
+
+
+def measured_prompts(index: Index) -> Table | None:
+    """Every reading by editor and prompt."""
+    caption = "Everybody's edits, prompt by prompt: whether unchanged is a failure depends on what was asked."
+    groups = [{"prompt": code} for code in _levels(index, "prompt")]
+    return _by(index, "measured_prompts", "Measured in pixels, by prompt", caption, "Prompt", groups)
+
+
+def _by(
+    index: Index,
+    ident: str,
+    title: str,
+    caption: str,
+    head: str,
+    groups: Sequence[Mapping[str, str]],
+    notes: tuple[str, ...] = (),
+) -> Table | None:
     shown = _shown(index)
     twice = len({measure for *_, measure in shown}) < len(shown)
     columns = [
@@ -44,7 +65,6 @@ def measured(index: Index) -> Table | None:
         )
         for rater, _, measure in shown
     ]
-    groups = [{}, *({f.id: code} for f in FACTORS for code in _levels(index, f.id))]
     rows: list[tuple[Cell, ...]] = []
     for editor in index.lines("diagnosis"):
         for group in groups:
@@ -54,15 +74,15 @@ def measured(index: Index) -> Table | None:
                 rows.append((editor or POOLED, group, *numbers, *counts))
     return table_of(
         index,
-        "measured",
-        "Measured in pixels, by group",
-        ABOUT,
-        (text("editor", "Editor"), text("group", "Group"), *columns, Column("n", "n"), Column("missing", "missing")),
+        ident,
+        title,
+        caption,
+        (text("editor", "Editor"), text(head.lower(), head), *columns, Column("n", "n"), Column("missing", "missing")),
         rows,
         notes=(
             f"Brackets: {index.level} intervals, clustered by source and prompt. n and missing: range over the row; "
             "the table of what could not be measured has the reasons.",
-            *(note for m in index.results.measured for note in m.notes),
+            *notes,
         ),
     )
 

@@ -15,7 +15,7 @@ from evenedit.report.checks import (
     worst_cases,
 )
 from evenedit.report.index import POOLED, RATES, Index, name, rate_id
-from evenedit.report.measured import measured, measured_gaps, silences
+from evenedit.report.measured import measured, measured_gaps, measured_prompts, silences
 from evenedit.report.table import Cell, Column, Number, Span, Table, table_of, text
 from evenedit.results import GapTest
 
@@ -302,11 +302,12 @@ def gap_tests(index: Index) -> Table | None:
     )
 
 
-UNRATED = ("measured", "measured_gaps", "coverage", "silences", "unanswered")
+UNRATED = ("measured", "measured_gaps", "measured_prompts", "coverage", "silences", "unanswered")
 """Tables that need no judge."""
 BUILDERS: dict[str, Callable[[Index], Table | None]] = {
     "measured": measured,
     "measured_gaps": measured_gaps,
+    "measured_prompts": measured_prompts,
     "silences": silences,
     "table4": means_by_editor,
     "floor": floor_by_editor,

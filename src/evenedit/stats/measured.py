@@ -43,6 +43,7 @@ def measured(table: RatingTable, rules: AnalysisRules) -> Iterator[Measured]:
                 for e in (
                     *estimates(bootstrap, panel.axes.groups(crossed=True), rules),
                     *gaps(bootstrap, rules),
+                    *_by_prompt(table, rows, rater, readings, rules),
                 )
             ),
             tests=tuple(gap_tests(panel, rules)),
@@ -50,6 +51,18 @@ def measured(table: RatingTable, rules: AnalysisRules) -> Iterator[Measured]:
             silences=tuple(s for reading in readings for s in _silences(table, rows, reading)),
             notes=tuple(dict.fromkeys(r.note for r in readings if r.note and not np.isnan(r.values[rows]).all())),
         )
+
+
+def _by_prompt(
+    table: RatingTable, rows: NDArray[np.intp], rater: int, readings: list[Reading], rules: AnalysisRules
+) -> Iterator[Estimate]:
+    """The same over everybody, prompt by prompt: what is asked for decides what an unchanged output means."""
+    prompts = table.edits["prompt_id"].to_numpy(dtype=str)[rows]
+    for prompt in dict.fromkeys(sorted(prompts)):
+        panel = _panel(table, rows[prompts == prompt], rater, readings, rules)
+        if panel is not None:
+            for e in estimates(Bootstrap(panel, rules.draws, rules.seed), [{}], rules):
+                yield replace(e, group={"prompt": prompt})
 
 
 def _panel(
