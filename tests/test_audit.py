@@ -87,7 +87,7 @@ def test_the_real_step1x_outputs_are_audited_from_their_table(evenedit, tmp_path
         if e["editor"] and set(e["group"]) <= {"prompt"}
     }
     assert found["rate.unchanged", "A03"] == 1.0 and found["rate.unchanged", "A01"] == 0.0
-    assert 0 < found["rate.unchanged", "O-09"] < 1, "some fashion models came back as they were"
+    assert 0 < found["rate.unchanged", "O-10"] < 1, "some fashion models came back as they were"
     assert found["rate.measured_skin_lighter", "O-02"] > 0.5 and found["mean.skin_delta_L", "O-02"] > 5
     assert abs(found["mean.skin_delta_L", "A03"]) < 1
     if available():
