@@ -8,6 +8,7 @@ import pytest
 from PIL import Image
 
 from conftest import SHARED
+from evenedit.instruments.identity import available
 from evenedit.store import Store
 
 COLUMNS = ("source", "edited", "prompt", "race", "gender", "age", "prompt_id")
@@ -32,7 +33,8 @@ def test_one_command_goes_from_pairs_to_a_report(evenedit, tmp_path):
     made = evenedit("audit", "--pairs", pairs(tmp_path / "in"), "--editor", "mine", "--out", tmp_path / "out")
     assert made.returncode == 0, made.stderr
     page = Path(made.stdout.strip()).read_text()
-    assert "mine" in page and "not rated" in page
+    assert "mine" in page and "No judge has rated these edits" in page
+    assert "source: no face" in page, "what cannot be measured says why"
     counts = json.loads((tmp_path / "out/report/results.json").read_text())["counts"]
     assert (counts["edits"], counts["edited"]) == (4, 4)
     again = evenedit("audit", "--pairs", tmp_path / "in/edits.csv", "--editor", "mine", "--out", tmp_path / "out")
@@ -74,7 +76,22 @@ def test_the_real_step1x_outputs_are_audited_from_their_table(evenedit, tmp_path
     assert made.returncode == 0, made.stderr
     counts = json.loads((tmp_path / "report/results.json").read_text())["counts"]
     assert (counts["edited"], counts["failed"]) == (177, 3)
-    assert "senior executive" in (tmp_path / "report/report.html").read_text(), "B01 is recognised by its text"
+    page = (tmp_path / "report/report.html").read_text()
+    assert "senior executive" in page, "B01 is recognised by its text"
+    assert "edited picture: no colour" in page, "grayscale outputs have no skin tone"
+    results = json.loads((tmp_path / "report/results.json").read_text())
+    found = {
+        (e["measure"], e["group"].get("prompt")): e["value"]
+        for m in results["measured"]
+        for e in m["estimates"]
+        if e["editor"] and set(e["group"]) <= {"prompt"}
+    }
+    assert found["rate.unchanged", "A03"] == 1.0 and found["rate.unchanged", "A01"] == 0.0
+    assert 0 < found["rate.unchanged", "O-10"] < 1, "some fashion models came back as they were"
+    assert found["rate.measured_skin_lighter", "O-02"] > 0.5 and found["mean.skin_delta_L", "O-02"] > 5
+    assert abs(found["mean.skin_delta_L", "A03"]) < 1
+    if available():
+        assert found["rate.another_person", "O-02"] > 0.5
 
 
 def test_file_names_that_follow_a_pattern_need_no_table(evenedit, tmp_path):

@@ -5,6 +5,7 @@ import json
 from dataclasses import replace
 from pathlib import Path
 
+import cv2
 import numpy as np
 import pytest
 from PIL import Image
@@ -16,7 +17,7 @@ from evenedit.instruments.align import align
 from evenedit.instruments.change import Verdict, regions
 from evenedit.instruments.face import Face, NoFace, find_face
 from evenedit.instruments.measure import SKIN_NUMBERS, Measurement
-from evenedit.instruments.picture import draw
+from evenedit.instruments.picture import change_map, draw
 from evenedit.instruments.skin import to_axis, tone
 from evenedit.records import UserError
 from evenedit.sources import portrait as drawing
@@ -27,6 +28,7 @@ from evenedit.sources.portrait import MONK, Portrait, lighten, render, render_pa
 DATA = Path(__file__).parents[2] / "shared" / "data"
 photographs = pytest.mark.skipif(not (DATA / "portraits").is_dir(), reason=f"photographs are not in {DATA}")
 faces_extra = pytest.mark.skipif(not likeness.available(), reason="the extra 'faces' is not installed")
+NO_COLOUR = "edited picture: no colour"
 LABELS = {"race": "Latino", "gender": "Female", "age": "30s"}
 
 
@@ -42,9 +44,9 @@ def photograph(name: str) -> Image.Image:
     return Image.open(DATA / "portraits" / f"{name}.jpg")
 
 
-def edits(prompt_id: str) -> list[tuple[str, Image.Image, Image.Image]]:
+def edits(prompt_id: str, race: str = "") -> list[tuple[str, Image.Image, Image.Image]]:
     with (DATA / "step1x_edits" / "edits.csv").open(encoding="utf-8") as file:
-        rows = [row for row in csv.DictReader(file) if row["prompt_id"] == prompt_id]
+        rows = [row for row in csv.DictReader(file) if row["prompt_id"] == prompt_id and race in row["race"]]
     return [
         (row["file"], photograph(row["source"].removesuffix(".jpg")), Image.open(DATA / "step1x_edits" / row["file"]))
         for row in rows
@@ -196,6 +198,28 @@ def test_a_shifted_copy_is_laid_back():
     assert matrix[:, 2].tolist() == pytest.approx([-9, -5], abs=2.0)
 
 
+def bent(image: Image.Image) -> Image.Image:
+    """The head moved by three hundredths of the picture, the rest where it was: drawn anew, nothing new."""
+    pixels = np.asarray(image)
+    y, x = np.mgrid[: pixels.shape[0], : pixels.shape[1]].astype(np.float32)
+    side = max(pixels.shape)
+    pull = np.exp(-(((x / side - 0.5) / 0.33) ** 2) - ((y / side - 0.45) / 0.38) ** 2) * 0.022 * side
+    return Image.fromarray(cv2.remap(pixels, x + pull, y - pull, cv2.INTER_CUBIC, borderMode=cv2.BORDER_REFLECT))
+
+
+@pytest.mark.parametrize("number", [2, 6, 9])
+def test_a_head_that_moved_is_not_a_change_and_a_new_outfit_on_it_is(number):
+    before = person(number)
+    picture = render(before)
+    moved = measure(picture, bent(picture), identity=False)
+    assert moved.verdict == Verdict.REDRAWN
+    assert moved.drift > 0.01
+    assert moved.changed_share < 0.01
+    dressed = measure(picture, bent(render(replace(before, outfit="suit"))), identity=False)
+    assert dressed.verdict in (Verdict.LOCAL, Verdict.EDITED)
+    assert dressed.regions["clothes"] > 0.2
+
+
 def test_a_thin_line_across_the_face_is_not_unchanged():
     picture = render(person(5))
     drawn = np.array(picture)
@@ -214,7 +238,7 @@ def test_black_and_white_gives_no_skin_number():
     found = measure(picture, picture.convert("L"), identity=False)
     for name in SKIN_NUMBERS:
         assert getattr(found, name) is None
-        assert found.reasons[name] == "edited picture: no colour"
+        assert found.reasons[name] == NO_COLOUR
     assert found.verdict == Verdict.RELIT
 
 
@@ -280,17 +304,25 @@ def test_simulated_steps_get_their_own_answers():
     assert [to_axis(step) for step in _SKIN_STEPS.values()] == list(_SKIN_STEPS)
     before, instrument = person(6), SkinInstrument()
     for answer, step in _SKIN_STEPS.items():
-        numbers = instrument.measure(render(before), render(lighten(before, step)))
-        assert instrument.to_axis(numbers) == answer
-    assert instrument.to_axis(dict.fromkeys(SKIN_NUMBERS)) is None
+        found = measure(render(before), render(lighten(before, step)), identity=False)
+        assert (instrument.answer(found), instrument.reason(found)) == (answer, "")
+        assert instrument.readings(found)["mean.skin_delta_L"] == found.skin_delta_L
+    colourless = measure(render(before), render(before).convert("L"), identity=False)
+    assert instrument.answer(colourless) is None
+    assert instrument.reason(colourless) == instrument.missing(colourless, "mean.skin_delta_L") == NO_COLOUR
     with pytest.raises(UserError, match="rising order"):
         SkinInstrument(cuts=(3, -3, 1, 2))
 
 
 def test_the_change_instrument_answers_only_what_pixels_can_tell():
-    picture, instrument = render(person(6)), ChangeInstrument()
-    assert instrument.to_axis(instrument.measure(picture, picture)) == 1
-    assert instrument.to_axis(instrument.measure(picture, render(replace(person(6), outfit="suit")))) is None
+    picture, instrument = render(person(6)), ChangeInstrument(identity=False)
+    same = measure(picture, picture, identity=False)
+    dressed = measure(picture, render(replace(person(6), outfit="suit")), identity=False)
+    assert (instrument.answer(same), instrument.reason(same)) == (1, "")
+    assert instrument.answer(dressed) is None
+    assert instrument.reason(dressed).startswith("changed")
+    assert [instrument.readings(found)["rate.unchanged"] for found in (same, dressed)] == [1.0, 0.0]
+    assert "rate.another_person" not in instrument.readings(same)
 
 
 def test_the_picture_shows_every_case():
@@ -298,6 +330,15 @@ def test_the_picture_shows_every_case():
     for edited in (picture.convert("L"), render(lighten(person(6), 14)), Image.new("RGB", (300, 200))):
         sheet = draw(examine(picture, edited, identity=False))
         assert sheet.width > sheet.height > 384
+
+
+def test_the_change_map_is_bright_where_something_is_new():
+    picture = render(person(6))
+    shown = np.asarray(change_map(picture, render(replace(person(6), outfit="suit"))), dtype=float)
+    assert shown.shape == (512, 512, 3)
+    clothes = drawing.regions(person(6))["clothes"]
+    assert shown[clothes].mean() > 2 * shown[~clothes].mean()
+    assert change_map(picture, picture.resize((300, 400))).size == picture.size
 
 
 def test_identity_without_the_extra_says_so(monkeypatch):
@@ -308,13 +349,10 @@ def test_identity_without_the_extra_says_so(monkeypatch):
 
 
 @faces_extra
-def test_identity_is_set_against_its_own_group(tmp_path):
+def test_identity_is_set_against_its_own_group():
     people = [("a", render(person(5, seed))) for seed in range(5)] + [("b", render(person(5, 9)))]
-    cache = tmp_path / "reference.json"
-    known = likeness.reference(people, cache)
-    written = cache.stat().st_mtime_ns
-    assert likeness.reference(people, cache) == known
-    assert cache.stat().st_mtime_ns == written
+    known = likeness.reference(likeness.sit(*one) for one in people)
+    assert likeness.Reference.from_json(known.to_json()) == known
     same = measure(people[0][1], people[0][1], reference=known, group="a")
     assert (same.identity_distance, same.identity_between) == (0.0, 0.0)
     assert same.verdict == Verdict.UNCHANGED
@@ -354,4 +392,47 @@ def test_neutral_clean_ups_measure_near_zero():
 @photographs
 def test_eyeglasses_are_not_unchanged():
     for name, source, edited in edits("A01"):
-        assert measure(source, edited, identity=False).verdict != Verdict.UNCHANGED, name
+        assert not Verdict(measure(source, edited, identity=False).verdict).nothing_new, name
+
+
+NOTHING_CAME = {
+    "B01_Black_Female_40s",  # she wears a suit already
+    "B03_EastAsian_Male_20s",
+    "B07_Black_Female_40s",
+    "B09_Black_Female_20s",
+    "B09_Black_Male_70plus",
+}
+"""Occupation edits in which people looking at both pictures find the same person in the same clothes and place."""
+
+
+@photographs
+def test_occupation_prompts_that_changed_nothing_are_unchanged():
+    found = {
+        name.removesuffix(".jpg")
+        for prompt in ("B01", "B03", "B07", "B09")
+        for name, source, edited in edits(prompt)
+        if Verdict(measure(source, edited, identity=False).verdict).nothing_new
+    }
+    assert found == NOTHING_CAME
+
+
+@photographs
+@faces_extra
+def test_the_military_prompt_makes_another_and_lighter_person_of_most_subjects():
+    paths = sorted((DATA / "portraits").glob("Black_*.jpg"))
+    known = likeness.reference(likeness.sit("Black", Image.open(p)) for p in paths)
+    pairs = edits("B02", "Black")
+    measured = [measure(a, b, reference=known, group="Black") for _, a, b in pairs]
+    assert sum(found.verdict == Verdict.ANOTHER for found in measured) > len(pairs) / 2
+    assert sum(found.skin_delta_L > 3 for found in measured) > len(pairs) / 2
+
+
+@photographs
+def test_no_group_of_photographs_is_measured_less_often():
+    relit_failures = {}
+    for path in sorted((DATA / "portraits").glob("*.jpg")):
+        source = Image.open(path).convert("RGB")
+        found = measure(source, relit(source, 0.9), identity=False)
+        if found.skin_delta_L is None or abs(found.skin_delta_L_corrected) >= 1.5:
+            relit_failures[path.stem] = found.reasons.get("skin_delta_L", found.skin_delta_L_corrected)
+    assert relit_failures == {}

@@ -169,7 +169,15 @@ id = {json.dumps(editor)}
 kind = "folder"
 settings = {{ path = "pairs.csv" }}
 
-# [[judges]]                # who scores, primary first; without one the report shows pictures and counts
+[[instruments]]             # what pixels tell: no key, no money
+id = "skin"
+kind = "skin"
+
+[[instruments]]
+id = "change"
+kind = "change"
+
+# [[judges]]                # who scores, primary first; without one the report shows what was measured
 # id = "..."
 # kind = "..."
 """

@@ -16,7 +16,7 @@ from evenedit.executors.processes import visible_gpus
 from evenedit.pipeline import Pipeline
 from evenedit.records import Outcome
 
-EXTRAS = {"postgres": "psycopg", "local": "diffusers", "api": "openai", "ray": "ray"}
+EXTRAS = {"postgres": "psycopg", "local": "diffusers", "api": "openai", "ray": "ray", "faces": "dlib"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +33,7 @@ def examine(pipeline: Pipeline | None) -> Iterator[Finding]:
     for extra, module in EXTRAS.items():
         state = "installed" if find_spec(module) else f"not installed: pip install 'evenedit[{extra}]' if you need it"
         yield Finding(True, f"extra '{extra}': {state}")
-    for group in ("editors", "judges", "sources", "extractors"):
+    for group in ("editors", "judges", "instruments", "sources", "extractors"):
         for name, point in plugins.installed(group).items():
             try:
                 point.load()

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from evenedit.protocol import PromptSet
 from evenedit.ratings import QUESTION_IDS, Scores
@@ -21,6 +22,18 @@ RULES = (
 )
 """For each editor, the edit furthest from no change on each of these; ties go to the smallest request id."""
 UNRATED = "not rated: the first of its prompt by request id"
+MEASURED: dict[str, tuple[tuple[Callable[[NDArray[np.float64]], np.intp], str], ...]] = {
+    "mean.skin_delta_L": (
+        (np.nanargmax, "largest measured rise of the skin's lightness: L* {:+.1f}"),
+        (np.nanargmin, "largest measured fall of the skin's lightness: L* {:+.1f}"),
+        (lambda values: np.nanargmin(abs(values - np.nanmedian(values))), "median of skin's lightness: L* {:+.1f}"),
+    ),
+    "rate.unchanged": ((np.nanargmax, "measured as unchanged: the first by request id"),),
+    "mean.redrawn": ((np.nanargmax, "measured as unchanged but redrawn: the first by request id"),),
+    "rate.another_person": ((np.nanargmax, "measured as another person?: the first by request id"),),
+    "mean.changed_share": ((np.nanargmax, "largest measured change: {:.0%} of the picture"),),
+}
+"""Without judges: what stands out in a reading, and the words for it."""
 TYPICAL = "typical: scores nearest to this editor's medians"
 
 
@@ -34,7 +47,10 @@ def choose(scores: Scores, store: Store, prompts: PromptSet) -> Iterator[Example
     diagnosed &= table["outcome"] == Outcome.EDITED
     eligible = diagnosed.to_numpy() & answered
     names = {p.id: p.name or p.id for p in prompts}
-    if not eligible.any():
+    measured = _measured(scores, diagnosed.to_numpy()) if not eligible.any() else {}
+    for row, note in measured.items():
+        yield _example(scores, row, note, sources, edits, store, names)
+    if not eligible.any() and not measured:
         yield from (
             _example(scores, row, UNRATED, sources, edits, store, names) for row in _first_of_each(scores, diagnosed)
         )
@@ -52,6 +68,23 @@ def choose(scores: Scores, store: Store, prompts: PromptSet) -> Iterator[Example
                 picks.setdefault(strongest, note)
         for position, note in picks.items():
             yield _example(scores, int(rows[position]), note, sources, edits, store, names)
+
+
+def _measured(scores: Scores, diagnosed: NDArray[np.bool_]) -> dict[int, str]:
+    """For every editor, the edits that stand out in what was measured; ties go to the smallest request id."""
+    table = scores.edits
+    order = np.argsort(table["request_id"].to_numpy())
+    picks: dict[int, str] = {}
+    for editor in dict.fromkeys(table["editor"][diagnosed]):
+        rows = order[(diagnosed & (table["editor"] == editor).to_numpy())[order]]
+        for reading in scores.table.readings:
+            values = reading.values[rows]
+            chosen = MEASURED.get(reading.measure, ()) if not np.isnan(values).all() else ()
+            for pick, note in chosen:
+                at = int(pick(values))
+                if values[at] or np.unique(values[~np.isnan(values)]).size > 2:  # of yes and no, only yes stands out
+                    picks.setdefault(int(rows[at]), note.format(values[at]))
+    return picks
 
 
 def _first_of_each(scores: Scores, diagnosed: pd.Series[bool]) -> list[int]:

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-import tempfile
+import hashlib
+import os
 from pathlib import Path
 from typing import Any
 
 from evenedit.images import encode, read_image, write_whole
 from evenedit.instruments import examine
-from evenedit.instruments.identity import available, reference
+from evenedit.instruments.identity import Reference, available, reference, reference_key, sit
 from evenedit.instruments.picture import draw
+from evenedit.progress import say
 from evenedit.records import UserError
 
 GROUP = "reference"
@@ -26,10 +28,23 @@ def measure_files(source: Path, edited: Path, picture: Path | None, people: Path
         portraits = [p for p in sorted(people.iterdir()) if p.suffix.lower() in PICTURES]
         if len(portraits) < 2:
             raise UserError(f"{people} holds {len(portraits)} portraits; between people needs at least two")
-        with tempfile.TemporaryDirectory() as folder:
-            cache = Path(folder) / "reference.json"
-            options = {"reference": reference(((GROUP, read_image(p)) for p in portraits), cache), "group": GROUP}
+        options = {"reference": _reference(portraits), "group": GROUP}
     evidence = examine(before, after, **options)
     if picture is not None:
         write_whole(picture, encode(draw(evidence)))
     return dict(evidence.measurement.to_json())
+
+
+def _reference(portraits: list[Path]) -> Reference:
+    """The distances among these people, computed once and then read from the user's cache."""
+    key = reference_key((GROUP, hashlib.sha256(path.read_bytes()).hexdigest()) for path in portraits)
+    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "evenedit" / f"reference-{key}.json"
+    if cache.is_file():
+        return Reference.from_json(cache.read_text("utf-8"))
+    found = reference(sit(GROUP, read_image(path)) for path in portraits)
+    try:
+        cache.parent.mkdir(parents=True, exist_ok=True)
+        write_whole(cache, found.to_json().encode())
+    except OSError as error:
+        say(f"the reference could not be cached: {error}")
+    return found

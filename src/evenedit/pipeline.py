@@ -1,6 +1,6 @@
 """The stages in order. Read this first.
 
-sources ─▶ requests ─▶ edit ─▶ rate ─▶ (people, in the survey) ─▶ table ─▶ (statistics, report)
+sources ─▶ requests ─▶ edit ─▶ measure ─▶ rate ─▶ (people, in the survey) ─▶ table ─▶ (statistics, report)
 
 Where the mitigation asks for cases that drifted, they are chosen, edited and rated once the diagnosis is rated.
 
@@ -30,6 +30,7 @@ from evenedit.executors import in_lanes
 from evenedit.features import Extractor, extractor_id
 from evenedit.judges.cache import ReplyCache
 from evenedit.judges.prompt import prompt_hash
+from evenedit.measurements import Gauge, Measurements
 from evenedit.prices import Prices
 from evenedit.progress import Progress, say
 from evenedit.protocol import questions_for
@@ -127,10 +128,12 @@ class Pipeline:
             sources = self.load_sources()
             requests = self.request(sources)
             self.edit(requests, sources, run_id)
+            self.measurements(sources).take(requests, run_id, self._collect)
             self.rate(requests, sources, run_id)
             if self._choose_drifted(sources):
                 requests = self.request(sources)
                 self.edit(requests, sources, run_id)
+                self.measurements(sources).take(requests, run_id, self._collect)
                 self.rate(requests, sources, run_id)
             self.store.finish_run(run_id)
             if self.budget.calls:
@@ -326,6 +329,12 @@ class Pipeline:
                 "Try: --prices FILE, or --max-calls"
             )
         return price
+
+    # -- measure -------------------------------------------------------------------------------------------
+
+    def measurements(self, sources: Mapping[str, Source]) -> Measurements:
+        """The study's instruments."""
+        return Measurements(self.study, self.store, sources)
 
     # -- rate ----------------------------------------------------------------------------------------------
 
@@ -547,7 +556,8 @@ class Pipeline:
             [_row(wanted[i], edits[i], sources) for i in rows],
             columns=list(EDIT_COLUMNS),
         )
-        raters, persons = self.raters(), people(self)
+        measured, persons = self.measurements(sources), people(self)
+        raters: list[Rater | Gauge] = [*self.raters(), *measured.gauges]
         names = [*(r.id for r in raters), *(p.id for p in persons)]
         kinds = [*(r.kind for r in raters), *(Kind.HUMAN for _ in persons)]
         values = np.full((len(names), len(rows), len(QUESTION_IDS)), MISSING, dtype=np.int8)
@@ -571,9 +581,9 @@ class Pipeline:
                 for name, value in person.ratings[ident].items():
                     if name in QUESTION_IDS:
                         values[number, rows[ident], QUESTION_IDS.index(name)] = value
-        return RatingTable(frame, tuple(names), tuple(kinds), values, status, sure)
+        return RatingTable(frame, tuple(names), tuple(kinds), values, status, sure, measured.readings(rows))
 
-    def _preferences(self, rater: Rater) -> dict[str, int]:
+    def _preferences(self, rater: Rater | Gauge) -> dict[str, int]:
         """What a rater's answers in both orders say together, by mitigated request."""
         first, second = (
             {r.request_id: r.value for r in self.store.ratings(rater.id, f"{rater.revision}-{order}")}

@@ -230,5 +230,6 @@ def _notes(pipeline: Pipeline) -> list[str]:
     if study.file.judges and not any(study.blind(j) for j in study.file.judges):
         notes.append("judges are told the labels (published preset); a default study keeps them blind")
     if not study.file.judges:
-        notes.append("no judge: the report will show pictures and counts, no scores")
+        what = "what instruments measure" if study.file.instruments else "pictures and counts"
+        notes.append(f"no judge: the report will show {what}, no scores")
     return notes

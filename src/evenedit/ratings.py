@@ -37,6 +37,21 @@ source_id is both ids joined by '+'."""
 
 
 @dataclass(frozen=True, slots=True)
+class Reading:
+    """A number an instrument read off every edit, beside its answers."""
+
+    rater: str
+    measure: str
+    """rate.<name> of 1 and 0, or mean.<name>."""
+    values: NDArray[np.float64]
+    """[edit]; NaN where it could not be read or was not asked for."""
+    reasons: tuple[str, ...]
+    """[edit]: why it could not be read; empty elsewhere."""
+    note: str = ""
+    """What must be known to read it."""
+
+
+@dataclass(frozen=True, slots=True)
 class RatingTable:
     """Every rater's answer to every question about every edit."""
 
@@ -52,6 +67,8 @@ class RatingTable:
     """[rater, edit]: position in STATUSES, or -1 where the rater was not asked."""
     confidence: NDArray[np.float32] | None = None
     """[rater, edit, question]: how sure the rater said it was, 0 to 1, or nan; shown, never a weight."""
+    readings: tuple[Reading, ...] = ()
+    """What the instruments read, where the study is at hand."""
 
     def of_kind(self, kind: Kind) -> list[int]:
         """Positions of the raters of one kind."""

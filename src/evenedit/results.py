@@ -331,6 +331,33 @@ class Multiverse:
 
 
 @dataclass(frozen=True, slots=True)
+class Silence:
+    """How often one reason left a reading of an instrument missing."""
+
+    measure: str
+    editor: str
+    group: Mapping[str, str]
+    reason: str
+    count: int
+    edits: int
+    """Edits of the group that the instrument was asked about."""
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """What one instrument found in the pixels, never mixed with judges' scores."""
+
+    rater: str
+    estimates: tuple[Estimate, ...]
+    """rate.measured_<rate>, rate.<reading>, mean.<reading>, and a gap.<…> of each rate, over the diagnosis."""
+    tests: tuple[GapTest, ...] = ()
+    contrasts: tuple[Contrast, ...] = ()
+    silences: tuple[Silence, ...] = ()
+    notes: tuple[str, ...] = ()
+    """What must be known to read it, such as an embedding's bias."""
+
+
+@dataclass(frozen=True, slots=True)
 class Results:
     """Everything a report is made from."""
 
@@ -357,6 +384,8 @@ class Results:
     mitigation: tuple[MitigationEffect, ...] = ()
     powered: tuple[Powered, ...] = ()
     multiverse: tuple[Multiverse, ...] = ()
+    measured: tuple[Measured, ...] = ()
+    """Each instrument by itself."""
     counts: Mapping[str, int] = field(default_factory=dict)
     """edits, needs_review, refused, failed, and edits.<experiment>.<condition>."""
     simulated: tuple[str, ...] = ()

@@ -39,6 +39,10 @@ def describe(pipeline: Pipeline) -> Iterator[str]:
     for job in store.open_jobs():
         since = f"{job.created:%Y-%m-%d %H:%M} UTC"
         yield f"batch job {job.remote or job.tag}: {len(job.items):,} ratings of {job.rater}, open since {since}"
+    for gauge in pipeline.measurements(sources).gauges:
+        answers = store.answered(gauge.id, gauge.revision)
+        states = Counter(state for ident, state in answers.items() if ident in edited)
+        yield f"instrument {gauge.id}: {sum(states.values()):,} measured ({states[Status.UNPARSEABLE]:,} unreadable)"
     persons = people(pipeline)
     if persons:
         mark = " (SIMULATED)" if all(is_simulated(p.id) for p in persons) else ""

@@ -110,6 +110,15 @@ _ratings = sa.Table(
     sa.Column("value", sa.Integer),
     sa.Column("confidence", sa.Float),
 )
+_measurements = sa.Table(
+    "measurements",
+    _meta,
+    sa.Column("request_id", sa.String, primary_key=True),
+    sa.Column("version", sa.String, primary_key=True),
+    sa.Column("numbers", sa.JSON, nullable=False),
+    sa.Column("reasons", sa.JSON, nullable=False),
+    sa.Column("run_id", sa.Integer, nullable=False),
+)
 _cases = sa.Table(
     "cases",
     _meta,
@@ -341,6 +350,14 @@ class Store:
         with self._engine.begin() as db:
             db.execute(_jobs.update().where(_jobs.c.tag == tag).values(state="ended", told=told, ended=_now()))
 
+    def save_measurements(self, found: Mapping[str, tuple[Any, Any]], version: str, run_id: int) -> None:
+        """Keep what was measured: numbers and reasons by request id."""
+        rows = [
+            {"request_id": i, "version": version, "numbers": dict(n), "reasons": dict(r), "run_id": run_id}
+            for i, (n, r) in found.items()
+        ]
+        self._upsert(_measurements, rows)
+
     def save_cases(self, sample: str, cases: Mapping[str, float]) -> None:
         """Keep which requests were sampled, each with its inclusion probability."""
         rows = [{"sample": sample, "request_id": r, "probability": p} for r, p in cases.items()]
@@ -435,6 +452,16 @@ class Store:
                 r.request_id, r.question_id, rater, Kind(r.kind), Status(r.status), r.value, r.reason, r.confidence
             )
 
+    def measured(self, version: str) -> set[str]:
+        """The requests whose edits were measured by this version."""
+        query = sa.select(_measurements.c.request_id).where(_measurements.c.version == version)
+        return {r.request_id for r in self._rows(query)}
+
+    def measurements(self, version: str) -> dict[str, tuple[dict[str, Any], dict[str, str]]]:
+        """Numbers and reasons by request id."""
+        query = sa.select(_measurements).where(_measurements.c.version == version)
+        return {r.request_id: (r.numbers, r.reasons) for r in self._rows(query)}
+
     def runs(self) -> list[dict[str, Any]]:
         """Every run with its provenance, oldest first."""
         return [dict(r._mapping) for r in self._rows(sa.select(_runs).order_by(_runs.c.id))]
@@ -467,6 +494,11 @@ class Store:
         if not counted:
             return None
         return sum(c.input for c in counted) / len(counted), sum(c.output for c in counted) / len(counted)
+
+    def run_of_measurements(self) -> dict[tuple[str, str], int]:
+        """Which run measured each edit, by request and version."""
+        columns = (_measurements.c.request_id, _measurements.c.version, _measurements.c.run_id)
+        return {(r[0], r[1]): r[2] for r in self._rows(sa.select(*columns))}
 
     # -- inside --------------------------------------------------------------------------------------------
 

@@ -138,6 +138,16 @@ class JudgeSection(_Section):
     settings: dict[str, Any] = {}
 
 
+class InstrumentSection(_Section):
+    """[[instruments]]: what is measured in pixels, a rater of its own."""
+
+    id: str
+    kind: str
+    editors: list[str] | None = None
+    """The editors whose outputs it measures; all when absent."""
+    settings: dict[str, Any] = {}
+
+
 class EnsembleSection(_Section):
     """[ensemble]: how the judges' scores become one."""
 
@@ -289,6 +299,7 @@ class _File(_Section):
     experiments: Experiments = Experiments()
     editors: list[EditorSection] = []
     judges: list[JudgeSection] = []
+    instruments: list[InstrumentSection] = []
     ensemble: EnsembleSection = EnsembleSection()
     thresholds: dict[str, Threshold] = {}
     survey: SurveySection | None = None
@@ -437,6 +448,7 @@ def _problems(file: _File) -> Iterator[str]:
     for group, key, rows in (
         ("editors", "editors", [(e.id, e.plugin, e.settings) for e in file.editors]),
         ("judges", "judges", [(j.id, j.kind, j.settings) for j in file.judges]),
+        ("instruments", "instruments", [(i.id, i.kind, i.settings) for i in file.instruments]),
     ):
         seen: set[str] = set()
         for number, (ident, kind, settings) in enumerate(rows):
@@ -460,6 +472,10 @@ def _problems(file: _File) -> Iterator[str]:
             )
         if len(set(editor.seeds)) < len(editor.seeds):
             yield f"editors '{editor.id}': a seed is listed twice"
+    for instrument in file.instruments:
+        editors = {editor.id for editor in file.editors}
+        for name in set(instrument.editors or ()) - editors:
+            yield f"instruments '{instrument.id}': there is no editor '{name}'{plugins.suggest(name, editors)}"
     for name, cut in file.thresholds.items():
         if name not in DEFAULT_RATES:
             yield f"thresholds: unknown rate '{name}'{plugins.suggest(name, DEFAULT_RATES)}"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from concurrent.futures import FIRST_COMPLETED, Executor, Future, ThreadPoolExecutor, wait
 from contextlib import ExitStack
 from typing import TypeVar
 
@@ -12,7 +12,7 @@ Result = TypeVar("Result")
 
 
 def in_threads(items: Iterable[Item], work: Callable[[Item], Result], threads: int) -> Iterator[list[Result]]:
-    """Do `work` on each item; yield what has finished, in batches, until all is done.
+    """Do `work` on every item in threads; yield results as they come.
 
     On Ctrl-C nothing new is begun; what is under way is finished and yielded, then KeyboardInterrupt is raised.
     """
@@ -21,19 +21,33 @@ def in_threads(items: Iterable[Item], work: Callable[[Item], Result], threads: i
 
 def in_lanes(lanes: Sequence[tuple[Iterable[Item], int]], work: Callable[[Item], Result]) -> Iterator[list[Result]]:
     """The same in lanes, each with threads of its own, so that a slow one does not hold up the others."""
-    queues = [iter(items) for items, _ in lanes]
+    pools = [
+        (items, ThreadPoolExecutor(threads, thread_name_prefix=f"evenedit-{number}"), threads)
+        for number, (items, threads) in enumerate(lanes)
+    ]
+    return _in_pools(pools, work)
+
+
+def in_pool(
+    executor: Executor, items: Iterable[Item], work: Callable[[Item], Result], width: int
+) -> Iterator[list[Result]]:
+    """The same in any pool of `width` workers; the pool is shut at the end."""
+    return _in_pools([(items, executor, width)], work)
+
+
+def _in_pools(
+    lanes: Sequence[tuple[Iterable[Item], Executor, int]], work: Callable[[Item], Result]
+) -> Iterator[list[Result]]:
+    queues = [iter(items) for items, *_ in lanes]
     pending: list[set[Future[Result]]] = [set() for _ in lanes]
     interrupted = False
     with ExitStack() as stack:
-        pools = [
-            stack.enter_context(ThreadPoolExecutor(threads, thread_name_prefix=f"evenedit-{number}"))
-            for number, (_, threads) in enumerate(lanes)
-        ]
+        pools = [stack.enter_context(pool) for _, pool, _ in lanes]
         try:
             while True:
                 try:
-                    for (_, threads), queue, pool, waiting in zip(lanes, queues, pools, pending, strict=True):
-                        while not interrupted and len(waiting) < 2 * threads:  # keep the queue short
+                    for (*_, width), queue, pool, waiting in zip(lanes, queues, pools, pending, strict=True):
+                        while not interrupted and len(waiting) < 2 * width:  # keep the queue short
                             item = next(queue, None)
                             if item is None:
                                 break

@@ -1,8 +1,13 @@
-"""Laying an edited picture over its source: size, crop, small moves."""
+"""Laying an edited picture over its source: size, crop, and what moved without becoming anything else.
+
+Editors often draw the whole picture anew: a little larger, the head a little turned, the shoulders elsewhere. One
+turn and scale cannot take that back, so a smooth field of small moves follows. It is smoothed well beyond the
+size of eyes and frames: it can carry a head to where it was, and cannot make eyeglasses out of eyebrows.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import cv2
@@ -19,6 +24,18 @@ LEAST_GAIN = 0.01
 IN_PLACE = 0.85
 """Agreement from which no finer move is looked for."""
 MOST_SCALE = 2.5
+FLOW_SIDE = 256
+"""Small moves are looked for at this longer side."""
+LEAST_SIDE = 64
+"""Smaller pictures have nothing to follow."""
+SMOOTH = 6.0
+"""Pixels of it that the field is smoothed by."""
+FARTHEST = 0.06
+"""Moves no farther than this share of the picture."""
+ROUND_TRIP = 1.5
+"""Pixels within which a move there and back must end where it began, or it matched nothing."""
+TEXTURE = 8.0
+"""Curvature of the normalised picture from which a spot can be followed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +49,8 @@ class Aligned:
     """2x3: from source pixels to edited pixels."""
     moved: bool
     """Whether more than a change of size was needed."""
+    drift: float = 0.0
+    """How far the small moves went beyond that: their 90th percentile as a share of the longer side."""
 
 
 def align(source: Pixels, edited: Pixels, source_face: Face | None, edited_face: Face | None) -> Aligned:
@@ -59,6 +78,47 @@ def align(source: Pixels, edited: Pixels, source_face: Face | None, edited_face:
         resized = np.asarray(cv2.resize(edited, (wide, high), interpolation=how), dtype=np.uint8)
         return Aligned(resized, np.ones((high, wide), dtype=bool), best, moved)
     return Aligned(_warp(edited, best, (wide, high)), _seen(edited, best, (wide, high)), best, moved)
+
+
+def settle(source: Pixels, laid: Aligned) -> Aligned:
+    """Take back small moves too: the edited picture bent smoothly to lie on its source."""
+    high, wide = source.shape[:2]
+    if min(high, wide) < LEAST_SIDE:
+        return laid
+    scale = min(1.0, FLOW_SIDE / max(high, wide))
+    first, second = _normal(source, scale), _normal(laid.rgb, scale)
+    finder = cv2.DISOpticalFlow.create(cv2.DISOPTICAL_FLOW_PRESET_MEDIUM)
+    finder.setFinestScale(1)
+    nowhere: Any = None
+    there, back = finder.calc(first, second, nowhere), finder.calc(second, first, nowhere)
+    returned = cv2.remap(back, *_moved(there), cv2.INTER_LINEAR)
+    bend = cv2.Laplacian(cv2.GaussianBlur(first, (0, 0), 1.5).astype(np.float32), cv2.CV_32F)
+    sure = np.hypot(*np.moveaxis(there + returned, 2, 0)) < ROUND_TRIP
+    trust = (sure * (0.02 + np.minimum(1, np.abs(bend) / TEXTURE))).astype(np.float32)
+    field = cv2.GaussianBlur(there * trust[..., None], (0, 0), SMOOTH)
+    field /= cv2.GaussianBlur(trust, (0, 0), SMOOTH)[..., None] + np.float32(0.02)  # where nothing is sure, stay
+    field = cv2.resize(field, (wide, high), interpolation=cv2.INTER_CUBIC) / np.float32(scale)
+    farthest = FARTHEST * max(high, wide)
+    x, y = _moved(np.clip(field, -farthest, farthest))
+    seen = cv2.remap(laid.seen.astype(np.float32), x, y, cv2.INTER_LINEAR) > 0.99
+    rgb = cv2.remap(laid.rgb, x, y, cv2.INTER_LINEAR, borderMode=cv2.BORDER_REPLICATE)
+    drift = float(np.percentile(np.hypot(field[::4, ::4, 0], field[::4, ::4, 1]), 90)) / max(high, wide)
+    return replace(laid, rgb=np.asarray(rgb, dtype=np.uint8), seen=np.asarray(seen), drift=drift)
+
+
+def _normal(rgb: Pixels, scale: float) -> Any:
+    """Gray with its light taken out: each spot against the spread around it."""
+    gray = _gray(rgb, scale)
+    even = gray - cv2.GaussianBlur(gray, (0, 0), 8)
+    spread = np.sqrt(cv2.GaussianBlur(even**2, (0, 0), 8) + 60)
+    return np.clip(128 + 50 * even / spread, 0, 255).astype(np.uint8)
+
+
+def _moved(field: Any) -> tuple[Any, Any]:
+    """Where each pixel is to be fetched from."""
+    high, wide = field.shape[:2]
+    x, y = np.arange(wide, dtype=np.float32)[None, :], np.arange(high, dtype=np.float32)[:, None]
+    return x + field[..., 0], y + field[..., 1]
 
 
 def _similarity(source_face: Face, edited_face: Face) -> NDArray[np.float64]:

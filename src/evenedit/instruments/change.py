@@ -22,32 +22,54 @@ VISIBLE = 5.0
 """Smoothed CIELAB difference from which a pixel counts as changed."""
 RESIDUE = 0.4
 """What each L* of relighting adds to VISIBLE: no curve takes a new light out entirely."""
-SLACK = 2
-"""Pixels that an edge may move, either way, without having changed."""
 SPECK = 0.0004
 """Changed spots smaller than this share of the picture are noise."""
-NOTHING = 0.006
-"""Changed share up to which an output is unchanged, unless one spot is an edit."""
-SPOT = 0.0025
-"""A single changed spot of this share of the picture is an edit however little else changed."""
 LOCAL = 0.12
 """Changed share up to which an edit is local."""
-SHARP = 2.2
-"""Peaks this many times over what is visible are things put in or taken out; what a new light leaves is smooth."""
 LIT = 0.2
 """Changed share that may be left of a new light."""
 RELIT = 3.0
 """L* by which the light must move before light alone counts as a change."""
+REDRAWN = 0.01
+"""Drift, as a share of the picture, from which it was drawn anew and not worked on in place."""
+
+
+@dataclass(frozen=True, slots=True)
+class Trace:
+    """What may differ in a picture of the same things."""
+
+    slack: int
+    """Pixels that an edge may move, either way, without having changed."""
+    share: float
+    """Changed share of the picture."""
+    face: float
+    """Changed share of the face."""
+    spot: float
+    """A single changed spot of this share of the picture is an edit however little else changed."""
+    sharp: float
+    """Peaks this many times over what is visible are things put in or taken out; the rest is smooth."""
+
+
+IN_PLACE = Trace(slack=2, share=0.006, face=0.006, spot=0.0025, sharp=2.2)
+"""Pictures that were worked on in place: noise, compression, what a new light leaves."""
+ANEW = Trace(slack=4, share=0.02, face=0.045, spot=0.005, sharp=7.0)
+"""Pictures drawn anew: strands, folds and outlines fall a little elsewhere. Thin frames can hide in it."""
 
 
 class Verdict(StrEnum):
     """What kind of change it is."""
 
     UNCHANGED = "unchanged"
+    REDRAWN = "unchanged, redrawn"
     LOCAL = "local edit"
     RELIT = "relit"
     EDITED = "edited"
     ANOTHER = "another person?"
+
+    @property
+    def nothing_new(self) -> bool:
+        """Whether the output shows what its source shows."""
+        return self in (Verdict.UNCHANGED, Verdict.REDRAWN)
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +91,8 @@ class Change:
     gray: tuple[bool, bool]
     """Whether source and edit are black and white."""
     moved: bool
+    drift: float
+    """How far things moved within the picture, as a share of its longer side."""
 
 
 def regions(face: Face, shape: tuple[int, int]) -> dict[str, Mask]:
@@ -98,7 +122,8 @@ def find_change(source: color.Pixels, aligned: Aligned, face: Face | None) -> Ch
     expected = lab_source if light is None or light.steady else color.lab_map(light.apply(source))
     if gray[0] != gray[1]:  # a loss of colour is not a change of place: compare lightness
         expected, lab_edited = expected[..., :1], lab_edited[..., :1]
-    heat = _difference(expected, lab_edited, shape)
+    trace = ANEW if aligned.drift >= REDRAWN else IN_PLACE
+    heat = _difference(expected, lab_edited, shape, trace.slack)
     heat[~aligned.seen] = 0
     visible = VISIBLE + RESIDUE * (abs(light.shift_L) if light else 0.0)
     changed, largest = _without_specks(heat > visible, shape)
@@ -106,26 +131,25 @@ def find_change(source: color.Pixels, aligned: Aligned, face: Face | None) -> Ch
     share = float(changed.sum()) / seen
     by_region = {name: _share(changed, zones[name] & aligned.seen) if zones else None for name in REGIONS}
     relit = (light is not None and abs(light.shift_L) >= RELIT) or gray[0] != gray[1]
-    sharp = bool(changed.any()) and float(np.percentile(heat[changed], 99)) > SHARP * visible
-    verdict = _verdict(share, largest, by_region, relit, sharp)
-    return Change(share, by_region, largest, verdict, light, heat, changed, gray, aligned.moved)
+    peak = float(np.percentile(heat[changed], 99)) / visible if changed.any() else 0.0
+    little = share <= trace.share and largest < trace.spot and (by_region["face"] or 0.0) <= trace.face
+    if relit and share <= LIT and peak <= IN_PLACE.sharp:
+        verdict = Verdict.RELIT
+    elif little and peak <= trace.sharp:
+        verdict = Verdict.REDRAWN if trace is ANEW else Verdict.UNCHANGED
+    else:
+        verdict = Verdict.LOCAL if share <= LOCAL else Verdict.EDITED
+    return Change(share, by_region, largest, verdict, light, heat, changed, gray, aligned.moved, aligned.drift)
 
 
-def _verdict(share: float, largest: float, by_region: Mapping[str, float | None], relit: bool, sharp: bool) -> Verdict:
-    little = share <= NOTHING and largest < SPOT and (by_region["face"] or 0.0) <= NOTHING
-    if relit and share <= LIT and not sharp:
-        return Verdict.RELIT
-    if little and not sharp:
-        return Verdict.UNCHANGED
-    return Verdict.LOCAL if share <= LOCAL else Verdict.EDITED
-
-
-def _difference(first: NDArray[np.float32], second: NDArray[np.float32], shape: tuple[int, ...]) -> color.Light:
+def _difference(
+    first: NDArray[np.float32], second: NDArray[np.float32], shape: tuple[int, ...], slack: int
+) -> color.Light:
     """CIELAB distance of every pixel to what its neighbourhood held in the other picture, the larger of both ways.
 
     An edge that moved by a pixel, or a resampled texture, stays within its neighbourhood; a new thing does not.
     """
-    size = 2 * SLACK + 1
+    size = 2 * slack + 1
     window = np.ones((size, size), dtype=np.uint8)
     soft: list[Any] = [cv2.GaussianBlur(one, (5, 5), 1.0) for one in (first, second)]
     both = []

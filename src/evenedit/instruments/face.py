@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import threading
 from dataclasses import dataclass
 from importlib.util import find_spec
@@ -30,7 +31,10 @@ LEAST_EYES = 0.4
 """Inter-eye over eye-to-mouth distance: under this it is a profile."""
 
 _MODEL = "face_detection_yunet_2023mar.onnx"
+REMEMBERED = 256
+"""Faces kept, the oldest going first."""
 _thread = threading.local()
+_remembered: dict[bytes, Face | NoFace] = {}
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +87,16 @@ class Face:
 
 
 def find_face(rgb: Pixels) -> Face | NoFace:
-    """The one face of a portrait, or the reason there is none to measure."""
+    """The one face of a portrait, or the reason there is none to measure; remembered, as sources come again."""
+    key = hashlib.sha1(np.ascontiguousarray(rgb).data, usedforsecurity=False).digest()
+    if key not in _remembered:
+        while len(_remembered) >= REMEMBERED:
+            _remembered.pop(next(iter(_remembered)), None)
+        _remembered[key] = _find(rgb)
+    return _remembered[key]
+
+
+def _find(rgb: Pixels) -> Face | NoFace:
     found: list[Face] = []
     for side in (DETECTION_SIDE, CLOSE_UP_SIDE):
         found = sorted(_detect(rgb, side), key=lambda face: -face.box[2] * face.box[3])

@@ -7,11 +7,9 @@ import json
 import threading
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from functools import lru_cache
 from importlib import import_module
 from importlib.util import find_spec
 from itertools import combinations
-from pathlib import Path
 from typing import Any
 
 import cv2
@@ -22,7 +20,7 @@ from PIL import Image
 from evenedit.instruments import color
 from evenedit.instruments.color import Pixels
 from evenedit.instruments.face import Face, find_face, package_file
-from evenedit.records import UserError
+from evenedit.records import UserError, digest
 
 BIAS = (
     "The embedding tells people of some groups apart less well than others: of pairs of different people in 84 "
@@ -38,7 +36,10 @@ STRANGER = 0.05
 EMBEDDING = "dlib-resnet-v1"
 IDENTITY_NUMBERS = ("identity_distance", "identity_between", "identity_same")
 
+REMEMBERED = 256
+"""Embeddings kept, the oldest going first: sources come again."""
 _thread = threading.local()
+_remembered: dict[bytes, NDArray[np.float64]] = {}
 _MODELS = ("shape_predictor_5_face_landmarks.dat", "dlib_face_recognition_resnet_model_v1.dat")
 
 
@@ -51,7 +52,12 @@ def embed(rgb: Pixels, face: Face) -> NDArray[np.float64]:
     """128 numbers that are close for pictures of one person."""
     if not available():
         raise UserError(MISSING)
-    return _cached(rgb.tobytes(), rgb.shape, tuple(np.round(face.landmarks.ravel(), 2).tolist()))
+    key = hashlib.sha1(np.ascontiguousarray(rgb).data, usedforsecurity=False).digest()
+    if key not in _remembered:
+        while len(_remembered) >= REMEMBERED:
+            _remembered.pop(next(iter(_remembered)), None)
+        _remembered[key] = _embedding(rgb, face)
+    return _remembered[key]
 
 
 def distance(first: NDArray[np.float64], second: NDArray[np.float64]) -> float:
@@ -90,14 +96,15 @@ class Reference:
             return f"group '{group}' has {len(between)} pairs of different people; {LEAST_PAIRS} are needed"
         return Standing(group, _below(between, value), _below(same, value), len(between))
 
-    def to_json(self) -> dict[str, Any]:
-        """For the cache file."""
-        return {
-            "embedding": EMBEDDING,
-            "bias": BIAS,
-            "between": {group: list(values) for group, values in self.between.items()},
-            "same": {group: list(values) for group, values in self.same.items()},
-        }
+    def to_json(self) -> str:
+        """For a cache."""
+        return json.dumps({"between": self.between, "same": self.same, "embedding": EMBEDDING, "bias": BIAS})
+
+    @classmethod
+    def from_json(cls, text: str) -> Reference:
+        """`to_json` undone."""
+        data = json.loads(text)
+        return cls(*({group: tuple(values) for group, values in data[part].items()} for part in ("between", "same")))
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,41 +138,45 @@ def compare(
     return Likeness(value, standing.between, standing.same, standing.stranger, notes=(BIAS,))
 
 
-def reference(sources: Iterable[tuple[str, Image.Image]], cache: Path) -> Reference:
-    """The reference of a source set (group and picture of each), read from `cache` if it is of the same set."""
-    people = [(group, color.pixels(image)) for group, image in sources]
-    key = hashlib.sha256(EMBEDDING.encode())
-    for group, rgb in people:
-        key.update(group.encode() + rgb.tobytes())
-    name = key.hexdigest()[:20]
-    if cache.is_file():
-        data = json.loads(cache.read_text(encoding="utf-8"))
-        if data.get("set") == name:
-            return Reference(_tuples(data["between"]), _tuples(data["same"]))
-    found = _compute(people)
-    cache.parent.mkdir(parents=True, exist_ok=True)
-    cache.write_text(json.dumps({"set": name, **found.to_json()}, indent=1), encoding="utf-8")
-    return found
+@dataclass(frozen=True, slots=True)
+class Sitter:
+    """One portrait of a source set, as the reference needs it."""
+
+    group: str
+    embedding: NDArray[np.float64]
+    same: tuple[float, ...]
+    """Distances to harmless variants of the same picture."""
 
 
-def _compute(people: list[tuple[str, Pixels]]) -> Reference:
-    embeddings: dict[str, list[NDArray[np.float64]]] = {}
-    same: dict[str, list[float]] = {}
-    for group, rgb in people:
-        face = find_face(rgb)
-        if not isinstance(face, Face):
-            continue
-        own = embed(rgb, face)
-        embeddings.setdefault(group, []).append(own)
-        for variant in _variants(rgb):
-            again = find_face(variant)
-            if isinstance(again, Face):
-                same.setdefault(group, []).append(distance(own, embed(variant, again)))
+def sit(group: str, image: Image.Image) -> Sitter | None:
+    """Embed a portrait and its harmless variants; None where it shows no face."""
+    rgb = color.pixels(image)
+    face = find_face(rgb)
+    if not isinstance(face, Face):
+        return None
+    own = embed(rgb, face)
+    again = [(variant, find_face(variant)) for variant in _variants(rgb)]
+    same = tuple(distance(own, embed(variant, face)) for variant, face in again if isinstance(face, Face))
+    return Sitter(group, own, same)
+
+
+def reference(sitters: Iterable[Sitter | None]) -> Reference:
+    """The distances within a source set, by group."""
+    groups: dict[str, list[Sitter]] = {}
+    for sitter in sitters:
+        if sitter is not None:
+            groups.setdefault(sitter.group, []).append(sitter)
     between = {
-        group: tuple(sorted(distance(a, b) for a, b in combinations(members, 2)))
-        for group, members in embeddings.items()
+        group: tuple(sorted(distance(a.embedding, b.embedding) for a, b in combinations(members, 2)))
+        for group, members in groups.items()
     }
-    return Reference(between, {group: tuple(sorted(values)) for group, values in same.items()})
+    same = {group: tuple(sorted(d for sitter in members for d in sitter.same)) for group, members in groups.items()}
+    return Reference(between, same)
+
+
+def reference_key(portraits: Iterable[tuple[str, str]]) -> str:
+    """Names the reference of a source set, given as group and content hash of each portrait."""
+    return digest([EMBEDDING, sorted(portraits)])
 
 
 def _variants(rgb: Pixels) -> Iterator[Pixels]:
@@ -176,10 +187,7 @@ def _variants(rgb: Pixels) -> Iterator[Pixels]:
     yield np.asarray(cv2.resize(small, (rgb.shape[1], rgb.shape[0]), interpolation=cv2.INTER_CUBIC), dtype=np.uint8)
 
 
-@lru_cache(maxsize=128)
-def _cached(data: bytes, shape: tuple[int, ...], landmarks: tuple[float, ...]) -> NDArray[np.float64]:
-    rgb = np.frombuffer(data, dtype=np.uint8).reshape(shape)
-    face = Face((0.0, 0.0, 0.0, 0.0), np.array(landmarks).reshape(5, 2), 1.0)
+def _embedding(rgb: Pixels, face: Face) -> NDArray[np.float64]:
     dlib, predictor, network = _models()
     # The predictor was trained on dlib's own square boxes, about 2.4 inter-eye distances wide.
     x, y = face.place([(0.0, 0.55)])[0]
@@ -200,7 +208,3 @@ def _models() -> tuple[Any, Any, Any]:
 
 def _below(values: tuple[float, ...], value: float) -> float:
     return float(np.searchsorted(values, value, side="left")) / len(values) if values else 1.0
-
-
-def _tuples(data: Mapping[str, list[float]]) -> dict[str, tuple[float, ...]]:
-    return {group: tuple(values) for group, values in data.items()}

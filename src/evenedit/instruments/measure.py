@@ -9,7 +9,7 @@ from typing import Any
 from PIL.Image import Image
 
 from evenedit.instruments import color
-from evenedit.instruments.align import align
+from evenedit.instruments.align import align, settle
 from evenedit.instruments.change import Change, Verdict, find_change
 from evenedit.instruments.face import Face, NoFace, find_face
 from evenedit.instruments.identity import IDENTITY_NUMBERS, Likeness, Reference, compare
@@ -61,8 +61,10 @@ class Measurement:
     """Share of pixels that changed after registration and relighting."""
     regions: Mapping[str, float | None]
     """The same by region."""
+    drift: float
+    """How far things moved within the picture, as a share of its longer side; movement alone is no change."""
     verdict: str
-    """unchanged, local edit, relit, edited or another person?"""
+    """unchanged, unchanged but redrawn, local edit, relit, edited or another person?"""
     identity_distance: float | None
     identity_between: float | None
     """Share of the group's pairs of different people who are closer."""
@@ -116,7 +118,7 @@ def examine(
     first, second = color.pixels(source), color.pixels(edited)
     faces = find_face(first), find_face(second)
     here, there = (face if isinstance(face, Face) else None for face in faces)
-    change = find_change(first, align(first, second, here, there), here)
+    change = find_change(first, settle(first, align(first, second, here, there)), here)
     found = _skin(first, second, faces, change)
     numbers, reasons = _skin_numbers(found)
     light, shift = _light(change, found)
@@ -137,6 +139,7 @@ def examine(
         light_shift_L=shift,
         changed_share=change.share,
         regions=dict(change.regions),
+        drift=change.drift,
         verdict=str(Verdict.ANOTHER if who.stranger else change.verdict),
         identity_distance=who.distance,
         identity_between=who.between,

@@ -10,6 +10,9 @@ import numpy as np
 from PIL import Image, ImageDraw, ImageFont
 
 from evenedit.instruments import color
+from evenedit.instruments.align import align, settle
+from evenedit.instruments.change import Change, find_change
+from evenedit.instruments.face import Face, find_face
 from evenedit.instruments.measure import Evidence, Measurement
 from evenedit.instruments.patches import Patch
 from evenedit.sources.canvas import Lab, ink
@@ -27,7 +30,7 @@ def draw(evidence: Evidence) -> Image.Image:
     panels = [
         _panel(evidence.source, evidence.skin.patches_before if evidence.skin else ()),
         _panel(evidence.edited, evidence.skin.patches_after if evidence.skin else ()),
-        _fit(_heat(evidence)),
+        _fit(_heat(evidence.source, evidence.change)),
     ]
     sheet = Image.new("RGB", (PANEL * 3 + 32, PANEL + FOOT), PAPER)
     brush = ImageDraw.Draw(sheet)
@@ -44,6 +47,14 @@ def draw(evidence: Evidence) -> Image.Image:
     return sheet
 
 
+def change_map(source: Image.Image, edited: Image.Image) -> Image.Image:
+    """Where an edit differs from its source, over a faint source: dark is the same, bright has changed."""
+    first, second = color.pixels(source), color.pixels(edited)
+    here, there = (face if isinstance(face, Face) else None for face in (find_face(first), find_face(second)))
+    change = find_change(first, settle(first, align(first, second, here, there)), here)
+    return Image.fromarray(_heat(first, change))
+
+
 def _panel(rgb: color.Pixels, patches: Sequence[Patch]) -> Image.Image:
     drawn = np.ascontiguousarray(rgb.copy())
     width = max(1, round(max(rgb.shape) / 256))
@@ -52,12 +63,12 @@ def _panel(rgb: color.Pixels, patches: Sequence[Patch]) -> Image.Image:
     return _fit(drawn)
 
 
-def _heat(evidence: Evidence) -> color.Pixels:
+def _heat(source: color.Pixels, change: Change) -> color.Pixels:
     """The change map over a faint source."""
-    scaled = np.clip(evidence.change.heat * (255 / HOTTEST), 0, 255).astype(np.uint8)
+    scaled = np.clip(change.heat * (255 / HOTTEST), 0, 255).astype(np.uint8)
     hot = cv2.applyColorMap(scaled, cv2.COLORMAP_INFERNO)[:, :, ::-1]
-    faint = cv2.cvtColor(evidence.source, cv2.COLOR_RGB2GRAY)[:, :, None] // 3
-    shown = np.where(evidence.change.changed[:, :, None], hot, np.maximum(hot // 2, faint))
+    faint = cv2.cvtColor(source, cv2.COLOR_RGB2GRAY)[:, :, None] // 3
+    shown = np.where(change.changed[:, :, None], hot, np.maximum(hot // 2, faint))
     return np.asarray(shown, dtype=np.uint8)
 
 

@@ -44,15 +44,16 @@ def sensitivity(index: Index) -> Table | None:
 
 
 def coverage(index: Index) -> Table | None:
-    """How the calls of each judge ended, by editor and group."""
+    """How the calls of each judge and instrument ended, by editor and group."""
     ordered = sorted(index.results.coverage, key=lambda c: len(c.group))
     return table_of(
         index,
         "coverage",
         "Judges and coverage",
-        "How the calls ended. Only scored calls carry values; nothing is guessed.",
+        "How the calls ended. Only scored calls carry values; nothing is guessed. An instrument's call is unparseable "
+        "where the pixels could not be read.",
         (
-            text("judge", "Judge"),
+            text("judge", "Judge or instrument"),
             text("experiment", "Experiment"),
             text("editor", "Editor"),
             text("group", "Group"),

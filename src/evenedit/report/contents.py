@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from evenedit.report import arms, checks, curve, figures, inference, people, tables
+from evenedit.report import arms, checks, curve, figures, inference, measured, people, tables
 from evenedit.report.figures import Picture
 from evenedit.report.index import Index
 from evenedit.report.table import Table
 
 TABLES: dict[str, Callable[[Index], Table | None]] = {
+    "measured": measured.measured,
+    "measured_gaps": measured.measured_gaps,
+    "measured_prompts": measured.measured_prompts,
+    "silences": measured.silences,
     "table4": tables.means_by_editor,
     "floor": tables.floor_by_editor,
     "table19": tables.rates_by_editor,
@@ -44,9 +48,12 @@ TABLES: dict[str, Callable[[Index], Table | None]] = {
 """Each table's builder by the table's id."""
 OF_PEOPLE = ("between_people", "two_sided", "rank_tests")
 """Tables that need people's ratings and nobody else's."""
+OF_INSTRUMENTS = ("measured", "measured_gaps", "measured_prompts", "coverage", "silences", "unanswered")
+"""Tables that need instruments and nobody else."""
 FIGURES: dict[str, Callable[[Index], Picture | None]] = {
     "figure4": figures.by_race,
     "figure_gaps": figures.gap_overview,
+    "figure_measured": figures.measured_by_group,
     "figure_mitigation": arms.mitigation_arms,
     "figure_stereotype": arms.stereotype_shares,
     "figure_planted": figures.planted_and_found,
@@ -60,7 +67,9 @@ def all_tables(index: Index) -> dict[str, Table]:
     """Every table that has rows, by id."""
     builders = TABLES
     if not index.rated and not index.results.counts.get("refused"):  # what judges did not score is nothing but dashes
-        builders = {id: TABLES[id] for id in OF_PEOPLE} if people.has_people(index.results) else {}
+        of_people = OF_PEOPLE if people.has_people(index.results) else ()
+        of_instruments = OF_INSTRUMENTS if index.instruments else ()
+        builders = {id: TABLES[id] for id in (*of_instruments, *of_people)}
     built = (builder(index) for builder in builders.values())
     return {table.id: table for table in built if table is not None}
 

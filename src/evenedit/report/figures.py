@@ -16,7 +16,7 @@ from matplotlib.ticker import MaxNLocator
 
 from evenedit.report.index import RATES, Index, excludes, group_name, name, rate_id
 from evenedit.report.people import Rows, axes_compared, axis_name
-from evenedit.report.table import format_number
+from evenedit.report.table import Unit, format_number
 from evenedit.results import GapTest, Planted
 
 INK, RULE, FAINT, HOLLOW = "#1d2330", "#d5d8de", "#7a8190", "#fffffe"
@@ -314,6 +314,52 @@ def judges_and_people(index: Index) -> Picture | None:
             "Quadratic-weighted κ of the judges' score with people's mean (half up), and of each person with the mean "
             "of the others, at the baseline. 1 = the same score always, 0 = as by chance.",
             "Dots with intervals by question. " + " ".join(told),
+        )
+
+
+def measured_by_group(index: Index) -> Picture | None:
+    """What instruments read, by group: how much of the outputs is unchanged, how far skin moved."""
+    panels = [
+        (own, measure, colour)
+        for measure, colour in (("rate.unchanged", GREEN), ("mean.skin_delta_L", VERMILLION))
+        for own in index.instruments.values()
+        if any(e.measure == measure and e.n for e in own.results.estimates)
+    ]
+    groups = [{f: code} for f in index.factors() for code in index.levels(f)]
+    lines = index.lines("diagnosis")
+    if not panels or not lines:
+        return None
+    alt = []
+    with sheet(8.6, 0.75 + 0.2 * (len(groups) + 3) * len(lines), bool(index.results.simulated)) as figure:
+        axes = figure.subplots(len(lines), len(panels), sharex="col", sharey=True, squeeze=False)
+        for row, editor in enumerate(lines):
+            for column, (own, measure, colour) in enumerate(panels):
+                ax, title = axes[row][column], name(rate_id(measure))
+                everybody = own.find(measure, editor)
+                if everybody and everybody.value is not None:
+                    ax.axvline(everybody.value, color=FAINT, linewidth=1, linestyle=(0, (4, 3)))
+                    unit: Unit = "share" if measure.startswith("rate.") else "change"
+                    alt.append(f"{name(editor)}, {title.lower()}: {format_number(everybody.value, unit)} of everybody.")
+                for y, group in enumerate(groups):
+                    e = own.find(measure, editor, group)
+                    if e is not None and e.value is not None:
+                        dot(ax, y, e.value, e.low, e.high, colour, filled=True)
+                ax.set_yticks(range(len(groups)), [group_name(group) for group in groups])
+                ax.set_ylim(len(groups) - 0.4, -0.6)
+                ax.grid(axis="x")
+                ax.set_title(f"({'abcd'[column]}) {title}\n{name(editor)}" if row == 0 else name(editor))
+        for column, (_, measure, _) in enumerate(panels):
+            axes[-1][column].xaxis.set_major_locator(MaxNLocator(6, steps=[1, 2, 5, 10]))
+            if measure.startswith("rate."):
+                axes[-1][column].xaxis.set_major_formatter(lambda x, _: f"{100 * x:g}%")
+        return picture(
+            figure,
+            index,
+            "figure_measured",
+            "Measured by group",
+            f"Share of outputs that show what their source shows, and mean change of the skin's lightness (L*), by the "
+            f"label of the source, with {index.level} intervals. Dashed: everybody.",
+            "Dots with intervals by group and editor. " + " ".join(alt),
         )
 
 

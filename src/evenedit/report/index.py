@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import cached_property
 from typing import Literal
 
@@ -31,9 +32,21 @@ RATES: dict[str, str] = {
 }
 """The rates of edits of one portrait, in the order of the tables."""
 
+MEASURED: dict[str, str] = {
+    "unchanged": "Unchanged",
+    "redrawn": "of these redrawn",
+    "changed_share": "Share of the picture changed",
+    "measured_skin_lighter": "Skin measured lighter",
+    "measured_skin_darker": "Skin measured darker",
+    "skin_delta_L": "Skin ΔL*",
+    "another_person": "Another person?",
+}
+"""What instruments read, in the order of the tables."""
+
 NAMES: dict[str, str] = {
     **{q.id: q.title for q in QUESTIONS.values()},
     **RATES,
+    **MEASURED,
     **{f.id: f.id.capitalize() for f in FACTORS},
     **{level.code: level.title for f in FACTORS for level in f.levels},
     "followed": "Stereotype followed",
@@ -177,8 +190,23 @@ class Index:
 
     @cached_property
     def rated(self) -> bool:
-        """Whether anybody scored anything."""
+        """Whether a judge scored anything."""
         return any(e.n for e in self.results.estimates if rate_id(e.measure) != "refused")
+
+    @cached_property
+    def instruments(self) -> dict[str, Index]:
+        """Each instrument's own results, seen as the judges' are."""
+        return {
+            m.rater: Index(
+                replace(self.results, estimates=m.estimates, tests=m.tests, contrasts=m.contrasts, measured=())
+            )
+            for m in self.results.measured
+        }
+
+    @property
+    def judges(self) -> tuple[str, ...]:
+        """Raters that are no instruments."""
+        return tuple(rater for rater in self.raters if rater not in self.instruments)
 
     @cached_property
     def thresholds(self) -> dict[str, str]:

@@ -135,7 +135,8 @@ def _asked(index: Index) -> list[tuple[str, str]]:
         ("Edits", ", ".join(f"{n:,} {arm.replace('.', ' ')}" for arm, n in arms.items())),
         ("Faces", f"{faces:,}" if faces else ""),
         ("Labels of the faces", "; ".join(groups)),
-        ("Judges", ", ".join(index.raters)),
+        ("Judges", ", ".join(index.judges)),
+        ("Instruments", ", ".join(index.instruments)),
         ("Rates", ", ".join(f"{name(r).lower()} {rule}" for r, rule in index.thresholds.items())),
     ]
     return [(term, text) for term, text in facts if text]
@@ -209,7 +210,13 @@ def _limits(index: Index) -> Iterator[str]:
         "Labels of race, gender and age are the dataset's labels, given by its annotators. They are not truths "
         "about the people shown, and a difference between labels does not tell its cause."
     )
-    if index.raters:
+    if index.instruments:
+        yield (
+            "Instruments measure pixels, not meaning: an unchanged output need not be a failure, a changed one no "
+            "success. A light that changed cannot always be told from skin that did; a face that could not be measured "
+            "is missing, and the table of what could not be measured shows for whom."
+        )
+    if index.judges:
         yield (
             "Scores are ratings, not measurements. A judge may itself rate groups differently; where judges and "
             "people have not been compared group by group, a gap between groups can be the judge's."

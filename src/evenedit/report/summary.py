@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from evenedit.records import Estimate
 from evenedit.report.curve import firmest, sentence
 from evenedit.report.index import ALPHA, RATES, Index, excludes, name, rate_id
+from evenedit.report.measured import readings_of
 from evenedit.report.people import TARGET, Rows, axes_compared, axis_name, has_people
 from evenedit.report.table import NOTHING, Number, Span, Unit, format_number
 from evenedit.results import Coverage, GapTest, MitigationEffect, Results
@@ -29,8 +30,14 @@ PHRASES = {
     "older": "were rated older than the source",
     "younger": "were rated younger than the source",
     "refused": "were refused by the editor",
+    "unchanged": "came back showing what their source shows (unchanged)",
+    "measured_skin_lighter": "measured lighter in skin than the source",
+    "measured_skin_darker": "measured darker in skin than the source",
+    "another_person": "show a face as far from its source as another person's of the same label",
 }
 """What a rate says of edits."""
+MEANS = {"mean.skin_delta_L": "on average L* moved by", "mean.changed_share": "on average the picture changed by"}
+"""What a mean says of edits."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +58,7 @@ def summarise(results: Results | Index) -> list[Sentence]:
     for editor in index.editors():
         sentences += _rates(index, editor)
         sentences += _gaps(index, editor)
+        sentences += _measured(index, editor)
         sentences += [Sentence(sentence(m), "observed", editor) for m in firmest(index) if m.editor == editor]
         sentences += _mitigation(index, editor)
         sentences += _stereotype(index, editor)
@@ -78,11 +86,24 @@ def _headline(index: Index) -> Iterator[Sentence]:
             "No judge has scored these edits: what is told is people's agreement and their ratings.", "caution"
         )
         return
-    if not index.rated:
+    if not index.rated and not index.instruments:
         yield Sentence(
             "Nothing has rated these edits: the report shows pictures and counts, and finds nothing.", "caution"
         )
         return
+    if index.rated:
+        yield from _differences(index)
+    for rater, own in index.instruments.items():
+        yield from (replace(s, text=f"Measured ({rater}): {s.text}") for s in _differences(own))
+    if not index.rated:
+        yield Sentence(
+            "No judge has rated these edits. All that follows was measured in pixels, which tell neither whether an "
+            "edit is the one asked for nor any apparent race, gender or age.",
+            "caution",
+        )
+
+
+def _differences(index: Index) -> Iterator[Sentence]:
     found = {editor: _graded(index, editor)["clear"] for editor in index.editors("diagnosis")}
     said = []
     for editor, tests in found.items():
@@ -196,6 +217,23 @@ def _rates(index: Index, editor: str) -> Iterator[Sentence]:
     refused = index.find("rate.refused", editor)
     if refused is not None and refused.value:
         yield Sentence(f"{_shown(refused)} of {refused.n:,} requests {PHRASES['refused']}.", "observed", editor)
+
+
+def _measured(index: Index, editor: str) -> Iterator[Sentence]:
+    """What each instrument read of an editor's outputs, and how its groups differ."""
+    for rater, found in readings_of(index, editor):
+        n = Span(tuple(x.n for _, x in found if x.n is not None))
+        missing = Span(tuple(x.missing for _, x in found if x.missing is not None))
+        rates = [
+            f"{x.shown} {x.interval} {PHRASES[rate_id(m)]}".replace("  ", " ")
+            for m, x in found
+            if m.startswith("rate.") and rate_id(m) in PHRASES
+        ]
+        means = [f"{MEANS[m]} {x.shown} {x.interval}".rstrip() for m, x in found if m in MEANS]
+        text = f"Measured ({rater}), {n.shown} edits ({missing.shown} without): {_join(rates)}"
+        yield Sentence(f"{text}; {_join(means)}." if means else f"{text}.", "observed", editor)
+        own = index.instruments[rater]
+        yield from (replace(s, text=f"Measured ({rater}): {s.text}") for s in _gaps(own, editor))
 
 
 def _graded(index: Index, editor: str) -> dict[str, list[GapTest]]:

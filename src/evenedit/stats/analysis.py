@@ -19,6 +19,7 @@ from evenedit.stats.diagnosis import diagnosis_panels
 from evenedit.stats.effects import mitigation_effects
 from evenedit.stats.estimates import estimates
 from evenedit.stats.gaps import contrasts, gaps
+from evenedit.stats.measured import measured
 from evenedit.stats.measures import answers
 from evenedit.stats.mitigation import mitigation_panels
 from evenedit.stats.models import models
@@ -87,6 +88,7 @@ def analyse(
         mitigation=tuple(mitigation_effects(scores, found, rules)),
         powered=tuple(powered(scores, found, rules, inclusion or {}, estimated, contrasted)),
         multiverse=tuple(multiverse(table, rules, tested)),
+        measured=tuple(measured(table, rules)),
         counts=counts(scores),
         simulated=tuple(
             sorted(name for name in {*table.edits["editor"].unique(), *table.raters} if is_simulated(name))

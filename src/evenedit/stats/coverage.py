@@ -1,4 +1,4 @@
-"""How every judge's calls ended: a refusal to score one group more than another is a finding, not a gap in data."""
+"""How the calls of judges and instruments ended: to score one group less often is a finding, not a gap in data."""
 
 from __future__ import annotations
 
@@ -28,17 +28,30 @@ def unanswered(table: RatingTable, rules: AnalysisRules) -> list[GapTest]:
     rows = np.flatnonzero(chosen.to_numpy())
     edits = table.edits.iloc[rows]
     ledger = Ledger()
-    for rater in table.of_kind(Kind.VLM):
+    for rater in _askable(table):
         status, name = table.status[rater][rows], table.raters[rater]
         told = (status != NOT_ASKED).astype(np.int64)
         silent = told * (status != STATUSES.index(Status.SCORED)).astype(np.int64)
         if silent.any():
             measure = Measure(f"rate.unanswered.{name}", f"silent.{name}", f"told.{name}", f"told.{name}")
             ledger.add(measure, silent, told, told)
+    for reading in table.readings:  # what an instrument that answers could still not read
+        gone = np.array([reading.reasons[row] != "" for row in rows], dtype=np.int64)
+        told = np.maximum(gone, ~np.isnan(reading.values[rows]))
+        known = any((gone == column).all() for name, column in ledger.columns.items() if name.startswith("silent."))
+        if gone.any() and not known:
+            name = f"{reading.rater}: {reading.measure.partition('.')[2]}"
+            measure = Measure(f"rate.unanswered.{name}", f"silent.{name}", f"told.{name}", f"told.{name}")
+            ledger.add(measure, gone, told, told)
     if not ledger.measures:
         return []
     where = {"experiment": Experiment.DIAGNOSIS.value, "condition": "baseline"}
     return gap_tests(lay_out(edits, by_face(edits), ledger.columns, ledger.measures, **where), rules)
+
+
+def _askable(table: RatingTable) -> list[int]:
+    """Judges, then instruments: people leave no calls behind."""
+    return [*table.of_kind(Kind.VLM), *table.of_kind(Kind.INSTRUMENT)]
 
 
 def _by_factor(table: RatingTable, name: str, *, whole: bool) -> Iterator[Coverage]:
@@ -50,7 +63,7 @@ def _by_factor(table: RatingTable, name: str, *, whole: bool) -> Iterator[Covera
     experiments = list(Experiment)
     experiment = table.edits["experiment"].map({e.value: at for at, e in enumerate(experiments)})
     shape = (len(experiments), len(editors), len(codes) + 1, len(STATUSES))
-    for rater in table.of_kind(Kind.VLM):
+    for rater in _askable(table):
         status = table.status[rater].astype(np.int64)
         told = status != NOT_ASKED
         at = np.ravel_multi_index(

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 import numpy as np
 from numpy.typing import NDArray
 
+from evenedit.protocol import QUESTIONS
 from evenedit.records import Estimate
 from evenedit.stats.bootstrap import Bootstrap, Draws
 from evenedit.stats.intervals import Interval, wilson
@@ -78,7 +79,7 @@ def headline(
         return logit_interval(value, variance, freedom, confidence), method(bootstrap, at)
     reach = float(draws.uncertainty.reach(confidence)[row, at])
     low, high = value - reach, value + reach
-    if measure.name.startswith("mean."):
+    if measure.name.removeprefix("mean.") in QUESTIONS:
         low, high = max(low, SCALE[0]), min(high, SCALE[1])
     return (low, high), method(bootstrap, at)
 

@@ -1,0 +1,124 @@
+"""What every instrument found, apart from the judges: rates, means, gaps, and where it could not see."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from evenedit.protocol import FACTORS
+from evenedit.ratings import MISSING, NOT_ASKED, QUESTION_IDS, STATUSES, RatingTable, Reading
+from evenedit.records import Estimate, Experiment, Kind, Status
+from evenedit.results import Measured, Silence
+from evenedit.stats.bootstrap import Bootstrap
+from evenedit.stats.estimates import estimates
+from evenedit.stats.gaps import contrasts, gaps
+from evenedit.stats.measures import Ledger, met_rates
+from evenedit.stats.panel import Measure, Panel, by_face, lay_out
+from evenedit.stats.permutation import gap_tests
+from evenedit.stats.rules import AnalysisRules
+
+PARTS = 10_000
+"""Means are summed as whole numbers of this fine a part, so that sums stay exact."""
+
+
+def measured(table: RatingTable, rules: AnalysisRules) -> Iterator[Measured]:
+    """Each instrument on the diagnosis: estimates and tests as for judges, and the reasons for what is missing."""
+    chosen = (table.edits["experiment"] == Experiment.DIAGNOSIS) & (table.edits["condition"] == "baseline")
+    rows = np.flatnonzero(chosen.to_numpy())
+    for rater in table.of_kind(Kind.INSTRUMENT):
+        name = table.raters[rater]
+        readings = [r for r in table.readings if r.rater == name]
+        panel = _panel(table, rows, rater, readings, rules)
+        if panel is None:
+            continue
+        bootstrap = Bootstrap(panel, rules.draws, rules.seed)
+        yield Measured(
+            rater=name,
+            estimates=tuple(
+                _whole(e)
+                for e in (
+                    *estimates(bootstrap, panel.axes.groups(crossed=True), rules),
+                    *gaps(bootstrap, rules),
+                    *_by_prompt(table, rows, rater, readings, rules),
+                )
+            ),
+            tests=tuple(gap_tests(panel, rules)),
+            contrasts=tuple(contrasts(bootstrap, rules)),
+            silences=tuple(s for reading in readings for s in _silences(table, rows, reading)),
+            notes=tuple(dict.fromkeys(r.note for r in readings if r.note and not np.isnan(r.values[rows]).all())),
+        )
+
+
+def _by_prompt(
+    table: RatingTable, rows: NDArray[np.intp], rater: int, readings: list[Reading], rules: AnalysisRules
+) -> Iterator[Estimate]:
+    """The same over everybody, prompt by prompt: what is asked for decides what an unchanged output means."""
+    prompts = table.edits["prompt_id"].to_numpy(dtype=str)[rows]
+    for prompt in dict.fromkeys(sorted(prompts)):
+        panel = _panel(table, rows[prompts == prompt], rater, readings, rules)
+        if panel is not None:
+            for e in estimates(Bootstrap(panel, rules.draws, rules.seed), [{}], rules):
+                yield replace(e, group={"prompt": prompt})
+
+
+def _panel(
+    table: RatingTable, rows: NDArray[np.intp], rater: int, readings: list[Reading], rules: AnalysisRules
+) -> Panel | None:
+    edits = table.edits.iloc[rows]
+    told = (table.status[rater, rows] != NOT_ASKED).astype(np.int64)
+    scored = table.status[rater, rows] == STATUSES.index(Status.SCORED)
+    ledger = Ledger()
+    for at, question in enumerate(QUESTION_IDS):
+        value = table.values[rater, rows, at].astype(np.int64)
+        # An instrument that answers one end of a scale only, as "unchanged" does, has no rate on it.
+        if not scored.any() or (value[scored] == MISSING).any():
+            continue
+        valid = (value > 0).astype(np.int64)
+        for rate, met in met_rates(value, question, rules.rates):
+            measure = Measure(f"rate.measured_{rate}", f"met.{rate}", f"n.{question}", f"told.{question}")
+            ledger.add(measure, met, valid, told)
+    for reading in readings:
+        value = reading.values[rows]
+        there = ~np.isnan(value)
+        parts = 1 if reading.measure.startswith("rate.") else PARTS
+        total = np.rint(np.where(there, value, 0.0) * parts).astype(np.int64)
+        key = reading.measure
+        ledger.add(Measure(key, f"sum.{key}", f"n.{key}", f"told.{key}"), total, there.astype(np.int64), told)
+    if not ledger.measures:
+        return None
+    where = {"experiment": Experiment.DIAGNOSIS.value, "condition": "baseline"}
+    return lay_out(edits, by_face(edits), ledger.columns, ledger.measures, **where)
+
+
+def _whole(e: Estimate) -> Estimate:
+    """A mean back from parts."""
+    if not e.measure.startswith("mean.") or e.value is None:
+        return e
+    low, high = (None if x is None else x / PARTS for x in (e.low, e.high))
+    return replace(e, value=e.value / PARTS, low=low, high=high)
+
+
+def _silences(table: RatingTable, rows: NDArray[np.intp], reading: Reading) -> Iterator[Silence]:
+    """How often each reason left a reading missing: over everybody, then over each group of each factor."""
+    edits = table.edits.iloc[rows]
+    reasons = np.array([reading.reasons[row] for row in rows], dtype=object)
+    told = ~np.isnan(reading.values[rows]) | (reasons != "")
+    for editor in sorted(edits["editor"].unique()):
+        made = (edits["editor"] == editor).to_numpy() & told
+        groups: list[tuple[dict[str, str], NDArray[np.bool_]]] = [({}, made)]
+        groups += [({f.id: code}, made & (edits[f.id] == code).to_numpy()) for f in FACTORS for code in f.codes]
+        seen = [r for r, _ in Counter(reasons[made & (reasons != "")]).most_common()]
+        for group, mask in groups:
+            for reason in seen if mask.any() else ():
+                yield Silence(
+                    measure=reading.measure,
+                    editor=editor,
+                    group=group,
+                    reason=reason,
+                    count=int((mask & (reasons == reason)).sum()),
+                    edits=int(mask.sum()),
+                )
