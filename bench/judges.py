@@ -19,13 +19,15 @@ from evenedit.pipeline import Pipeline
 from evenedit.store import Store
 from evenedit.study import Study
 
+CALLS = 32
+"""At once to each judge while resuming."""
 os.environ.setdefault("OPENAI_API_KEY", "none")
 os.environ.setdefault("GEMINI_API_KEY", "none")
 
 
 def study(wire: Wire, prompts: list[str] | None, calls: int, size: int, editors: int = 1) -> dict:
     own = {"image_size": max(size, 32), "timeout": 60}
-    names = ["simulated-even", "simulated-erasing", "simulated-null"][:editors]
+    names = ["simulated-even", "simulated-lightening", "simulated-replacing"][:editors]
     return {
         "study": {"title": "Benchmark"},
         "sources": {"kind": "drawn", "settings": {"size": size}},
@@ -84,7 +86,7 @@ def narrower(calls: int, limit: int) -> None:
     for name, kind in (("concurrent", {"concurrent": limit}), ("per second", {"per_second": float(limit)})):
         with Wire(latency=1.0, remember=False, **kind) as wire:
             done = asked(wire, calls, 20.0)
-            rate = sum(at > 5 for at in done) / (max(done) - 5)
+            rate = sum(5 < at <= 19 for at in done) / 14
             print(
                 f"provider takes {limit} {name}, {calls} threads: {rate:.1f}/s after 5 s "
                 f"({wire.asked - wire.served} calls turned away of {wire.asked}): ratio {rate / limit:.3f}"
@@ -134,7 +136,7 @@ def asked(wire: Wire, threads: int, seconds: float) -> list[float]:
 def resume(folder: Path) -> None:
     """5,040 edits × 2 judges, killed again and again: how often a call was made whose reply was stored."""
     with Wire(latency=0.02, remember=False) as wire:
-        told = study(wire, None, 32, 32, editors=3)
+        told = study(wire, None, CALLS, 32, editors=3)
         pipeline = edited(folder, told)
         (folder / "study.toml").write_text(_toml(told))
         command = [sys.executable, "-m", "evenedit", "run", str(folder)]
@@ -152,10 +154,11 @@ def resume(folder: Path) -> None:
                 stored.append(len(pipeline.store.run_of_replies()))
         whole = len(pipeline.store.run_of_replies())
         seconds = time.perf_counter() - began
+        different = len(list((folder / "cache").rglob("*.json")))  # the same picture twice is one question
         print(
             f"{whole:,} ratings with {kills} SIGKILLs (stored at each: {', '.join(f'{s:,}' for s in stored[1:])}) in "
-            f"{seconds:.0f} s: {wire.asked:,} calls, {wire.asked - whole} more than ratings (in flight when killed): "
-            f"ratio {wire.asked / whole:.4f}"
+            f"{seconds:.0f} s: {wire.asked:,} calls for {different:,} different questions, {wire.asked - different} "
+            f"repeated (under way when killed, at most {2 * CALLS * kills}): ratio {wire.asked / different:.4f}"
         )
 
 

@@ -2,6 +2,8 @@
 
 import json
 import sqlite3
+from dataclasses import replace
+from datetime import UTC, datetime
 
 import pytest
 from PIL import Image
@@ -18,7 +20,7 @@ from evenedit.records import (
     Status,
     UserError,
 )
-from evenedit.store import Answered, Store
+from evenedit.store import Answered, Job, Store
 
 
 @pytest.fixture(params=["sqlite", "postgresql"])
@@ -51,6 +53,28 @@ def test_saving_again_replaces_and_never_doubles(store):
     for outcome in (Outcome.FAILED, Outcome.EDITED):
         store.save_edits([Edit(REQUEST.id, outcome, None)], run_id=1)
     assert store.edits()[REQUEST.id].outcome is Outcome.EDITED
+
+
+def test_how_a_reply_was_obtained_is_kept_beside_it(store):
+    origin = {"via": "cache", "model": "m-1", "input": 90, "output": 9, "content": "abc", "obtained": "2026-01-01"}
+    for n, told in enumerate((origin, origin | {"via": "batch", "input": 110, "output": 11, "job": "b1"}, {})):
+        store.save_answers([Answered(f"r{n}", "judge", "v1", Kind.VLM, Reply(Status.SCORED, origin=told))], run_id=1)
+    assert [(c.request_id, c.via, c.obtained, c.job) for c in store.calls("judge", "v1")] == [
+        ("r0", "cache", "2026-01-01", None),
+        ("r1", "batch", "2026-01-01", "b1"),
+    ]
+    assert store.tokens("judge") == (100, 10)
+    assert store.tokens("nobody") is None
+
+
+def test_a_batch_job_is_open_from_before_it_is_sent_until_its_end_is_noted(store):
+    job = Job("tag", "judge", "v1", {"r2": "abc", "r1": "def"}, datetime(2026, 1, 1, 12, 30, tzinfo=UTC))
+    store.save_job(job, run_id=1)
+    assert store.open_jobs() == [job]
+    store.found_job("tag", "batch_7")
+    assert store.open_jobs() == [replace(job, remote="batch_7")]
+    store.end_job("tag", "completed")
+    assert store.open_jobs() == []
 
 
 def test_a_reply_is_kept_whole_with_its_state(store):

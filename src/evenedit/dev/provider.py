@@ -20,6 +20,7 @@ import hashlib
 import io
 import json
 import re
+import sys
 import threading
 import time
 from collections import deque
@@ -525,6 +526,11 @@ class _Server(ThreadingHTTPServer):
     block_on_close = False
     request_queue_size = 128
     wire: Wire
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """A client that was killed is no error of ours."""
+        if not isinstance(sys.exc_info()[1], ConnectionError):
+            super().handle_error(request, client_address)
 
 
 class _Handler(BaseHTTPRequestHandler):
