@@ -10,7 +10,7 @@ demo: .venv/base
 	$(BIN)/evenedit demo --out demo
 
 test: check
-	$(BIN)/pytest
+	$(BIN)/pytest --numprocesses 2 --dist loadfile
 
 check: .venv/dev
 	$(BIN)/ruff check

@@ -411,7 +411,7 @@ class Store:
         """The models that the provider says answered for this rater, each with how often."""
         query = (
             sa.select(_calls.c.model, sa.func.count())
-            .where(_calls.c.rater == rater, _calls.c.revision == revision)
+            .where(_calls.c.rater == rater, _calls.c.revision == revision, _calls.c.model != "")
             .group_by(_calls.c.model)
             .order_by(_calls.c.model)
         )

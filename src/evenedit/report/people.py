@@ -292,7 +292,7 @@ def rank_tests(index: Index) -> Table | None:
             lines.append(
                 (
                     *(what, axis_name(a.axis), a.condition, a.editor or POOLED, SOURCES[a.raters]),
-                    Number(a.value, "plain"),
+                    Number(a.value, "score"),
                     *(rows.number(a, f"{statistic}_p{tail}", "p") for tail in ("", "_holm", "_bh")),
                     rows.number(a, effect, "change"),
                     rows.number(a, same, "p") if same else Number(None, "p"),

@@ -45,14 +45,14 @@ def create_app(pipeline: Pipeline, setup: Setup | None = None) -> FastAPI:
     app.state.log = AuditLog(pipeline.store.folder)
     app.state.door = Door(pipeline.store, setup, app.state.log)
     app.mount("/static", StaticFiles(directory=HERE / "static"), name="static")
-    app.include_router(admin.room())
     if pipeline.study.file.survey is not None and pipeline.store.edits():  # before that there is nothing to show
         app.state.desk = Desk.open(pipeline)
         app.state.codes = Limit(tries=20)
         app.state.rooms |= {"/admin/people": "Participants", "/admin/rejections": "Decisions"}
         app.include_router(survey.room())
+    app.include_router(admin.room())
     if pipeline.study.file.curation:
-        app.state.rooms |= {"/curation": "Curation"}
+        app.state.rooms |= {"/curate": "Portraits"}
         app.include_router(curation.room())
     handle_errors(app)
     app.add_middleware(Envelope, production=setup.production)

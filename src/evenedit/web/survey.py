@@ -182,8 +182,8 @@ def room() -> APIRouter:
     interface = APIRouter(prefix="/survey", tags=["interface"], responses=ERRORS)
     _interface(interface)
     routes = APIRouter()
+    routes.include_router(interface)  # first: saves are by far the most requests, and routes are tried in order
     routes.include_router(pages)
-    routes.include_router(interface)
     return routes
 
 
