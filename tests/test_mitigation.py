@@ -130,6 +130,19 @@ def test_cases_with_observed_drift_are_chosen_after_the_diagnosis_once(tmp_path)
     assert pipeline.store.cases(DRIFTED) == chosen
 
 
+@pytest.mark.parametrize(("choose", "sample"), [("strata", "mitigation"), ("priority", "mitigation-priority")])
+def test_cases_are_drawn_by_the_sampler_the_study_names(tmp_path, choose, sample):
+    pipeline = open_study(tmp_path, experiments=mitigation(choose=choose, cases=8))
+    pipeline.run()
+    chosen = pipeline.store.cases(sample)
+    assert len(chosen) == 8 and all(0 < p <= 1 for p in chosen.values())
+    table = pipeline.table()
+    edits = table.edits[table.edits["request_id"].isin(chosen)]
+    if choose == "strata":  # 2 races x 2 genders x 2 age bands x 1 editor: one case each
+        assert not edits.duplicated(["race", "gender", "age"]).any()
+    assert (table.edits["condition"] == "feature").sum() == 8
+
+
 def test_nothing_is_chosen_while_the_diagnosis_is_not_rated(tmp_path, capsys):
     from evenedit.budget import Budget
 

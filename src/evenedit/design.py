@@ -10,12 +10,13 @@ import numpy as np
 import pandas as pd
 
 from evenedit import plugins
+from evenedit.protocol import factor
 from evenedit.protocol.prompts import FLOOR
 from evenedit.protocol.rubric import Rate
 from evenedit.ratings import QUESTION_IDS, Scores
 from evenedit.records import Experiment, Request, Source
 from evenedit.study import EditorSection, Study
-from evenedit.survey.sampling import balanced
+from evenedit.survey.sampling import balanced, priority, stratified
 
 DRIFT = ("skin_lighter", "skin_darker", "race_change", "gender_change", "older", "younger")
 """The rates that mean an unrequested change of the person: an edit that meets one has drifted."""
@@ -57,17 +58,32 @@ def floor(study: Study, sources: Mapping[str, Source]) -> list[Request]:
 
 
 def sample_cases(
-    name: str, study: Study, requests: Sequence[Request], sources: Mapping[str, Source], size: int
+    name: str,
+    study: Study,
+    requests: Sequence[Request],
+    sources: Mapping[str, Source],
+    size: int,
+    sampler: str = "balanced",
+    concerns: Mapping[str, str] | None = None,
 ) -> Sample:
-    """Draw cases from the diagnosis, balanced over editor, race, gender and age within each prompt."""
+    """Draw cases from the diagnosis, by default balanced over editor, race, gender and age within each prompt."""
+    bands = {level.code: level.band for level in factor("age").levels}
+    labels = [dict(sources[r.source_ids[0]].attributes) for r in requests]
     frame = pd.DataFrame(
         [
-            {"id": r.id, "prompt": r.prompt_id, "editor": r.editor} | dict(sources[r.source_ids[0]].attributes)
-            for r in requests
+            {"id": r.id, "prompt": r.prompt_id, "editor": r.editor, "band": bands.get(own.get("age", "")) or ""} | own
+            for r, own in zip(requests, labels, strict=True)
         ]
     )
-    factors = ("editor", "race", "gender", "age")
-    rows, chances = balanced(frame, size, within="prompt", factors=factors, seed=study.file.study.seed)
+    seed = study.file.study.seed
+    if sampler == "strata":
+        rows, chances = stratified(frame, size, by=("race", "gender", "band", "editor"), seed=seed)
+    elif sampler == "priority":
+        classed = frame.assign(**{"class": [(concerns or {})[ident] for ident in frame["id"]]})
+        rows, chances = priority(classed, size, quotas={}, seed=seed)
+    else:
+        factors = ("editor", "race", "gender", "age")
+        rows, chances = balanced(frame, size, within="prompt", factors=factors, seed=seed)
     return Sample(name, dict(zip(frame["id"].iloc[rows], chances.tolist(), strict=True)))
 
 

@@ -214,3 +214,17 @@ def priority(scores: Scores) -> NDArray[np.str_]:
     high = scores.needs_review | (race >= 4) | (gender >= 4) | erased
     medium = (race == 3) | (gender == 3) | ((skin > 0) & (skin != 3))
     return np.select([high, medium], ["high", "medium"], "low")
+
+
+def concerns(scores: Scores) -> NDArray[np.str_]:
+    """Why a person should look at each edit: disagreement, drift, erasure, skin, or routine; the first that holds."""
+    success, skin, race, gender = (
+        scores.values[:, QUESTION_IDS.index(q)] for q in ("edit_success", "skin_tone", "race_drift", "gender_drift")
+    )
+    conditions = [
+        scores.needs_review,
+        (race >= 4) | (gender >= 4),
+        (success > 0) & (success <= 2),
+        (skin > 0) & (skin != 3),
+    ]
+    return np.select(conditions, ["disagreement", "drift", "erasure", "skin"], "routine")

@@ -25,7 +25,7 @@ from evenedit import design, executors, plugins
 from evenedit.asking import BACKOFF, Asking
 from evenedit.batches import Batches, BatchJudge, Item, takes_batches
 from evenedit.budget import Budget, Meter
-from evenedit.ensemble import combine
+from evenedit.ensemble import combine, concerns
 from evenedit.executors import in_lanes
 from evenedit.features import Extractor, extractor_id
 from evenedit.judges.cache import ReplyCache
@@ -62,6 +62,8 @@ COMMIT_EVERY = 0.1
 """Seconds: results that come faster are committed together."""
 DRIFTED = "mitigation-drift"
 """The sample of cases that were chosen because they had drifted: what they gain includes regression to the mean."""
+RATED_FIRST = {"drift": DRIFTED, "priority": "mitigation-priority"}
+"""Ways to choose that need the diagnosis rated, with the sample's name."""
 T = TypeVar("T")
 Result = TypeVar("Result")
 
@@ -130,7 +132,7 @@ class Pipeline:
             self.edit(requests, sources, run_id)
             self.measurements(sources).take(requests, run_id, self._collect)
             self.rate(requests, sources, run_id)
-            if self._choose_drifted(sources):
+            if self._choose_by_scores(sources):
                 requests = self.request(sources)
                 self.edit(requests, sources, run_id)
                 self.measurements(sources).take(requests, run_id, self._collect)
@@ -241,32 +243,34 @@ class Pipeline:
         section = self.study.file.experiments.mitigation
         if section is None:
             return []
-        if section.choose == "drift":
-            chosen = self.store.cases(DRIFTED)
+        if section.choose in RATED_FIRST:
+            chosen = self.store.cases(RATED_FIRST[section.choose])
             return [r for r in baseline if r.id in chosen]
-        return self.cases("mitigation", baseline, sources, section.cases, keep=keep)
+        return self.cases("mitigation", baseline, sources, section.cases, keep=keep, sampler=section.choose)
 
-    def _choose_drifted(self, sources: Mapping[str, Source]) -> bool:
-        """Draw the cases among edits rated as drifted, once and for all; whether that was done just now."""
+    def _choose_by_scores(self, sources: Mapping[str, Source]) -> bool:
+        """Draw the cases by what the judges said of the diagnosis, once and for all; whether that was done just now."""
         section = self.study.file.experiments.mitigation
-        if section is None or section.choose != "drift" or self.store.cases(DRIFTED):
+        if section is None or section.choose not in RATED_FIRST or self.store.cases(RATED_FIRST[section.choose]):
             return False
         baseline = design.diagnosis(self.study, sources)
         open_calls = self._open(self.seats(baseline, self.raters()))
         if open_calls or not baseline:
-            say(f"cases with drift are chosen once the diagnosis is rated: {len(open_calls):,} answers to come")
+            say(f"the mitigation's cases are chosen once the diagnosis is rated: {len(open_calls):,} answers to come")
             return False
         ensemble = self.study.file.ensemble
         scores = combine(self.table(), {"diagnosis": ensemble.diagnosis}, "exclude")
         able = {e.id for e in self.study.editors(Experiment.MITIGATION)}
-        drifted = design.drifted(scores, self.study.rates)
-        eligible = [r for r in baseline if r.id in drifted and r.editor in able]
+        told = dict(zip(scores.edits["request_id"], concerns(scores).tolist(), strict=True))
+        wanted = design.drifted(scores, self.study.rates) if section.choose == "drift" else set(told)
+        eligible = [r for r in baseline if r.id in wanted and r.editor in able]
         if not eligible:
             say("no edit was rated as drifted, so there is nothing to mitigate")
             return False
-        sample = design.sample_cases(DRIFTED, self.study, eligible, sources, min(section.cases, len(eligible)))
-        self.store.save_cases(DRIFTED, sample.probabilities)
-        say(f"{len(sample.probabilities):,} of {len(eligible):,} edits with observed drift are tried again")
+        name, size = RATED_FIRST[section.choose], min(section.cases, len(eligible))
+        sample = design.sample_cases(name, self.study, eligible, sources, size, section.choose, told)
+        self.store.save_cases(name, sample.probabilities)
+        say(f"{len(sample.probabilities):,} of {len(eligible):,} edits are tried again, chosen by {section.choose}")
         return True
 
     def cases(
@@ -277,11 +281,12 @@ class Pipeline:
         size: int,
         *,
         keep: bool = False,
+        sampler: str = "balanced",
     ) -> list[Request]:
         """The sampled cases of the diagnosis; `keep` stores them with their inclusion probabilities."""
         able = {e.id for e in self.study.editors(name)} if name == Experiment.MITIGATION else None
         eligible = [r for r in baseline if able is None or r.editor in able]
-        sample = design.sample_cases(name, self.study, eligible, sources, size)
+        sample = design.sample_cases(name, self.study, eligible, sources, size, sampler)
         if keep:
             self.store.save_cases(name, sample.probabilities)
         return [r for r in baseline if r.id in sample.probabilities]

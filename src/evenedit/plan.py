@@ -10,7 +10,7 @@ from statistics import mean
 
 from evenedit import design, plugins
 from evenedit.batches import takes_batches
-from evenedit.pipeline import Pipeline, Seat
+from evenedit.pipeline import RATED_FIRST, Pipeline, Seat
 from evenedit.prices import Prices
 from evenedit.progress import Progress
 from evenedit.records import Edit, Outcome, Request, Source, Status
@@ -85,7 +85,7 @@ def make_plan(pipeline: Pipeline, prices: Path | None = None) -> Plan:
     section = study.file.experiments.mitigation
     if section and not any(r.experiment == "mitigation" for r in requests):  # feature prompts are still to come
         baseline = design.diagnosis(study, sources)
-        if section.choose == "drift":  # who drifts is not known yet; the count is what matters here
+        if section.choose in RATED_FIRST:  # which ones is not known yet; the count is what matters here
             cases = pipeline.cases("mitigation", baseline, sources, section.cases)
         else:
             cases = pipeline.mitigation_cases(baseline, sources)
@@ -225,6 +225,8 @@ def _notes(pipeline: Pipeline) -> list[str]:
             f"the mitigation cases are chosen among edits with observed drift once the diagnosis is rated: "
             f"at most {section.cases:,}, fewer if fewer drift"
         )
+    if section and section.choose == "priority":
+        notes.append("the mitigation cases are chosen by the judges' scores, once the diagnosis is rated")
     if section and not study.placebo:
         notes.append("no placebo arm: improvement cannot be told from regression to the mean")
     if study.file.judges and not any(study.blind(j) for j in study.file.judges):

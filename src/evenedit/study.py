@@ -78,8 +78,9 @@ class Mitigation(_Section):
     """[experiments.mitigation]: the feature prompt on sampled cases."""
 
     cases: int = Field(default=500, ge=1)
-    choose: Literal["balanced", "drift"] = "balanced"
-    """balanced: drawn evenly over editors and groups; drift: drawn among edits that were rated as drifted."""
+    choose: Literal["balanced", "strata", "priority", "drift"] = "balanced"
+    """balanced, strata: evenly over editors and groups; priority: what the judges' scores say to look at first; drift:
+    among edits that were rated as drifted. The last two are chosen once the diagnosis is rated."""
     placebo: bool | None = None
     """Baseline again with another seed; on by default, off under the published preset."""
     pairwise: bool = False

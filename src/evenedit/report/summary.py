@@ -371,11 +371,11 @@ def _mitigation(index: Index, editor: str) -> Iterator[Sentence]:
             editor,
         )
     yield from _preference(index, editor)
-    if pairs and index.results.rules.get("mitigation_cases") == "drift":
+    if pairs and index.results.rules.get("mitigation_cases") in ("drift", "priority"):
         yield Sentence(
-            "The cases were chosen because their baseline had been rated as drifted, so scores would have come down on "
+            "The cases were chosen by how their baseline had been rated, so high scores would have come down on "
             "repetition alone (regression to the mean): only the difference from the placebo arm speaks for the "
-            "feature prompt, and nothing here generalises to edits that did not drift.",
+            "feature prompt, and nothing here generalises to edits that would not have been chosen.",
             "caution",
             editor,
         )

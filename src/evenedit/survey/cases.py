@@ -5,12 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-import numpy as np
 import pandas as pd
 
-from evenedit.ensemble import combine
+from evenedit.ensemble import combine, concerns
 from evenedit.protocol import FACTORS, factor
-from evenedit.ratings import QUESTION_IDS
 from evenedit.records import Experiment, Outcome, Request, UserError
 from evenedit.survey.sampling import balanced, priority, stratified
 
@@ -121,16 +119,7 @@ def _classes(pipeline: Pipeline, frame: pd.DataFrame) -> list[str]:
         raise UserError(
             "the priority sampler goes by the judges' scores, and there are none yet. Try: evenedit run STUDY"
         )
-    success, skin, race, gender = (
-        scores.values[:, QUESTION_IDS.index(q)] for q in ("edit_success", "skin_tone", "race_drift", "gender_drift")
-    )
-    conditions = [
-        scores.needs_review,
-        (race >= 4) | (gender >= 4),
-        (success > 0) & (success <= 2),
-        (skin > 0) & (skin != 3),
-    ]
-    found = np.select(conditions, ["disagreement", "drift", "erasure", "skin"], "routine")
+    found = concerns(scores)
     by_id = dict(zip(table.edits["request_id"], found.tolist(), strict=True))
     return [str(by_id[ident]) for ident in frame["id"]]
 
