@@ -278,7 +278,7 @@ def test_every_variant_is_sent_as_it_says(tmp_path, server):
             assert told is (name == "labels")
             assert told or not any(label in seen.instruction for label in ("White", "Black", "70plus"))
     assert {a.variant: dict(a.models) for a in check.asked if a.judge == "gpt"} == {
-        v: {"wire": 8} for v in (STUDY, *(v.id for v in VARIANTS))
+        v: {"simulated-gpt-5-mini": 8} for v in (STUDY, *(v.id for v in VARIANTS))
     }
 
 

@@ -18,9 +18,9 @@ from evenedit.ensemble import combine
 from evenedit.instruments import identity as likeness
 from evenedit.ratings import QUESTION_IDS
 from evenedit.records import Kind, Status, UserError
+from evenedit.report.contents import all_tables
 from evenedit.report.index import Index
 from evenedit.report.summary import summarise
-from evenedit.report.tables import all_tables
 from evenedit.store import Store
 
 INSTRUMENTS = [

@@ -125,6 +125,7 @@ def columns_of(frame: pd.DataFrame, path: Path, wanted: Sequence[str]) -> pd.Dat
         shown = ", ".join(name[:40] for name in frame.columns[:30])
         raise UserError(f"{path} lacks the columns: {', '.join(missing)}", f"  it has: {shown}")
     columns = {name: _filled(frame[name]) if name in frame.columns else "" for name in (*wanted, *OPTIONAL)}
+    columns |= {name: _filled(frame[name]) for name in _ALSO.values() if name in frame.columns}
     frame = pd.DataFrame(columns, index=frame.index).assign(_file=path.name, _line=np.arange(2, len(frame) + 2))
     frame = frame[(frame[list(wanted)] != "").any(axis=1)]
     if frame.empty:
@@ -183,7 +184,8 @@ def _answers(frame: pd.DataFrame, out: pd.DataFrame, is_verdict: bool, problems:
         labels = _CHOICES.get(question, ())
         codes = {"": 0} | {label: at for at, label in enumerate(labels, 1)} if labels else _SCORE
         value = _numbers(text, codes.get)
-        unknown = np.isnan(value) | ((question == "stereotype") & scored & (value == 0))
+        needed = question == "stereotype" and "role" not in frame  # with the role a scored call says something
+        unknown = np.isnan(value) | (needed & scored & (value == 0))
         expected = f"one of: {', '.join(labels)}" if labels else "a whole number from 1 to 5"
         shown = out.assign(_text=text)
         problems.add(shown, unknown, f"{column} is '{{_text}}'; expected {expected}")

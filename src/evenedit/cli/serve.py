@@ -40,6 +40,7 @@ def serve(study: Path, host: str, port: int, production: bool, proxy: str | None
 
 
 @click.group()
+@example("evenedit admin password my-study --name reviewer")
 def admin() -> None:
     """Let staff in."""
 

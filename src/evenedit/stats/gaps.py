@@ -157,7 +157,9 @@ def contrasts(bootstrap: Bootstrap, rules: AnalysisRules) -> Iterator[Contrast]:
             others = [masks[other] for other in levels if other != level]
             rest = np.any(np.stack(others), axis=0)
             pair = bootstrap.group(mask), bootstrap.together(others)
-            shared = np.nanmean(pair[0].prompts * pair[1].prompts, axis=0)
+            product = pair[0].prompts * pair[1].prompts
+            defined = (~np.isnan(product)).sum(axis=0)
+            shared = np.where(defined > 0, np.nansum(product, axis=0) / np.maximum(defined, 1), np.nan)
             for row, (editor, members) in enumerate(panel.rows()):
                 for at, measure in enumerate(panel.measures):
                     if not measure.is_rate:
