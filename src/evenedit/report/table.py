@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import re
 import textwrap
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -234,7 +235,7 @@ def short_list(ids: Iterable[str]) -> str:
     """Ids in words, numbered ones together: simulated-person-01 … simulated-person-09."""
     families: dict[str, list[str]] = {}
     for id in ids:
-        families.setdefault(id.rstrip("0123456789"), []).append(id)
+        families.setdefault(re.sub(r"\d+(-[0-9a-f]{4})?$", "", id), []).append(id)
     return ", ".join(f"{m[0]} … {m[-1]}" if len(m) > 2 else ", ".join(m) for m in families.values())
 
 
