@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from PIL import Image
 
-from evenedit.collage import Cell, Row, collage
+from evenedit.report.collage import Cell, Row, collage
 
 
 def _picture(colour: str, size: tuple[int, int] = (64, 64)) -> Image.Image:
