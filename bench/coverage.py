@@ -23,7 +23,6 @@ from evenedit.stats.permutation import gap_tests
 from evenedit.stats.prediction import Sample, _contrast, _told, together, tuned
 from evenedit.stats.rules import AnalysisRules
 
-PROMPTS = 20
 RATES = 9
 """Rates of one report: with three factors a family of 27 gaps."""
 FACES = pd.DataFrame(cells())
@@ -48,6 +47,7 @@ class World:
     shape: str = "no gap"
     copies: int = 1
     """Faces per cell."""
+    prompts: int = 20
 
     @property
     def spread(self) -> float:
@@ -66,12 +66,12 @@ class World:
         """[face, prompt, column]; columns share the design, and the faces' and prompts' effects only if asked to."""
         faces = self.faces()
         shift = SHAPES[self.shape][[RACES.index(r) for r in faces["race"]]]
-        size = (len(faces), PROMPTS, columns)
+        size = (len(faces), self.prompts, columns)
         own = 1 if shared else columns
         return (
             shift[:, None, None]
             + rng.normal(0, self.face, (size[0], 1, own))
-            + rng.normal(0, self.prompt, (1, PROMPTS, own))
+            + rng.normal(0, self.prompt, (1, self.prompts, own))
             + rng.normal(size=size)
         )
 
@@ -83,7 +83,7 @@ class World:
 def panel_of(world: World, met: np.ndarray, **same: str) -> Panel:
     """One editor's panel from [face, prompt, rate] of 0 and 1; factors named in `same` are left out of it."""
     faces = world.faces()
-    face, prompt = np.divmod(np.arange(len(faces) * PROMPTS), PROMPTS)
+    face, prompt = np.divmod(np.arange(len(faces) * world.prompts), world.prompts)
     edits = faces.iloc[face].assign(
         editor="e", source_id=[f"f{i:04}" for i in face], prompt_id=[f"p{j:02}" for j in prompt], **same
     )
@@ -132,7 +132,7 @@ def ppi_study(world: World, rng: np.random.Generator, cases: int = 500, editors:
     rules = AnalysisRules.default()
     hidden = world.hidden(rng, editors, shared=True)
     faces = world.faces()
-    face, prompt = np.divmod(np.repeat(np.arange(len(faces) * PROMPTS), editors), PROMPTS)
+    face, prompt = np.divmod(np.repeat(np.arange(len(faces) * world.prompts), editors), world.prompts)
     flat = hidden.ravel()
     truth_of = (flat > world.cut).astype(float)
     judged = (flat + rng.normal(0.2, 0.6, flat.size) > world.cut).astype(float)
@@ -176,24 +176,28 @@ WORLDS = [
     World(face=1.0, shape="one group higher"),
     World(face=0.0, prompt=0.3, shape="one group higher"),
     World(prompt=1.0, shape="one group higher"),
+    *(World(rate=rate, shape="one group higher", prompts=4) for rate in (0.02, 0.05, 0.2)),
+    World(rate=0.05, prompt=1.0, shape="one group higher", prompts=4),
 ]
 
 
 def run(folder: Path) -> None:
     studies = int(os.environ.get("STUDIES", "300"))
-    print(
-        f"{studies} studies each, 84 faces x {PROMPTS} prompts, 95 % intervals, 500 draws; Monte Carlo error about 0.01"
-    )
+    print(f"{studies} studies each, 84 faces, 95 % intervals, 500 draws; Monte Carlo error about 0.01")
     names: list[str] = []
     for number, world in enumerate(WORLDS):
         rng = np.random.default_rng([1, number])
         found = shares([one_study(world, rng, 500, s) for s in range(studies)])
         if not names:
             names = list(found)
-            print("| rate | sd of faces | sd of prompts | true gap | " + " | ".join(names) + " |")
-            print("|---" * (4 + len(names)) + "|")
-        where = f"| {world.rate:g} | {world.face:g} | {world.prompt:g} | {world.shape}, {np.ptp(world.truth):.3f} | "
-        print(where + " | ".join(f"{found[n]:.3f}" for n in names) + " |", flush=True)
+            print("| prompts | rate | sd of faces | sd of prompts | true gap | " + " | ".join(names) + " |")
+            print("|---" * (5 + len(names)) + "|")
+        where = [world.prompts, f"{world.rate:g}", f"{world.face:g}", f"{world.prompt:g}"]
+        gap = f"{world.shape}, {np.ptp(world.truth):.3f}"
+        print(
+            "| " + " | ".join(map(str, [*where, gap])) + " | " + " | ".join(f"{found[n]:.3f}" for n in names) + " |",
+            flush=True,
+        )
     rng = np.random.default_rng(2)
     even = [alarms(World(), rng, 999, s) for s in range(studies)]
     print(f"reports of an even editor with any Holm-significant gap (27 gaps): {np.mean(even):.3f} of {studies}")

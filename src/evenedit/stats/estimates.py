@@ -13,7 +13,7 @@ from evenedit.stats.bootstrap import Bootstrap, Draws
 from evenedit.stats.intervals import Interval, wilson
 from evenedit.stats.panel import Measure, Panel
 from evenedit.stats.rules import AnalysisRules
-from evenedit.stats.variance import logit_interval
+from evenedit.stats.variance import share_interval
 
 SCALE = (1.0, 5.0)
 """No mean of scores lies outside."""
@@ -76,7 +76,7 @@ def headline(
         return None, "none: no variation to draw from"
     value = total / count
     if measure.is_rate:
-        return logit_interval(value, variance, freedom, confidence), method(bootstrap, at)
+        return share_interval(value, variance, freedom, confidence), method(bootstrap, at)
     reach = float(draws.uncertainty.reach(confidence)[row, at])
     low, high = value - reach, value + reach
     if measure.name.removeprefix("mean.") in QUESTIONS:

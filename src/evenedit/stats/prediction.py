@@ -24,7 +24,7 @@ from evenedit.stats.gaps import gap_intervals
 from evenedit.stats.measures import AXIS_QUESTIONS, Answers, met_rates
 from evenedit.stats.panel import Axes, by_face
 from evenedit.stats.rules import AnalysisRules
-from evenedit.stats.variance import Uncertainty, clustered, difference, logit_interval
+from evenedit.stats.variance import Uncertainty, clustered, difference, share_interval
 
 FEWEST = 2
 """Faces that people must have rated before anything is said."""
@@ -256,7 +256,7 @@ def _interval(value: float, sure: Uncertainty, is_rate: bool, rules: AnalysisRul
     if not variance > 0:
         return NONE
     if is_rate and 0 < value < 1:
-        return logit_interval(value, variance, freedom, rules.confidence)
+        return share_interval(value, variance, freedom, rules.confidence)
     reach = float(sure.reach(rules.confidence))
     low, high = value - reach, value + reach
     return (max(low, 0.0), min(high, 1.0)) if is_rate else (low, high)

@@ -48,6 +48,8 @@ def two_way(
     )
     spread = over_faces**2 / np.maximum(faces, 1) + over_prompts**2 / np.maximum(prompts, 1)
     freedom = np.divide(variance**2, spread, out=np.ones_like(variance), where=spread > 0)
+    # no worse told than by the worse told of the two alone: what is taken off makes the formula say so
+    freedom = np.maximum(freedom, np.minimum(faces, prompts))
     return Uncertainty(variance, np.maximum(freedom, 1.0))
 
 
@@ -67,12 +69,17 @@ def clustered(influence: Values, face: NDArray[np.int64], prompt: NDArray[np.int
     return Uncertainty(found.variance.reshape(shape), found.freedom.reshape(shape))
 
 
-def logit_interval(share: float, variance: float, freedom: float, confidence: float) -> Interval:
-    """A t interval on the log odds, so that it stays between 0 and 1 and is longer on the side with more room."""
-    odds = np.log(share / (1 - share))
-    half = float(stdtrit(freedom, 0.5 + confidence / 2)) * np.sqrt(variance) / (share * (1 - share))
-    low, high = (float(1 / (1 + np.exp(-np.clip(x, -700, 700)))) for x in (odds - half, odds + half))
-    return low, high
+def share_interval(share: float, variance: float, freedom: float, confidence: float) -> Interval:
+    """Wilson's interval as if there were share (1 - share) / variance independent rows, with a t quantile.
+
+    It stays between 0 and 1, is longer on the side with more room, and stays sensible where few rows met the rate
+    (Korn and Graubard 1998; Dean and Pagano 2015): one of 48 is not "up to 45 %", as a log-odds interval has it.
+    """
+    alone = share * (1 - share)
+    pull = float(stdtrit(freedom, 0.5 + confidence / 2)) ** 2 * variance / alone
+    centre = (share + pull / 2) / (1 + pull)
+    half = float(np.sqrt(pull * alone + pull * pull / 4)) / (1 + pull)
+    return max(0.0, centre - half), min(1.0, centre + half)
 
 
 def difference(first: float, second: float, ends: tuple[Interval, Interval], correlation: float) -> Interval:
