@@ -54,7 +54,7 @@ def write_cards(pipeline: Pipeline, out: Path, count: int) -> tuple[Path, Path]:
             }
         )
         key.append({"card": number, **{c: case[c] for c in ("request_id", "editor", "source_id", "prompt_id", "seed")}})
-    page = render("cards.html", cards=cards, simulated=short_list(simulated) if simulated else "")
+    page = render("cards.html", cards=cards, simulated=short_list(simulated))
     buffer = io.StringIO()
     writer = csv.DictWriter(buffer, list(key[0]))
     writer.writeheader()

@@ -71,7 +71,7 @@ def compare(first: Side, second: Side, out: Path) -> Path:
         pairs=f"{len(pairs.rows):,}",
         unpaired=f"{pairs.unpaired:,}",
         settings=_settings(first, second),
-        simulated=short_list(simulated) if simulated else "",
+        simulated=short_list(simulated),
         level=f"{100 * rules.confidence:g}%",
         sentences=list(_sentences(found)),
         rule=RULE,

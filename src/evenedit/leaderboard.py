@@ -76,7 +76,7 @@ def write_leaderboard(pipelines: Sequence[Pipeline], out: Path) -> Path:
         notes.append("The studies use different prompts: their numbers are not of the same task.")
     caption = "Rates over everybody and gaps between groups, with intervals."
     table = Table("leaderboard", "Leaderboard", caption, columns, rows, tuple(notes), (), simulated)
-    page = render("leaderboard.html", table=table, simulated=short_list(simulated) if simulated else "")
+    page = render("leaderboard.html", table=table, simulated=short_list(simulated))
     put(out / "leaderboard.csv", table.to_csv().encode())
     put(out / "leaderboard.html", page.encode())
     return out / "leaderboard.html"

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import base64
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
-from evenedit.images import write_whole
 from evenedit.judge_results import COMPARED, STUDY, Check, Moved, Shift, ShiftTest
 from evenedit.protocol import QUESTIONS
 from evenedit.report.figures import BLUE, FAINT, Picture, dot, picture, sheet
+from evenedit.report.html import put, render
 from evenedit.report.index import ALPHA, Index, excludes, name
 from evenedit.report.page import BADGES
 from evenedit.report.summary import Certainty, Sentence
@@ -49,22 +47,14 @@ def write_check(check: Check, out: Path, *, title: str) -> Path:
         files[f"figures/{figure.id}.png"] = figure.png
     files[PAGE] = _render(check, index, tables, figure, title).encode()  # the last to be put in place
     for path, content in files.items():
-        (out / path).parent.mkdir(parents=True, exist_ok=True)
-        write_whole(out / path, content)
+        put(out / path, content)
     return out / PAGE
 
 
 def _render(check: Check, index: Index, tables: Mapping[str, Table], figure: Picture | None, title: str) -> str:
-    env = Environment(
-        loader=PackageLoader("evenedit.report"),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    env.filters["data_uri"] = _data_uri
     rules = check.rules
-    return env.get_template(PAGE).render(
+    return render(
+        PAGE,
         title=title,
         check=check,
         facts=[
@@ -83,13 +73,9 @@ def _render(check: Check, index: Index, tables: Mapping[str, Table], figure: Pic
         tables=tables,
         figure=figure,
         inline=Markup(figure.inline) if figure else "",
-        simulated_ids=short_list(check.simulated),
+        simulated=short_list(check.simulated),
         provenance=[(key.replace("_", " ").capitalize(), str(value)) for key, value in check.provenance.items()],
     )
-
-
-def _data_uri(content: str, kind: str) -> str:
-    return f"data:{kind};base64,{base64.b64encode(content.encode()).decode()}"
 
 
 def _judges(check: Check) -> tuple[str, ...]:

@@ -5,18 +5,19 @@ from __future__ import annotations
 import base64
 import hashlib
 import io
-import os
-import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
+from evenedit.images import write_whole
 from evenedit.report.index import name
 
 if TYPE_CHECKING:
     from PIL.Image import Image
 
+PALETTE = Path(__file__).parent / "templates" / "palette.css"
+"""Colours and letters, light and dark: the web app has them too."""
 THUMBNAIL = 288
 """Longest side of a picture on a page, in pixels."""
 
@@ -47,17 +48,9 @@ def thumbnail(image: Image, seen: dict[str, str], size: int = THUMBNAIL) -> str:
 
 
 def put(path: Path, content: bytes) -> None:
-    """Write a file so that no reader meets half of it."""
+    """Write a file, its folder too, so that no reader meets half of it."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-    try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(content)
-        Path(temporary).chmod(0o644)
-        Path(temporary).replace(path)
-    except BaseException:
-        Path(temporary).unlink(missing_ok=True)
-        raise
+    write_whole(path, content)
 
 
 def _data_uri(text: str, kind: str) -> str:

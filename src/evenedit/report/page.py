@@ -120,7 +120,7 @@ def _render(
         left_out=len(examples) - len(cards),
         limits=list(_limits(index)),
         texts=to_take_along(index),
-        simulated_ids=short_list(index.results.simulated),
+        simulated=short_list(index.results.simulated),
     )
 
 

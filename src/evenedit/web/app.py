@@ -6,10 +6,11 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 from fastapi import FastAPI
-from fastapi.responses import RedirectResponse
+from fastapi.responses import FileResponse, RedirectResponse
 from fastapi.staticfiles import StaticFiles
 
 from evenedit.pipeline import Pipeline
+from evenedit.report.html import PALETTE
 from evenedit.survey.desk import Desk
 from evenedit.web import admin, curation, survey
 from evenedit.web.audit import AuditLog
@@ -44,6 +45,7 @@ def create_app(pipeline: Pipeline, setup: Setup | None = None) -> FastAPI:
     """Where staff can go, by path; every page of theirs shows it."""
     app.state.log = AuditLog(pipeline.store.folder)
     app.state.door = Door(pipeline.store, setup, app.state.log)
+    app.add_api_route("/static/palette.css", lambda: FileResponse(PALETTE), include_in_schema=False)
     app.mount("/static", StaticFiles(directory=HERE / "static"), name="static")
     if pipeline.study.file.survey is not None and pipeline.store.edits():  # before that there is nothing to show
         app.state.desk = Desk.open(pipeline)
