@@ -8,30 +8,28 @@ from __future__ import annotations
 
 import base64
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from pathlib import Path
-from threading import Lock
 from typing import TYPE_CHECKING, Any
 
-from evenedit.calls import Declined, Provider
+from evenedit.calls import Provider
 from evenedit.editors.gemini_images import POLICY
-from evenedit.judges.prompt import Ask, check_settings, render
+from evenedit.judges.prompt import Ask
+from evenedit.judges.remote import STRANGE, RemoteJudge
 from evenedit.judges.reply import JobState, Said, cut_off, named, read_lines, refused
-from evenedit.records import Case, Failed, Failure, Question, Reply
+from evenedit.records import Failed, Failure, Reply
 
 if TYPE_CHECKING:
     from google.genai import Client
-
-STRANGE = "the reply has another form; check 'base_url' if this lasts"
 
 ENDED = frozenset({"SUCCEEDED", "PARTIALLY_SUCCEEDED", "FAILED", "CANCELLED", "EXPIRED"})
 """States that a batch job does not leave again."""
 
 
-class GeminiJudge:
+class GeminiJudge(RemoteJudge["Client"]):
     """Judges with a Gemini model, under the provider's own safety settings."""
 
-    remote = True
+    package = "google.genai"
 
     def __init__(
         self,
@@ -45,16 +43,6 @@ class GeminiJudge:
         attempts: int = 5,
         batch: bool | None = None,
     ) -> None:
-        check_settings(temperature, image_size)
-        self.model = model
-        self.base_url = base_url
-        self.temperature = temperature
-        self.image_size = image_size
-        self.takes_batches = base_url is None if batch is None else batch
-        """Whether there are batch jobs: by default only at Google itself."""
-        self._used = {"input": 0, "output": 0}
-        self._lock = Lock()
-
         def connect(key: str) -> Client:
             from google import genai
             from google.genai.types import HttpOptions, HttpRetryOptions
@@ -64,17 +52,14 @@ class GeminiJudge:
             )
             return genai.Client(api_key=key, vertexai=False, http_options=options)
 
-        self.provider = Provider(connect, model=model, key_env=api_key_env, attempts=attempts)
-
-    @property
-    def tokens(self) -> dict[str, int]:
-        """Tokens used so far, by the provider's own count; thoughts are output."""
-        with self._lock:
-            return dict(self._used)
-
-    def missing(self) -> list[str]:
-        """What is needed to use it and not there."""
-        return self.provider.missing("google.genai")
+        super().__init__(
+            Provider(connect, model=model, key_env=api_key_env, attempts=attempts),
+            model=model,
+            temperature=temperature,
+            image_size=image_size,
+            base_url=base_url,
+            batch=batch,
+        )
 
     @property
     def parameters(self) -> dict[str, Any]:
@@ -86,58 +71,38 @@ class GeminiJudge:
             "temperature": self.temperature,
         }
 
-    def judge(self, case: Case, questions: Sequence[Question]) -> Reply:
-        """Answer each question about the case."""
-        return self.answer(self.render(case, questions)).conclude(questions)
+    def send(self, client: Client, ask: Ask) -> Any:
+        """One call; the reply as it came: the SDK's own reading drops finishMessage."""
+        from google.genai.types import Content, GenerateContentConfig, Part
 
-    def render(self, case: Case, questions: Sequence[Question]) -> Ask:
-        """What the model is asked about the case."""
-        return render(case, questions, image_size=self.image_size)
+        parts = [
+            Part.from_text(text=part) if isinstance(part, str) else Part.from_bytes(data=part, mime_type="image/png")
+            for part in ask.parts
+        ]
+        response = client.models.generate_content(
+            model=self.model,
+            contents=Content(role="user", parts=parts),
+            config=GenerateContentConfig(
+                system_instruction=ask.system,
+                temperature=self.temperature,
+                response_mime_type="application/json",
+                response_json_schema=ask.schema,
+                should_return_http_response=True,
+            ),
+        ).sdk_http_response
+        return json.loads((response and response.body) or "")
 
-    def ask(self, ask: Ask) -> str | Reply:
-        """The model's words; or, where it did not answer to the end, how that counts."""
-        return self.answer(ask).words
-
-    def answer(self, ask: Ask) -> Said:
-        """Ask the model; raises Failed where no answer came."""
-
-        def call(client: Client) -> Said:
-            from google.genai.types import Content, GenerateContentConfig, Part
-
-            parts = [
-                Part.from_text(text=part)
-                if isinstance(part, str)
-                else Part.from_bytes(data=part, mime_type="image/png")
-                for part in ask.parts
-            ]
-            response = client.models.generate_content(
-                model=self.model,
-                contents=Content(role="user", parts=parts),
-                config=GenerateContentConfig(
-                    system_instruction=ask.system,
-                    temperature=self.temperature,
-                    response_mime_type="application/json",
-                    response_json_schema=ask.schema,
-                    should_return_http_response=True,  # the SDK's own reading drops finishMessage
-                ),
-            ).sdk_http_response
-            reply = json.loads((response and response.body) or "")
-            try:
-                self._count(_tokens(reply.get("usageMetadata") or {}))
-            except (AttributeError, TypeError):
-                raise Failed(Failure.SERVER, STRANGE) from None
-            return self.read(reply)
-
-        try:
-            return self.provider.call(call)
-        except Declined as declined:
-            return Said(refused(str(declined)))
+    def used(self, reply: Any) -> tuple[int, int]:
+        """Tokens in and out that a reply was charged for; thoughts are output."""
+        usage = reply.get("usageMetadata") or {}
+        said = (usage.get("candidatesTokenCount") or 0) + (usage.get("thoughtsTokenCount") or 0)
+        return usage.get("promptTokenCount") or 0, said
 
     def read(self, reply: Any) -> Said:
         """A reply as it came, whether to a call or to a line of a batch job; raises Failed."""
         try:
             words = _concluded(reply)
-            return Said(words, named(reply.get("modelVersion")), _tokens(reply.get("usageMetadata") or {}))
+            return Said(words, named(reply.get("modelVersion")), self.used(reply))
         except (AttributeError, KeyError, TypeError):
             raise Failed(Failure.SERVER, STRANGE) from None
 
@@ -211,16 +176,6 @@ class GeminiJudge:
             return self.read(line.get("response"))
         except Failed as failed:
             return failed
-
-    def _count(self, tokens: tuple[int, int]) -> None:
-        with self._lock:
-            self._used["input"] += tokens[0]
-            self._used["output"] += tokens[1]
-
-
-def _tokens(usage: Mapping[str, Any]) -> tuple[int, int]:
-    said = (usage.get("candidatesTokenCount") or 0) + (usage.get("thoughtsTokenCount") or 0)
-    return usage.get("promptTokenCount") or 0, said
 
 
 def _concluded(reply: Mapping[str, Any]) -> str | Reply:

@@ -9,20 +9,18 @@ from __future__ import annotations
 
 import base64
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from pathlib import Path
-from threading import Lock
 from typing import TYPE_CHECKING, Any, Literal
 
 from evenedit.calls import DECLINING, Declined, Provider
-from evenedit.judges.prompt import Ask, check_settings, render
+from evenedit.judges.prompt import Ask
+from evenedit.judges.remote import STRANGE, RemoteJudge
 from evenedit.judges.reply import JobState, Said, cut_off, named, read_lines, refused
-from evenedit.records import Case, Failed, Failure, Question, Reply, UserError
+from evenedit.records import Failed, Failure, Reply, UserError
 
 if TYPE_CHECKING:
     from openai import OpenAI
-
-STRANGE = "the reply has another form; check 'base_url' if this lasts"
 
 TAG = "evenedit"
 """The key of a job's metadata under which its tag stands."""
@@ -30,14 +28,14 @@ ENDED = frozenset({"failed", "completed", "expired", "cancelled"})
 """States that a batch job does not leave again."""
 
 
-class OpenAIJudge:
+class OpenAIJudge(RemoteJudge["OpenAI"]):
     """Judges with a model that sees, through chat completions or responses.
 
     An endpoint of one's own is named by `base_url`; where it takes no JSON schema, `structured = false` leaves the form
     of the answer to the prompt. It needs a key in `api_key_env` even where the endpoint does not look at it.
     """
 
-    remote = True
+    package = "openai"
 
     def __init__(
         self,
@@ -55,35 +53,22 @@ class OpenAIJudge:
     ) -> None:
         if api not in ("chat", "responses"):
             raise UserError(f"setting 'api' is '{api}'; it must be 'chat' or 'responses'")
-        check_settings(temperature, image_size)
-        self.model = model
-        self.base_url = base_url
         self.api = api
         self.structured = structured
-        self.temperature = temperature
-        """Sent only where it is set: the gpt-5 family takes none."""
-        self.image_size = image_size
-        self.takes_batches = base_url is None if batch is None else batch
-        """Whether there are batch jobs: by default only at OpenAI itself."""
-        self._used = {"input": 0, "output": 0}
-        self._lock = Lock()
 
         def connect(key: str) -> OpenAI:
             from openai import OpenAI
 
             return OpenAI(api_key=key, base_url=base_url, timeout=timeout, max_retries=0)
 
-        self.provider = Provider(connect, model=model, key_env=api_key_env, attempts=attempts)
-
-    @property
-    def tokens(self) -> dict[str, int]:
-        """Tokens used so far, by the provider's own count."""
-        with self._lock:
-            return dict(self._used)
-
-    def missing(self) -> list[str]:
-        """What is needed to use it and not there."""
-        return self.provider.missing("openai")
+        super().__init__(
+            Provider(connect, model=model, key_env=api_key_env, attempts=attempts),
+            model=model,
+            temperature=temperature,
+            image_size=image_size,
+            base_url=base_url,
+            batch=batch,
+        )
 
     @property
     def parameters(self) -> dict[str, Any]:
@@ -97,49 +82,29 @@ class OpenAIJudge:
             "temperature": self.temperature,
         }
 
-    def judge(self, case: Case, questions: Sequence[Question]) -> Reply:
-        """Answer each question about the case."""
-        return self.answer(self.render(case, questions)).conclude(questions)
-
-    def render(self, case: Case, questions: Sequence[Question]) -> Ask:
-        """What the model is asked about the case."""
-        return render(case, questions, image_size=self.image_size)
-
-    def ask(self, ask: Ask) -> str | Reply:
-        """The model's words; or, where it did not answer to the end, how that counts."""
-        return self.answer(ask).words
-
-    def answer(self, ask: Ask) -> Said:
-        """Ask the model; raises Failed where no answer came."""
-        body = self.body(ask)
-
-        def call(client: OpenAI) -> Said:
-            resource: Any = client.chat.completions if self.api == "chat" else client.responses
-            try:
-                # As it came: the SDK's own reading trusts look-alike endpoints to be complete.
-                reply = json.loads(resource.with_raw_response.create(**body).text)
-            except Exception as error:
-                _raise_policy(getattr(error, "body", None))
-                raise
-            try:
-                self._count(_tokens(reply.get("usage") or {}))
-            except (AttributeError, TypeError):
-                raise Failed(Failure.SERVER, STRANGE) from None
-            return self.read(reply)
-
+    def send(self, client: OpenAI, ask: Ask) -> Any:
+        """One call; the reply as it came: the SDK's own reading trusts look-alike endpoints to be complete."""
+        resource: Any = client.chat.completions if self.api == "chat" else client.responses
         try:
-            return self.provider.call(call)
-        except Declined as declined:
-            return Said(refused(str(declined)))
+            return json.loads(resource.with_raw_response.create(**self.body(ask)).text)
+        except Exception as error:
+            _raise_policy(getattr(error, "body", None))
+            raise
+
+    def used(self, reply: Any) -> tuple[int, int]:
+        """Tokens in and out that a reply was charged for."""
+        usage = reply.get("usage") or {}
+        return (
+            usage.get("prompt_tokens") or usage.get("input_tokens") or 0,
+            usage.get("completion_tokens") or usage.get("output_tokens") or 0,
+        )
 
     def read(self, reply: Any) -> Said:
         """A reply as it came, whether to a call or to a line of a batch job; raises Failed or Declined."""
         try:
             _raise_error(reply.get("error"))
             words = _from_chat(reply) if self.api == "chat" else _from_responses(reply)
-            return Said(
-                words, named(reply.get("model"), reply.get("system_fingerprint")), _tokens(reply.get("usage") or {})
-            )
+            return Said(words, named(reply.get("model"), reply.get("system_fingerprint")), self.used(reply))
         except (AttributeError, KeyError, TypeError):
             raise Failed(Failure.SERVER, STRANGE) from None
 
@@ -221,18 +186,6 @@ class OpenAIJudge:
         schema = {"text": {"format": {"type": "json_schema", **form}}} if self.structured else {}
         # Portraits and what is said of them are not to be kept by the provider.
         return {"model": self.model, "instructions": ask.system, "input": [said], "store": False, **sampling, **schema}
-
-    def _count(self, tokens: tuple[int, int]) -> None:
-        with self._lock:
-            self._used["input"] += tokens[0]
-            self._used["output"] += tokens[1]
-
-
-def _tokens(usage: Mapping[str, Any]) -> tuple[int, int]:
-    return (
-        usage.get("prompt_tokens") or usage.get("input_tokens") or 0,
-        usage.get("completion_tokens") or usage.get("output_tokens") or 0,
-    )
 
 
 def _url(image: bytes) -> str:
