@@ -37,11 +37,6 @@ class Part:
         """Items times raters, gold apart."""
         return self.items * self.raters
 
-    @property
-    def sittings(self) -> int:
-        """Full tasks that would hold the ratings if it did not matter who gave them: always too few."""
-        return math.ceil(self.ratings / self.items_per_task)
-
 
 @dataclass(frozen=True, slots=True)
 class Budget:
