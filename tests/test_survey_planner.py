@@ -21,7 +21,6 @@ def test_plan_002_with_correct_arithmetic():
     plain = planner.preset("plan-002", gold=False)
     assert [part.tasks for part in plain.parts] == [13, 9, 3]
     assert plain.people == 75
-    # its own table: 1,512/40 = 37.8, 1,008/40 = 25.2, 300/40 = 7.5
     # four gold items inside the 40: 504/36 -> 14, 336/36 -> 10, 100/36 -> 3
     gold = planner.preset("plan-002")
     assert [part.tasks for part in gold.parts] == [14, 10, 3]
