@@ -93,6 +93,7 @@ def test_staff_see_progress_care_and_decisions_and_take_the_ratings_home(
     assert staff.post("/admin/release", data={"pseudonym": "person-x"}).status_code == 404
     log = staff.get("/admin").text
     assert all(what in log for what in ("signed in", "exported the ratings", "released a seat"))
+    assert all("SIMULATED" in page for page in (log, people, queue)), "the staff's rooms say whose data these are"
 
 
 def test_endings_are_told_kindly_and_can_be_reloaded(base: str) -> None:

@@ -10,6 +10,7 @@ from fastapi.responses import FileResponse, RedirectResponse
 from fastapi.staticfiles import StaticFiles
 
 from evenedit.pipeline import Pipeline
+from evenedit.records import is_simulated
 from evenedit.report.html import PALETTE
 from evenedit.survey.desk import Desk
 from evenedit.web import admin, curation, survey
@@ -41,6 +42,9 @@ def create_app(pipeline: Pipeline, setup: Setup | None = None) -> FastAPI:
     )
     app.state.pipeline = pipeline
     app.state.setup = setup
+    app.state.simulated = any(is_simulated(e.id) for e in pipeline.study.file.editors) or any(
+        is_simulated(j.id) for j in pipeline.study.file.judges
+    )
     app.state.rooms = {"/admin": "Overview"}
     """Where staff can go, by path; every page of theirs shows it."""
     app.state.log = AuditLog(pipeline.store.folder)

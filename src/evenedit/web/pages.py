@@ -19,6 +19,6 @@ _templates.env.filters["day"] = lambda value: datetime.fromtimestamp(value, UTC)
 
 def page(request: Request, template: str, status: int = 200, **context: Any) -> HTMLResponse:
     """Render a template; nothing of it is kept by browsers or proxies."""
-    context["rooms"] = request.app.state.rooms
+    context |= {"rooms": request.app.state.rooms, "simulated": request.app.state.simulated}
     headers = {"Cache-Control": "no-store"}
     return _templates.TemplateResponse(request, template, context, status_code=status, headers=headers)

@@ -45,7 +45,6 @@ from fastapi.responses import HTMLResponse, RedirectResponse, Response
 from pydantic import BaseModel, ConfigDict, Field
 
 from evenedit.protocol import AXES, QUESTIONS
-from evenedit.records import is_simulated
 from evenedit.study import SurveySection
 from evenedit.survey.desk import Desk, Ending, Incomplete, Item, Refused, Stage, Visit
 from evenedit.survey.prolific import Webhooks
@@ -427,7 +426,6 @@ def _page(request: Request, name: str, visit: Visit | None = None, *, status: in
         languages={code: words(code)["name"] for code in section.languages},
         section=section,
         visit=visit,
-        simulated=any(is_simulated(editor.id) for editor in request.app.state.pipeline.study.file.editors),
         **context,
     )
 
