@@ -113,6 +113,33 @@ def test_a_report_without_judges_says_what_was_measured(lightening):
     assert any("measured lighter in skin" in text for text in texts)
 
 
+def test_what_a_feature_prompt_changed_is_measured_over_pairs(tmp_path):
+    experiments = {"diagnosis": {}, "mitigation": {"cases": 8, "extractor": {"kind": "simulated"}, "placebo": True}}
+    pipeline = measured(tmp_path, prompts={"include": ["O-01"]}, experiments=experiments)
+    pipeline.run()
+    table = pipeline.table()
+    edits, values = table.edits, next(r for r in table.readings if r.measure == "mean.skin_delta_L").values
+    arms = {}
+    for arm, name in (("baseline", "diagnosis"), ("feature", "mitigation")):
+        chosen = (edits["experiment"] == name) & (edits["condition"] == arm)
+        arms[arm] = dict(zip(edits["source_id"][chosen], values[chosen.to_numpy()], strict=True))
+    by_hand = np.array([arms["feature"][s] - arms["baseline"][s] for s in arms["feature"]])
+    assert len(by_hand) == 8 and (np.abs(by_hand[~np.isnan(by_hand)]) > 1).any()
+
+    results = results_of(pipeline, table)
+    skin = Index(results).instruments["skin"]
+    found = skin.find("delta.skin_delta_L", "simulated-lightening", experiment="mitigation", condition="feature")
+    assert found.value == pytest.approx(np.nanmean(by_hand), abs=1e-3)
+    assert (found.n, found.missing) == ((~np.isnan(by_hand)).sum(), np.isnan(by_hand).sum())
+    before, after = (
+        skin.find("mean.skin_delta_L", "simulated-lightening", experiment="mitigation", condition=arm).value
+        for arm in ("baseline", "feature")
+    )
+    assert after - before == pytest.approx(found.value, abs=1e-3)
+    shown = all_tables(Index(results))["measured_mitigation"]
+    assert {c.id for c in shown.columns} >= {"baseline", "feature", "placebo", "change_feature", "change_placebo"}
+
+
 def test_what_cannot_be_measured_is_counted_by_group_and_tested(lightening):
     table = lightening.table()
     black = (table.edits["race"] == "Black").to_numpy()

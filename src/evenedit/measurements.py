@@ -26,6 +26,8 @@ from evenedit.records import Edit, Experiment, Kind, Outcome, Reply, Request, So
 from evenedit.store import Answered, Store
 from evenedit.study import Study
 
+MEASURED = (Experiment.DIAGNOSIS, Experiment.MITIGATION)
+"""Experiments whose outputs show the one person of their source; of two portraits made one there is no pair."""
 GROUP = "race"
 """The label whose groups identity is read against: embeddings tell people of some apart less well than others."""
 FEW = 12
@@ -97,14 +99,14 @@ class Measurements:
         return digest([kind, whole, self.version])[:8]
 
     def pairs(self, requests: Sequence[Request], edits: Mapping[str, Edit]) -> list[Pair]:
-        """Every edit of the diagnosis that came back with a picture and that some instrument is to measure."""
+        """Every edit of one portrait that came back with a picture and that some instrument is to measure."""
         editors = frozenset[str]().union(*(gauge.editors for gauge in self.gauges))
         found = []
         for request in requests:
             edit = edits.get(request.id)
             if edit is None or edit.outcome is not Outcome.EDITED or edit.image is None:
                 continue
-            if request.experiment is Experiment.DIAGNOSIS and request.editor in editors:
+            if request.experiment in MEASURED and request.editor in editors:
                 source = self.sources[request.source_ids[0]]
                 group = source.attributes.get(GROUP, "")
                 found.append(Pair(request.id, source.image, edit.image, group, request.editor))

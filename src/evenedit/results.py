@@ -349,7 +349,8 @@ class Measured:
 
     rater: str
     estimates: tuple[Estimate, ...]
-    """rate.measured_<rate>, rate.<reading>, mean.<reading>, and a gap.<…> of each rate, over the diagnosis."""
+    """rate.measured_<rate>, rate.<reading>, mean.<reading>, and a gap.<…> of each rate, over the diagnosis; over
+    mitigation, each reading in either arm and delta.<reading>, its change against the baseline."""
     tests: tuple[GapTest, ...] = ()
     contrasts: tuple[Contrast, ...] = ()
     silences: tuple[Silence, ...] = ()

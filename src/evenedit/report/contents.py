@@ -13,6 +13,7 @@ TABLES: dict[str, Callable[[Index], Table | None]] = {
     "measured": measured.measured,
     "measured_gaps": measured.measured_gaps,
     "measured_prompts": measured.measured_prompts,
+    "measured_mitigation": measured.measured_mitigation,
     "silences": measured.silences,
     "table4": tables.means_by_editor,
     "floor": tables.floor_by_editor,
@@ -48,7 +49,15 @@ TABLES: dict[str, Callable[[Index], Table | None]] = {
 """Each table's builder by the table's id."""
 OF_PEOPLE = ("between_people", "two_sided", "rank_tests")
 """Tables that need people's ratings and nobody else's."""
-OF_INSTRUMENTS = ("measured", "measured_gaps", "measured_prompts", "coverage", "silences", "unanswered")
+OF_INSTRUMENTS = (
+    "measured",
+    "measured_gaps",
+    "measured_prompts",
+    "measured_mitigation",
+    "coverage",
+    "silences",
+    "unanswered",
+)
 """Tables that need instruments and nobody else."""
 FIGURES: dict[str, Callable[[Index], Picture | None]] = {
     "figure4": figures.by_race,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 
 from evenedit.protocol import FACTORS
 from evenedit.records import Estimate
@@ -24,7 +25,9 @@ def _shown(index: Index) -> list[tuple[str, Index, str]]:
     found = [
         (rater, own, measure)
         for rater, own in index.instruments.items()
-        for measure in dict.fromkeys(e.measure for e in own.results.estimates if not e.measure.startswith("gap."))
+        for measure in dict.fromkeys(
+            e.measure for e in own.results.estimates if not e.measure.startswith(("gap.", "delta."))
+        )
     ]
     return sorted(found, key=lambda f: order.index(rate_id(f[2])) if rate_id(f[2]) in order else len(order))
 
@@ -84,6 +87,43 @@ def _by(
             "the table of what could not be measured has the reasons.",
             *notes,
         ),
+    )
+
+
+def measured_mitigation(index: Index) -> Table | None:
+    """Every reading before and after a mitigated prompt, by editor and race."""
+    own = index.instruments.values()
+    arms = [arm for arm in ("feature", "placebo") if any(arm in i.conditions("mitigation") for i in own)]
+    races = next((i.levels("race", "mitigation") for i in own), ())
+    rows: list[tuple[Cell, ...]] = []
+    for rater, found, measure in _shown(index):
+        reading = rate_id(measure)
+        unit: Unit = "change" if UNITS.get(reading) == "change" else "points"
+        for editor in found.lines("mitigation"):
+            for group in ({}, *({"race": code} for code in races)):
+                at = partial(found.find, editor=editor, group=group, experiment="mitigation")
+                changes = [Number.of(at(f"delta.{reading}", condition=arm), unit) for arm in arms]
+                if any(change.n for change in changes):
+                    levels = [_number(at(measure, condition=arm), measure) for arm in ("baseline", *arms)]
+                    counts = (changes[0].n, changes[0].missing)
+                    rows.append((editor or POOLED, rater, reading, group, *levels, *changes, *counts))
+    return table_of(
+        index,
+        "measured_mitigation",
+        "Measured before and after the feature prompt",
+        "Readings of the same portrait, prompt and seed without and with the feature prompt, over pairs in which both "
+        "were read; the placebo repeats the baseline with another seed. Change: after minus before.",
+        (
+            text("editor", "Editor"),
+            text("instrument", "Instrument"),
+            text("reading", "Reading"),
+            text("group", "Group"),
+            *(Column(arm, name(arm)) for arm in ("baseline", *arms)),
+            *(Column(f"change_{arm}", f"Change, {name(arm).lower()}") for arm in arms),
+            *(Column("n", "pairs"), Column("missing", "missing")),
+        ),
+        rows,
+        notes=(f"Brackets: {index.level} intervals, clustered by source and prompt.",),
     )
 
 

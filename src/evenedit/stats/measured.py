@@ -17,6 +17,7 @@ from evenedit.stats.bootstrap import Bootstrap
 from evenedit.stats.estimates import estimates
 from evenedit.stats.gaps import contrasts, gaps
 from evenedit.stats.measures import Ledger, met_rates
+from evenedit.stats.mitigation import pairs
 from evenedit.stats.panel import Measure, Panel, by_face, lay_out
 from evenedit.stats.permutation import gap_tests
 from evenedit.stats.rules import AnalysisRules
@@ -26,7 +27,7 @@ PARTS = 10_000
 
 
 def measured(table: RatingTable, rules: AnalysisRules) -> Iterator[Measured]:
-    """Each instrument on the diagnosis: estimates and tests as for judges, and the reasons for what is missing."""
+    """Each instrument: estimates and tests as for judges, what mitigation changed, why readings are missing."""
     chosen = (table.edits["experiment"] == Experiment.DIAGNOSIS) & (table.edits["condition"] == "baseline")
     rows = np.flatnonzero(chosen.to_numpy())
     for rater in table.of_kind(Kind.INSTRUMENT):
@@ -44,6 +45,7 @@ def measured(table: RatingTable, rules: AnalysisRules) -> Iterator[Measured]:
                     *estimates(bootstrap, panel.axes.groups(crossed=True), rules),
                     *gaps(bootstrap, rules),
                     *_by_prompt(table, rows, rater, readings, rules),
+                    *_mitigated(table, rater, readings, rules),
                 )
             ),
             tests=tuple(gap_tests(panel, rules)),
@@ -63,6 +65,39 @@ def _by_prompt(
         if panel is not None:
             for e in estimates(Bootstrap(panel, rules.draws, rules.seed), [{}], rules):
                 yield replace(e, group={"prompt": prompt})
+
+
+def _mitigated(table: RatingTable, rater: int, readings: list[Reading], rules: AnalysisRules) -> Iterator[Estimate]:
+    """Every reading of a mitigated edit and of its baseline, over pairs in which both were read."""
+    edits = table.edits
+    mitigated = (edits["experiment"] == Experiment.MITIGATION).to_numpy() & (table.status[rater] != NOT_ASKED)
+    conditions = sorted(edits["condition"][mitigated].unique())
+    for condition in conditions:
+        before, after = pairs(edits, condition)
+        asked = mitigated[after]
+        before, after = before[asked], after[asked]
+        ledger = Ledger()
+        told = np.ones(len(after), dtype=np.int64)
+        for reading in readings:
+            earlier, later = np.where(before >= 0, reading.values[before], np.nan), reading.values[after]
+            both = ~np.isnan(earlier) & ~np.isnan(later)
+            key, what = reading.measure, reading.measure.partition(".")[2]
+            parts = 1 if key.startswith("rate.") else PARTS
+            for name, arm, value, fine in (
+                (key, "baseline", earlier, parts),
+                (key, condition, later, parts),
+                (f"delta.{what}", condition, later - earlier, PARTS),
+            ):
+                total = np.rint(np.where(both, value, 0.0) * fine).astype(np.int64)
+                measure = Measure(name, f"{arm}.sum.{name}", f"n.{key}", f"told.{key}", arm)
+                ledger.add(measure, total, both.astype(np.int64), told)
+        if ledger.measures:
+            rows = edits.iloc[after]
+            where = {"experiment": Experiment.MITIGATION.value, "condition": condition}
+            panel = lay_out(rows, by_face(rows), ledger.columns, ledger.measures, **where)
+            for e in estimates(Bootstrap(panel, rules.draws, rules.seed), panel.axes.groups(), rules):
+                if e.condition == condition or condition == conditions[0]:  # whose pairs tell the baseline
+                    yield e
 
 
 def _panel(
@@ -96,7 +131,7 @@ def _panel(
 
 def _whole(e: Estimate) -> Estimate:
     """A mean back from parts."""
-    if not e.measure.startswith("mean.") or e.value is None:
+    if not e.measure.startswith(("mean.", "delta.")) or e.value is None:
         return e
     low, high = (None if x is None else x / PARTS for x in (e.low, e.high))
     return replace(e, value=e.value / PARTS, low=low, high=high)

@@ -39,7 +39,8 @@ def run(pipeline: Pipeline, setup: Setup, host: str, port: int, proxy: str | Non
         except SystemExit:
             raise UserError(f"port {port} of {host} is taken or not ours; try another with --port") from None
         say(
-            f"http://{host}:{socket.getsockname()[1]}/  (staff: /admin; participants need a link: evenedit survey invite); stop with Ctrl+C"
+            f"http://{host}:{socket.getsockname()[1]}/  (staff: /admin; participants need a link: "
+            "evenedit survey invite); stop with Ctrl+C"
         )
         server.run(sockets=[socket])
 
