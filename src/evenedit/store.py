@@ -379,8 +379,9 @@ class Store:
         query = sa.select(_features).where(_features.c.extractor == extractor)
         return {r.source_id: (r.text, r.detail.get("flags", [])) for r in self._rows(query)}
 
-    def requests(self) -> dict[str, Request]:
-        """Every request ever planned here, by id."""
+    def requests(self, only: str | None = None) -> dict[str, Request]:
+        """Every request ever planned here by id, or one of them."""
+        query = sa.select(_requests)
         return {
             r.id: Request(
                 Experiment(r.experiment),
@@ -392,14 +393,15 @@ class Store:
                 r.settings,
                 r.seed,
             )
-            for r in self._rows(sa.select(_requests))
+            for r in self._rows(query if only is None else query.where(_requests.c.id == only))
         }
 
-    def edits(self) -> dict[str, Edit]:
-        """Outcomes by request id."""
+    def edits(self, only: str | None = None) -> dict[str, Edit]:
+        """Outcomes by request id, of all or of one."""
+        query = sa.select(_edits)
         return {
             r.request_id: Edit(r.request_id, Outcome(r.outcome), r.image, r.detail, r.seconds)
-            for r in self._rows(sa.select(_edits))
+            for r in self._rows(query if only is None else query.where(_edits.c.request_id == only))
         }
 
     def cases(self, sample: str) -> dict[str, float]:
@@ -452,14 +454,20 @@ class Store:
                 r.request_id, r.question_id, rater, Kind(r.kind), Status(r.status), r.value, r.reason, r.confidence
             )
 
+    def replies(self, request_id: str) -> dict[tuple[str, str], Reply]:
+        """What was replied about one edit, as it came, by rater and revision; values are in `ratings`."""
+        query = sa.select(_replies).where(_replies.c.request_id == request_id)
+        return {(r.rater, r.revision): Reply(Status(r.status), reason=r.reason, raw=r.raw) for r in self._rows(query)}
+
     def measured(self, version: str) -> set[str]:
         """The requests whose edits were measured by this version."""
         query = sa.select(_measurements.c.request_id).where(_measurements.c.version == version)
         return {r.request_id for r in self._rows(query)}
 
-    def measurements(self, version: str) -> dict[str, tuple[dict[str, Any], dict[str, str]]]:
-        """Numbers and reasons by request id."""
+    def measurements(self, version: str, only: str | None = None) -> dict[str, tuple[dict[str, Any], dict[str, str]]]:
+        """Numbers and reasons by request id, of all or of one."""
         query = sa.select(_measurements).where(_measurements.c.version == version)
+        query = query if only is None else query.where(_measurements.c.request_id == only)
         return {r.request_id: (r.numbers, r.reasons) for r in self._rows(query)}
 
     def runs(self) -> list[dict[str, Any]]:
