@@ -124,8 +124,7 @@ class CaseFile:
     @property
     def reason(self) -> str:
         """Why there is no picture; empty where there is one."""
-        detail = self.edit.detail
-        return str(detail.get("reason") or detail.get("error") or "")
+        return reason_of(self.edit)
 
     @property
     def simulated(self) -> tuple[str, ...]:
@@ -143,6 +142,8 @@ class Casebook:
     sources: Mapping[str, Source]
     images: Mapping[str, str]
     """sha256 of each output by request id; an edit without a picture has none."""
+    reasons: Mapping[str, str]
+    """Why an edit has no picture, by request id."""
     revisions: Mapping[str, str]
     """Each judge's and instrument's current revision: replies under others are not of this study."""
     measured_by: str
@@ -155,11 +156,13 @@ class Casebook:
         table = pipeline.table()
         sources = pipeline.store.sources()
         measurements = pipeline.measurements(sources)
+        edits = pipeline.store.edits()
         return cls(
             pipeline,
             combine(table, rules.ensemble, rules.missing),
             sources,
-            {ident: edit.image for ident, edit in pipeline.store.edits().items() if edit.image is not None},
+            {ident: edit.image for ident, edit in edits.items() if edit.image is not None},
+            {ident: reason_of(edit) for ident, edit in edits.items() if edit.image is None},
             {r.id: r.revision for r in pipeline.raters()} | {g.id: g.revision for g in measurements.gauges},
             measurements.version,
         )
@@ -286,6 +289,11 @@ class Casebook:
             if r.Index != own.name
         ]
         return sorted(found, key=lambda s: (s.editor, s.seed, CONDITIONS.index(s.condition), s.request_id))
+
+
+def reason_of(edit: Edit) -> str:
+    """Why there is no picture: the editor's words, or what failed; empty where there is one."""
+    return str(edit.detail.get("reason") or edit.detail.get("error") or "")
 
 
 def labels(source: Source) -> dict[str, str]:

@@ -508,6 +508,15 @@ class Store:
         columns = (_measurements.c.request_id, _measurements.c.version, _measurements.c.run_id)
         return {(r[0], r[1]): r[2] for r in self._rows(sa.select(*columns))}
 
+    def mark(self, *beside: str) -> tuple[int, ...]:
+        """Other whenever something was written here, or in an SQLite file beside this one; cheap to ask."""
+        if self._engine.dialect.name == "sqlite":
+            files = (self.folder / f"{name}{tail}" for name in (DATABASE, *beside) for tail in ("", "-wal"))
+            return tuple(number for file in files for number in _stamp(file))
+        counted = sa.text("SELECT coalesce(sum(n_tup_ins + n_tup_upd + n_tup_del), 0) FROM pg_stat_user_tables")
+        with self._engine.connect() as db:
+            return (int(db.execute(counted).scalar_one()),)
+
     # -- inside --------------------------------------------------------------------------------------------
 
     def _rows(self, query: sa.Select[Any]) -> list[Any]:
@@ -613,6 +622,15 @@ def _postgres(url: str) -> sa.Engine:
         safe = sa.make_url(url).render_as_string(hide_password=True)
         raise UserError(f"PostgreSQL at {safe} does not answer: {str(error.orig).strip()}") from None
     return engine
+
+
+def _stamp(file: Path) -> tuple[int, int]:
+    """Size and time of a file; a log that a reader left empty is as good as none."""
+    try:
+        found = file.stat()
+    except FileNotFoundError:
+        return 0, 0
+    return (found.st_size, found.st_mtime_ns) if found.st_size else (0, 0)
 
 
 def _dumps(value: Any) -> str:

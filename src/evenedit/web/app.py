@@ -9,9 +9,10 @@ from fastapi import FastAPI
 from fastapi.responses import RedirectResponse
 from fastapi.staticfiles import StaticFiles
 
+from evenedit.gallery import LiveGallery
 from evenedit.pipeline import Pipeline
 from evenedit.survey.desk import Desk
-from evenedit.web import admin, curation, pictures, survey
+from evenedit.web import admin, curation, gallery, pictures, survey
 from evenedit.web.audit import AuditLog
 from evenedit.web.errors import handle_errors
 from evenedit.web.guard import Door
@@ -52,6 +53,10 @@ def create_app(pipeline: Pipeline, setup: Setup | None = None) -> FastAPI:
         app.include_router(survey.room())
     app.include_router(admin.room())
     app.include_router(pictures.room())
+    if pipeline.study.file.editors:
+        app.state.gallery = LiveGallery(pipeline)
+        app.state.rooms |= {"/gallery": "Gallery"}
+        app.include_router(gallery.room())
     if pipeline.study.file.curation:
         app.state.rooms |= {"/curate": "Portraits"}
         app.include_router(curation.room())
