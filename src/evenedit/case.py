@@ -122,6 +122,16 @@ class CaseFile:
         return bool(self.disagreements)
 
     @property
+    def people(self) -> dict[str, tuple[float, int]]:
+        """By question of a scale: the mean of people's answers, and how many gave one."""
+        given = {
+            q.id: [o.values[q.id] for o in self.opinions if o.kind is Kind.HUMAN and q.id in o.values]
+            for q in self.questions
+            if q.sided != "choice"
+        }
+        return {name: (sum(values) / len(values), len(values)) for name, values in given.items() if values}
+
+    @property
     def reason(self) -> str:
         """Why there is no picture; empty where there is one."""
         return reason_of(self.edit)
@@ -187,12 +197,6 @@ class Casebook:
         """[edit, question]: which questions apply."""
         return asked(self.scores.table)
 
-    @property
-    def simulated(self) -> list[str]:
-        """Every simulated editor and rater of the study."""
-        names = [*dict.fromkeys(self.scores.edits["editor"]), *self.scores.table.raters]
-        return [name for name in names if is_simulated(name)]
-
     def open(self, request_id: str) -> CaseFile:
         """All that is known of one edit."""
         row = self.rows.get(request_id)
@@ -213,7 +217,9 @@ class Casebook:
             scores=self.scores_of(row),
             disagreements={
                 q.id: ", ".join(
-                    f"{o.rater} {o.values[q.id]}" for o in opinions if o.kind is Kind.VLM and q.id in o.values
+                    f"{o.rater} {_answer(q, o.values[q.id])}"
+                    for o in opinions
+                    if o.kind is Kind.VLM and q.id in o.values
                 )
                 for q in questions
                 if scores.disagree[row, QUESTION_IDS.index(q.id)]
@@ -289,6 +295,11 @@ class Casebook:
             if r.Index != own.name
         ]
         return sorted(found, key=lambda s: (s.editor, s.seed, CONDITIONS.index(s.condition), s.request_id))
+
+
+def _answer(question: Question, value: int) -> str:
+    """An answer in a sentence: the number of a scale, the word of a choice."""
+    return question.labels[value - 1].replace("_", " ").lower() if question.sided == "choice" else str(value)
 
 
 def reason_of(edit: Edit) -> str:

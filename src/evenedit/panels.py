@@ -150,7 +150,7 @@ def picture(panel: Panel, thumbnails: Thumbnails, side: int) -> bytes:
 
 def caption(scores: Mapping[str, int]) -> str:
     """An edit's scores in one line; one that is not there is not named."""
-    return " · ".join(f"{short} {scores[axis]}" for axis, short in SHORT.items() if axis in scores)
+    return " · ".join(f"{short}:{scores[axis]}" for axis, short in SHORT.items() if axis in scores)
 
 
 def _runs(gallery: Gallery, asked: Mapping[str, Sequence[str]], *, several: bool = False) -> Iterable[Choice]:

@@ -22,8 +22,7 @@ from evenedit.case import labels
 from evenedit.change_maps import ChangeMaps
 from evenedit.gallery import PAGE, Gallery, LiveGallery, Wanted
 from evenedit.panels import Choice, Panel
-from evenedit.records import UserError
-from evenedit.report.table import short_list
+from evenedit.records import Kind, UserError, is_simulated
 from evenedit.thumbnails import Thumbnails
 from evenedit.web.errors import Problem
 from evenedit.web.guard import staff
@@ -156,8 +155,17 @@ def _panel_picture(name: str, view: View) -> Callable[..., Response]:
 
 
 def _page(request: Request, template: str, gallery: Gallery, **context: Any) -> HTMLResponse:
-    simulated = short_list(gallery.book.simulated)
-    return page(request, template, simulated=simulated, built=gallery.built.strftime("%H:%M:%S"), **context)
+    return page(request, template, simulated=_simulated(gallery), built=gallery.built.strftime("%H:%M:%S"), **context)
+
+
+def _simulated(gallery: Gallery) -> str:
+    """How many editors, judges and people of the study are simulated, in words."""
+    table = gallery.book.scores.table
+    kinds = {Kind.VLM: ("judge", "judges"), Kind.HUMAN: ("person", "people")}
+    groups = {("editor", "editors"): list(gallery.fields["editor"].values)}
+    groups |= {words: [table.raters[i] for i in table.of_kind(kind)] for kind, words in kinds.items()}
+    counts = {words: sum(map(is_simulated, names)) for words, names in groups.items()}
+    return ", ".join(f"{count} {words[count > 1]}" for words, count in counts.items() if count)
 
 
 def _offer(gallery: Gallery, counts: Mapping[str, Mapping[str, int]], wanted: Wanted, name: str) -> dict[str, Any]:
