@@ -201,6 +201,29 @@ def test_a_running_study_shows_its_new_edits(tmp_path):
     made.store.close()
 
 
+def test_a_large_gallery_is_built_anew_behind_the_scenes(tmp_path, monkeypatch):
+    monkeypatch.setattr("evenedit.gallery.TOGETHER", 0.0)
+    made = open_study(tmp_path, prompts={"include": ["O-01"]}, judges=[])
+    live = LiveGallery(made)
+    requests = made.request(made.load_sources())
+    old = live.now()
+    made.store.save_edits([Edit(requests[0].id, Outcome.REFUSED, None)], made.store.start_run({}))
+    deadline = time.monotonic() + 20
+    while live.now() is old and time.monotonic() < deadline:
+        time.sleep(0.02)
+    assert len(old) == 0 and len(live.now()) == 1
+    made.store.close()
+
+
+def test_a_study_that_has_not_begun_has_an_empty_gallery(tmp_path):
+    made = open_study(tmp_path, experiments={"diagnosis": {}, "stereotype": {}})
+    empty = LiveGallery(made).now()
+    assert len(empty) == 0 and len(empty.search(empty.wanted([])).rows) == 0
+    with pytest.raises(UserError, match="no edit of one portrait yet"):
+        panels.races(empty, {})
+    made.store.close()
+
+
 def test_a_study_on_postgres_is_marked_by_what_is_written(postgres, tmp_path):
     made = open_study(tmp_path, store={"url": postgres.get_uri()}, prompts={"include": ["O-01"]}, judges=[])
     before = made.store.mark()

@@ -360,7 +360,7 @@ class Gallery:
             drift=float(self._value("drift")[row]),
             disagreement=float(self._value("disagreement")[row]),
             priority=str(book.priorities[row]),
-            needs_review=bool(book.scores.needs_review[row]),
+            needs_review=bool(book.scores.disagree[row].any()),
         )
 
     def around(self, found: Found, request_id: str) -> tuple[str | None, str | None, int | None]:
@@ -477,10 +477,11 @@ def _field(
     order: Sequence[str] | None = None,
 ) -> Field:
     """A field from a column, its values in the given order or that of the study."""
-    found = list(dict.fromkeys(column))
-    values = [v for v in order if v in set(found)] if order is not None else found
-    place = {value: at for at, value in enumerate(values)}
-    codes = np.asarray(column.map(place), dtype=np.int32)
+    places, there = pd.factorize(column)
+    found = list(there)
+    values = [v for v in order if v in found] if order is not None else found
+    moved = np.array([values.index(v) for v in found], dtype=np.int32)
+    codes = moved[places] if len(found) else np.zeros(0, dtype=np.int32)
     return Field(name, title, {v: (titles or {}).get(v, v) for v in values}, codes)
 
 

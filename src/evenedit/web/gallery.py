@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Annotated, Any
+from urllib.parse import parse_qsl
 
 from fastapi import APIRouter, Depends, Request
 from fastapi.responses import HTMLResponse, RedirectResponse, Response
@@ -56,7 +57,7 @@ def grid(request: Request, name: Staff) -> Response:
     """The cases that meet the query."""
     gallery = _gallery(request)
     wanted = _wanted(request, gallery)
-    if any(value == "" for _, value in request.query_params.multi_items()):  # as a form without scripts sends it
+    if request.query_params.multi_items() != parse_qsl(wanted.query):  # as a form sends it: one wish, one address
         return RedirectResponse(f"/gallery?{wanted.query}".rstrip("?"), 303)
     found = gallery.search(wanted)
     if wanted.page > found.pages:

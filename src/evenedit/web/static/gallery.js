@@ -55,7 +55,7 @@ async function show(url, { push = true, scroll = false } = {}) {
   if (focus) {
     const named = [...form.elements].filter((e) => e.name === focus.name && (e.type !== "checkbox" || e.value === focus.value));
     named[0]?.focus({ preventScroll: true });
-    if (named[0]?.type === "search") named[0].setSelectionRange(focus.selectionStart, focus.selectionStart);
+    if (named[0]?.type === "text") named[0].setSelectionRange(focus.selectionStart, focus.selectionStart);
   }
   if (scroll) results.scrollIntoView();
 }
@@ -107,7 +107,7 @@ const GRID = {
   ArrowRight: () => move(1), ArrowLeft: () => move(-1), ArrowDown: () => move(across()), ArrowUp: () => move(-across()),
   "/": () => {
     document.getElementById("panel").open = true;
-    filters.querySelector("[type=search]").focus();
+    filters.querySelector("[name=q]").focus();
   },
 };
 const CASE = {
