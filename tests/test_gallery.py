@@ -206,6 +206,7 @@ def test_a_large_gallery_is_built_anew_behind_the_scenes(tmp_path, monkeypatch):
     made = open_study(tmp_path, prompts={"include": ["O-01"]}, judges=[])
     live = LiveGallery(made)
     requests = made.request(made.load_sources())
+    live.begin()
     old = live.now()
     made.store.save_edits([Edit(requests[0].id, Outcome.REFUSED, None)], made.store.start_run({}))
     deadline = time.monotonic() + 20

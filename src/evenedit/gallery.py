@@ -11,6 +11,7 @@ import math
 import threading
 import time
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import cached_property
@@ -398,6 +399,15 @@ class LiveGallery:
                 return self._build_and_release()
             threading.Thread(target=self._build_and_release, name="gallery", daemon=True).start()
         return known
+
+    def begin(self) -> None:
+        """Build it behind the scenes, before the first visitor comes."""
+
+        def build() -> None:
+            with suppress(UserError):  # the first visitor is told
+                self.now()
+
+        threading.Thread(target=build, name="gallery", daemon=True).start()
 
     def _written(self) -> tuple[int, ...]:
         return self._pipeline.store.mark(tables.DATABASE)

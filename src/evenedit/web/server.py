@@ -21,8 +21,9 @@ LOCK = "serve.lock"
 def run(pipeline: Pipeline, setup: Setup, host: str, port: int, proxy: str | None) -> None:
     """Serve until stopped."""
     with _only_server(pipeline):
+        app = create_app(pipeline, setup)
         config = uvicorn.Config(
-            create_app(pipeline, setup),
+            app,
             host=host,
             port=port,
             proxy_headers=proxy is not None,
@@ -39,6 +40,8 @@ def run(pipeline: Pipeline, setup: Setup, host: str, port: int, proxy: str | Non
         except SystemExit:
             raise UserError(f"port {port} of {host} is taken or not ours; try another with --port") from None
         say(f"http://{host}:{socket.getsockname()[1]}/  (staff: /admin, participants: /survey); stop with Ctrl+C")
+        if hasattr(app.state, "gallery"):
+            app.state.gallery.begin()
         server.run(sockets=[socket])
 
 
