@@ -32,7 +32,8 @@ from evenedit.survey import tables
 
 PAGE = 48
 """Cases on one page."""
-PRIORITIES = ("high", "medium", "low")
+UNRATED = "unrated"
+PRIORITIES = ("high", "medium", "low", UNRATED)
 NO_CHANGE = {"skin_tone": 3, "race_drift": 1, "gender_drift": 1, "age_drift": 3}
 """The answer that means no change of the person; drift is the summed distance from it."""
 OPPOSED = 2.0
@@ -148,7 +149,6 @@ class Tile:
     request_id: str
     editor: str
     condition: str
-    prompt_id: str
     prompt: str
     labels: str
     """The portrait's labels, or that there are two portraits."""
@@ -193,14 +193,16 @@ class Gallery:
             titles = {level.code: level.title for level in factor.levels} | {PAIR: "two portraits"}
             own = edits[factor.id].where(edits[factor.id] != "", PAIR)
             yield _field(factor.id, f"Labelled {factor.id}", own, titles, list(titles))
-        yield _field("priority", "Review priority", pd.Series(self.book.priorities), order=PRIORITIES)
+        rated = (self.book.scores.values > 0).any(axis=1)
+        priorities = pd.Series(np.where(rated, self.book.priorities, UNRATED))
+        yield _field("priority", "Review priority", priorities, {UNRATED: "not rated"}, PRIORITIES)
         review = np.where(self.book.scores.needs_review, "yes", "no")
         yield _field("review", "Needs review", pd.Series(review), {"yes": "judges disagree", "no": "no"})
         people = np.where(_people_answered(self.book.scores.table), "yes", "no")
         yield _field("people", "Rated by people", pd.Series(people))
         category = edits["prompt_id"].map({p: prompt.category for p, prompt in prompts.items()})
         yield _field("category", "Category", category)
-        titles = {p: f"{p} {prompt.name}".strip() for p, prompt in prompts.items()}
+        titles = {p: p if prompt.name in ("", p) else f"{p} {prompt.name}" for p, prompt in prompts.items()}
         yield _field("prompt", "Prompt", edits["prompt_id"], titles)
         yield _field("source", "Portrait", edits["source_id"])
         yield _field("seed", "Seed", edits["seed"].astype(str))
@@ -349,8 +351,7 @@ class Gallery:
             request_id=ident,
             editor=str(edit["editor"]),
             condition=str(edit["condition"]),
-            prompt_id=prompt.id,
-            prompt=prompt.name or prompt.id,
+            prompt=self.fields["prompt"].values[prompt.id],
             labels=f"labelled {', '.join(titles)}" if titles else "two portraits",
             source_id=str(edit["source_id"]),
             sources=tuple(book.sources[s].image for s in str(edit["source_id"]).split("+")),

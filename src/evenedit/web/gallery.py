@@ -94,6 +94,7 @@ def case_page(request: Request, name: Staff, request_id: str) -> Response:
         gallery,
         staff=name,
         case=case,
+        prompt=gallery.fields["prompt"].values[case.prompt.id],
         labels=[labels(source) for source in case.sources],
         before=before,
         after=after,
