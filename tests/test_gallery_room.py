@@ -252,6 +252,17 @@ def test_everything_works_without_scripts(visit, gallery):
     expect(page.get_by_role("heading", name="Who said what")).to_be_visible()
 
 
+def test_a_permalink_survives_signing_in(chromium, base, gallery):
+    page = chromium.new_page()
+    page.goto(f"{base}/gallery?race=Black&drift.min=1")
+    page.get_by_label("Name").fill("admin")
+    page.get_by_label("Password").fill(PASSWORD)
+    page.get_by_role("button", name="Sign in").click()
+    expect(page).to_have_url(f"{base}/gallery?race=Black&drift.min=1")
+    assert count(page) == len(matching(gallery, ("race", "Black"), ("drift.min", "1")))
+    page.close()
+
+
 # -- panels --------------------------------------------------------------------------------------------------
 
 
