@@ -112,7 +112,7 @@ def mitigation(study: Study, cases: Sequence[Request], features: Mapping[str, st
 
 def stereotype(study: Study, sources: Mapping[str, Source]) -> list[Request]:
     """Two portraits per prompt, one of each gender, the same for every editor; and the pronoun-swapped control."""
-    if study.file.experiments.stereotype is None:
+    if study.file.experiments.stereotype is None or not sources:
         return []
     pairs = pair_portraits(sources, len(study.wino), study.file.study.seed)
     requests = []

@@ -48,7 +48,7 @@ class ImageFolder:
         """The picture with this hash; pixels are decoded when first used."""
         path = self.path(sha256)
         try:
-            return Image.open(io.BytesIO(self._read(sha256)))
+            return Image.open(io.BytesIO(self.read(sha256)))
         except (OSError, UnidentifiedImageError):
             raise UserError(
                 f"the stored image {path} is missing or damaged; "
@@ -62,9 +62,10 @@ class ImageFolder:
 
     def is_whole(self, sha256: str) -> bool:
         """Whether the file is there and still has the content its name says."""
-        return sha256 in self and hashlib.sha256(self._read(sha256)).hexdigest() == sha256
+        return sha256 in self and hashlib.sha256(self.read(sha256)).hexdigest() == sha256
 
-    def _read(self, sha256: str) -> bytes:
+    def read(self, sha256: str) -> bytes:
+        """The file's bytes; FileNotFoundError where there is none."""
         return self.path(sha256).read_bytes()
 
 
@@ -93,7 +94,8 @@ class RemoteImages(ImageFolder):
     def sweep(self) -> None:
         """Nothing is ever left half written here."""
 
-    def _read(self, sha256: str) -> bytes:
+    def read(self, sha256: str) -> bytes:
+        """The object's bytes; FileNotFoundError where there is none."""
         return bytes(self._files.cat_file(str(self.path(sha256))))
 
 

@@ -379,8 +379,9 @@ class Store:
         query = sa.select(_features).where(_features.c.extractor == extractor)
         return {r.source_id: (r.text, r.detail.get("flags", [])) for r in self._rows(query)}
 
-    def requests(self) -> dict[str, Request]:
-        """Every request ever planned here, by id."""
+    def requests(self, only: str | None = None) -> dict[str, Request]:
+        """Every request ever planned here by id, or one of them."""
+        query = sa.select(_requests)
         return {
             r.id: Request(
                 Experiment(r.experiment),
@@ -392,14 +393,15 @@ class Store:
                 r.settings,
                 r.seed,
             )
-            for r in self._rows(sa.select(_requests))
+            for r in self._rows(query if only is None else query.where(_requests.c.id == only))
         }
 
-    def edits(self) -> dict[str, Edit]:
-        """Outcomes by request id."""
+    def edits(self, only: str | None = None) -> dict[str, Edit]:
+        """Outcomes by request id, of all or of one."""
+        query = sa.select(_edits)
         return {
             r.request_id: Edit(r.request_id, Outcome(r.outcome), r.image, r.detail, r.seconds)
-            for r in self._rows(sa.select(_edits))
+            for r in self._rows(query if only is None else query.where(_edits.c.request_id == only))
         }
 
     def cases(self, sample: str) -> dict[str, float]:
@@ -452,14 +454,20 @@ class Store:
                 r.request_id, r.question_id, rater, Kind(r.kind), Status(r.status), r.value, r.reason, r.confidence
             )
 
+    def replies(self, request_id: str) -> dict[tuple[str, str], Reply]:
+        """What was replied about one edit, as it came, by rater and revision; values are in `ratings`."""
+        query = sa.select(_replies).where(_replies.c.request_id == request_id)
+        return {(r.rater, r.revision): Reply(Status(r.status), reason=r.reason, raw=r.raw) for r in self._rows(query)}
+
     def measured(self, version: str) -> set[str]:
         """The requests whose edits were measured by this version."""
         query = sa.select(_measurements.c.request_id).where(_measurements.c.version == version)
         return {r.request_id for r in self._rows(query)}
 
-    def measurements(self, version: str) -> dict[str, tuple[dict[str, Any], dict[str, str]]]:
-        """Numbers and reasons by request id."""
+    def measurements(self, version: str, only: str | None = None) -> dict[str, tuple[dict[str, Any], dict[str, str]]]:
+        """Numbers and reasons by request id, of all or of one."""
         query = sa.select(_measurements).where(_measurements.c.version == version)
+        query = query if only is None else query.where(_measurements.c.request_id == only)
         return {r.request_id: (r.numbers, r.reasons) for r in self._rows(query)}
 
     def runs(self) -> list[dict[str, Any]]:
@@ -499,6 +507,15 @@ class Store:
         """Which run measured each edit, by request and version."""
         columns = (_measurements.c.request_id, _measurements.c.version, _measurements.c.run_id)
         return {(r[0], r[1]): r[2] for r in self._rows(sa.select(*columns))}
+
+    def mark(self, *beside: str) -> tuple[int, ...]:
+        """Other whenever something was written here, or in an SQLite file beside this one; cheap to ask."""
+        if self._engine.dialect.name == "sqlite":
+            files = (self.folder / f"{name}{tail}" for name in (DATABASE, *beside) for tail in ("", "-wal"))
+            return tuple(number for file in files for number in _stamp(file))
+        counted = sa.text("SELECT coalesce(sum(n_tup_ins + n_tup_upd + n_tup_del), 0) FROM pg_stat_user_tables")
+        with self._engine.connect() as db:
+            return (int(db.execute(counted).scalar_one()),)
 
     # -- inside --------------------------------------------------------------------------------------------
 
@@ -605,6 +622,15 @@ def _postgres(url: str) -> sa.Engine:
         safe = sa.make_url(url).render_as_string(hide_password=True)
         raise UserError(f"PostgreSQL at {safe} does not answer: {str(error.orig).strip()}") from None
     return engine
+
+
+def _stamp(file: Path) -> tuple[int, int]:
+    """Size and time of a file; a log that a reader left empty is as good as none."""
+    try:
+        found = file.stat()
+    except FileNotFoundError:
+        return 0, 0
+    return (found.st_size, found.st_mtime_ns) if found.st_size else (0, 0)
 
 
 def _dumps(value: Any) -> str:

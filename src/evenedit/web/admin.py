@@ -28,7 +28,7 @@ from fastapi.responses import HTMLResponse, RedirectResponse, Response
 from evenedit.records import UserError
 from evenedit.survey import export, prolific
 from evenedit.survey.office import Office
-from evenedit.web.errors import Problem
+from evenedit.web.errors import LONGEST_WISH, Problem
 from evenedit.web.guard import COOKIE, door, staff
 from evenedit.web.pages import page
 
@@ -49,7 +49,7 @@ def room() -> APIRouter:
         request: Request,
         name: Annotated[str, Form(max_length=80)],
         password: Annotated[str, Form(max_length=200)],
-        next: Annotated[str, Form(max_length=500)] = "/admin",
+        next: Annotated[str, Form(max_length=LONGEST_WISH)] = "/admin",
     ) -> Response:
         address = request.client.host if request.client else ""
         try:

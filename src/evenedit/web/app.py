@@ -9,11 +9,12 @@ from fastapi import FastAPI
 from fastapi.responses import FileResponse, RedirectResponse
 from fastapi.staticfiles import StaticFiles
 
+from evenedit.gallery import LiveGallery
 from evenedit.pipeline import Pipeline
 from evenedit.records import is_simulated
 from evenedit.report.html import PALETTE
 from evenedit.survey.desk import Desk
-from evenedit.web import admin, curation, survey
+from evenedit.web import admin, curation, gallery, pictures, survey
 from evenedit.web.audit import AuditLog
 from evenedit.web.errors import handle_errors
 from evenedit.web.guard import Door
@@ -57,6 +58,11 @@ def create_app(pipeline: Pipeline, setup: Setup | None = None) -> FastAPI:
         app.state.rooms |= {"/admin/people": "Participants", "/admin/rejections": "Decisions"}
         app.include_router(survey.room())
     app.include_router(admin.room())
+    app.include_router(pictures.room())
+    if pipeline.study.file.editors:
+        app.state.gallery = LiveGallery(pipeline)
+        app.state.rooms |= {"/gallery": "Gallery"}
+        app.include_router(gallery.room())
     if pipeline.study.file.curation:
         app.state.rooms |= {"/curate": "Portraits"}
         app.include_router(curation.room())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from typing import Any
+from urllib.parse import quote
 
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
@@ -14,6 +15,8 @@ from evenedit.web.headers import HEADERS
 from evenedit.web.pages import page
 from evenedit.web.words import LANGUAGES, language_of, words
 
+LONGEST_WISH = 500
+"""Characters of an address to which a visitor comes back after signing in."""
 _TYPES = {
     400: "bad_request",
     401: "sign_in",
@@ -92,7 +95,10 @@ def _answer(request: Request, problem: Problem) -> Response:
 def _on_problem(request: Request, error: Exception) -> Response:
     assert isinstance(error, Problem)
     if isinstance(error, SignIn) and wants_page(request) and request.method == "GET":
-        return RedirectResponse(f"/admin/login?next={request.url.path}", 303)
+        wished = f"{request.url.path}?{request.url.query}".rstrip("?")
+        if len(wished) > LONGEST_WISH:
+            wished = request.url.path
+        return RedirectResponse(f"/admin/login?next={quote(wished)}", 303)
     return _answer(request, error)
 
 

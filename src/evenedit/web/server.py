@@ -21,8 +21,9 @@ LOCK = "serve.lock"
 def run(pipeline: Pipeline, setup: Setup, host: str, port: int, proxy: str | None) -> None:
     """Serve until stopped."""
     with _only_server(pipeline):
+        app = create_app(pipeline, setup)
         config = uvicorn.Config(
-            create_app(pipeline, setup),
+            app,
             host=host,
             port=port,
             proxy_headers=proxy is not None,
@@ -42,6 +43,8 @@ def run(pipeline: Pipeline, setup: Setup, host: str, port: int, proxy: str | Non
             f"http://{host}:{socket.getsockname()[1]}/  (staff: /admin; participants need a link: "
             "evenedit survey invite); stop with Ctrl+C"
         )
+        if hasattr(app.state, "gallery"):
+            app.state.gallery.begin()
         server.run(sockets=[socket])
 
 

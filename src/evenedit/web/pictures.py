@@ -1,0 +1,75 @@
+"""The study's pictures by content hash, for the rooms of staff: an address never changes its content.
+
+GET /pictures/{sha256}          the stored PNG
+GET /pictures/{sha256}/{width}  made small, WebP; widths as in `thumbnails.WIDTHS`
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Annotated
+
+from fastapi import APIRouter, Depends, Path, Request, Response
+
+from evenedit.records import UserError
+from evenedit.store import Store
+from evenedit.thumbnails import WIDTHS, Thumbnails
+from evenedit.web.errors import Problem
+from evenedit.web.guard import staff
+
+FOREVER = "private, max-age=31536000, immutable"
+
+Sha = Annotated[str, Path(description="sha256 of a stored picture, in hex")]
+
+
+def room() -> APIRouter:
+    """The routes, for staff only."""
+    routes = APIRouter(prefix="/pictures", dependencies=[Depends(staff)], include_in_schema=False)
+    routes.get("/{sha256}")(full)
+    routes.get("/{sha256}/{width}")(small)
+    return routes
+
+
+def full(request: Request, sha256: Sha) -> Response:
+    """The picture as it is stored."""
+    store = _checked(request, sha256)
+    if _is_known(request, sha256):
+        return _unchanged(sha256)
+    try:
+        return _kept(store.images.read(sha256), "image/png", sha256)
+    except FileNotFoundError:
+        raise Problem(404, "There is no picture with this hash.") from None
+
+
+def small(request: Request, sha256: Sha, width: str) -> Response:
+    """The picture made small."""
+    store = _checked(request, sha256)
+    if width not in map(str, WIDTHS):
+        raise Problem(404, f"Pictures are made small to these widths: {', '.join(map(str, WIDTHS))}.")
+    tag = f"{sha256}-{width}"
+    if _is_known(request, tag):
+        return _unchanged(tag)
+    try:
+        return _kept(Thumbnails(store.images, store.folder).get(sha256, int(width)), "image/webp", tag)
+    except UserError:
+        raise Problem(404, "There is no whole picture with this hash; 'evenedit doctor' tells more.") from None
+
+
+def _checked(request: Request, sha256: str) -> Store:
+    if not re.fullmatch(r"[0-9a-f]{64}", sha256):
+        raise Problem(404, "A picture's address is its sha256 in hex.")
+    store: Store = request.app.state.pipeline.store
+    return store
+
+
+def _is_known(request: Request, tag: str) -> bool:
+    """Whether the browser has it: content of a hash never changes, so its tag alone decides."""
+    return f'"{tag}"' in request.headers.get("if-none-match", "")
+
+
+def _unchanged(tag: str) -> Response:
+    return Response(status_code=304, headers={"ETag": f'"{tag}"', "Cache-Control": FOREVER})
+
+
+def _kept(content: bytes, kind: str, tag: str) -> Response:
+    return Response(content, media_type=kind, headers={"ETag": f'"{tag}"', "Cache-Control": FOREVER})
