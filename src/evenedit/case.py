@@ -97,7 +97,7 @@ class CaseFile:
     questions: Sequence[Question]
     """What applies to it, in the rubric's order."""
     opinions: Sequence[Opinion]
-    """Judges in the study's order, then instruments, then people."""
+    """Judges in the study's order, then instruments, then people, then reviewers."""
     scores: Mapping[str, int]
     """The ensemble's score by question; missing ones are left out."""
     disagreements: Mapping[str, str]
@@ -231,7 +231,7 @@ class Casebook:
         found = []
         for number, (rater, kind) in enumerate(zip(table.raters, table.kinds, strict=True)):
             code = int(table.status[number, row])
-            if code == NOT_ASKED and kind is Kind.HUMAN:
+            if code == NOT_ASKED and kind in (Kind.HUMAN, Kind.REVIEW):
                 continue  # of all people, those who saw the case
             sure = None if table.confidence is None else table.confidence[number, row]
             values = {q: int(v) for q, v in zip(QUESTION_IDS, table.values[number, row], strict=True) if v}

@@ -11,18 +11,21 @@ import re
 import time
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
-from evenedit.ensemble import asked, combine, priority
+from evenedit.analysis import rules_of
+from evenedit.case import Casebook, CaseFile
+from evenedit.ensemble import asked, combine, judges_only, priority
 from evenedit.images import write_whole
 from evenedit.pipeline import Pipeline
 from evenedit.protocol import QUESTIONS
 from evenedit.ratings import QUESTION_IDS, Scores
-from evenedit.records import SIMULATED, Question, UserError, digest
+from evenedit.records import SIMULATED, Kind, Question, UserError, digest
 from evenedit.reviews import PREFIX, Review, Reviews, apart, settled
 from evenedit.stats import against
 from evenedit.stats.additive import Drawing, Told
@@ -119,21 +122,34 @@ class Desk:
         self.pipeline = pipeline
         self.reviews = Reviews(pipeline.store)
         self.reviewers = pipeline.study.file.ensemble.reviewers
-        self._known: tuple[object, dict[str, Case], int] | None = None
+        self._known: _Known | None = None
         self._held: dict[str, dict[str, float]] = {}
 
     # -- what waits ------------------------------------------------------------------------------------------
 
     @property
-    def cases(self) -> dict[str, Case]:
+    def cases(self) -> Mapping[str, Case]:
         """Every case by request id, in their order."""
-        return self._look()[0]
+        return self._look().cases
+
+    @property
+    def simulated(self) -> bool:
+        """Whether an editor or a judge of the study is simulated."""
+        return bool(self._look().book.simulated)
+
+    def open(self, case: Case) -> CaseFile:
+        """What a reviewer may see of a case: what was asked, the pictures and the judges' opinions."""
+        known = self._look().book.open(case.request_id)
+        return replace(
+            known,
+            opinions=[o for o in known.opinions if o.kind is Kind.VLM],
+            questions=[QUESTIONS[q] for q in case.questions],
+        )
 
     def standing(self) -> Standing:
         """How many cases wait and how many are done."""
-        cases, elsewhere = self._look()
         reviews = self.reviews.in_force()
-        waiting = [case for case in cases.values() if not self._is_done(reviews.get(case.request_id, []))]
+        waiting = [case for case in self.cases.values() if not self._is_done(reviews.get(case.request_id, []))]
         looks = Counter(len(reviews.get(case.request_id, [])) for case in waiting)
         return Standing(
             disputed=sum(bool(case.disputed) for case in waiting),
@@ -142,14 +158,14 @@ class Desk:
             third=looks[2],
             done=sum(self._is_done(given) for given in reviews.values()),
             reviewers=len({review.rater for given in reviews.values() for review in given}),
-            elsewhere=elsewhere,
+            elsewhere=self._look().elsewhere,
         )
 
     def next(self, rater: str, after: str | None = None) -> Case | None:
         """The first case this reviewer can look at, or the first after one that was passed over, then from the top."""
         reviews = self.reviews.in_force()
         order = list(self.cases)
-        start = order.index(after) + 1 if after in self.cases else 0
+        start = order.index(after) + 1 if after is not None and after in self.cases else 0
         wanted = [
             i for i in (*order[start:], *order[:start]) if self._is_open(reviews.get(i, []), rater) and i != after
         ]
@@ -186,12 +202,12 @@ class Desk:
     def _is_open(self, reviews: Sequence[Review], rater: str) -> bool:
         return not self._is_done(reviews) and all(review.rater != rater for review in reviews)
 
-    def _look(self) -> tuple[dict[str, Case], int]:
-        """The cases and how many are left to others, looked up again once a run has begun or ended."""
+    def _look(self) -> _Known:
+        """The cases as the judges left them, looked up again once a run has begun or ended."""
         seen = [(run["id"], run["finished"]) for run in self.pipeline.store.runs()]
-        if self._known is None or self._known[0] != seen:
-            self._known = (seen, *_cases(self.pipeline))
-        return self._known[1:]
+        if self._known is None or self._known.seen != seen:
+            self._known = _cases(self.pipeline, seen)
+        return self._known
 
     # -- settling --------------------------------------------------------------------------------------------
 
@@ -337,23 +353,30 @@ def _check(sheet: Sheet, answers: Mapping[str, int], note: str) -> None:
         raise UserError(*problems)
 
 
-def _cases(pipeline: Pipeline) -> tuple[dict[str, Case], int]:
-    """The cases by the judges' scores alone, and how many disagreements are about two outputs."""
-    table = pipeline.table()
-    section = pipeline.study.file.ensemble
-    rules = {name: str(getattr(section, name)) for name in ("diagnosis", "mitigation", "stereotype")}
-    scores = combine(table, rules, pipeline.study.missing)
-    elsewhere = int(scores.disagree[:, NOT_HERE].sum())
-    disagree = scores.disagree.copy()
-    disagree[:, NOT_HERE] = False
-    scores = Scores(table, scores.values, disagree)
-    is_asked = asked(table)
-    is_asked[:, NOT_HERE] = False
-    urgent = np.flatnonzero(priority(scores) == "high")
-    names = np.array(QUESTION_IDS)
-    found = [
-        Case(str(table.edits["request_id"].iloc[int(row)]), tuple(names[is_asked[row]]), tuple(names[disagree[row]]))
-        for row in urgent
-    ]
+@dataclass(frozen=True, slots=True)
+class _Known:
+    """The cases as they were looked up."""
+
+    seen: object
+    book: Casebook
+    cases: Mapping[str, Case]
+    elsewhere: int
+
+
+def _cases(pipeline: Pipeline, seen: object) -> _Known:
+    """The cases by the judges' scores alone."""
+    book, rules = Casebook.read(pipeline), rules_of(pipeline.study)
+    table = book.scores.table
+    scores = combine(table, judges_only(rules.ensemble), rules.missing)
+    disagree, is_asked = scores.disagree.copy(), asked(table)
+    disagree[:, NOT_HERE] = is_asked[:, NOT_HERE] = False
+    urgent = np.flatnonzero(priority(Scores(table, scores.values, disagree)) == "high")
+    idents = table.edits["request_id"].to_numpy(dtype=str)
+    found = [Case(str(idents[row]), _named(is_asked[row]), _named(disagree[row])) for row in urgent]
     ordered = sorted(found, key=lambda case: (not case.disputed, case.request_id))
-    return {case.request_id: case for case in ordered}, elsewhere
+    elsewhere = int(scores.disagree[:, NOT_HERE].sum())
+    return _Known(seen, replace(book, scores=scores), {case.request_id: case for case in ordered}, elsewhere)
+
+
+def _named(chosen: NDArray[np.bool_]) -> tuple[str, ...]:
+    return tuple(question for question, is_chosen in zip(QUESTION_IDS, chosen, strict=True) if is_chosen)
