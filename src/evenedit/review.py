@@ -175,10 +175,11 @@ class Desk:
         found = next(iter(free or wanted), None)
         return None if found is None else self.cases[found]
 
-    def left(self, rater: str) -> int:
-        """How many cases wait for this reviewer."""
+    def waiting(self, rater: str) -> list[tuple[Case, int]]:
+        """The cases that wait for this reviewer, each with how many have looked at it."""
         reviews = self.reviews.in_force()
-        return sum(self._is_open(reviews.get(ident, []), rater) for ident in self.cases)
+        looked = [(case, reviews.get(ident, [])) for ident, case in self.cases.items()]
+        return [(case, len(given)) for case, given in looked if self._is_open(given, rater)]
 
     def hold(self, request_id: str, rater: str) -> None:
         """Note that somebody looks at a case, so that others are offered another one."""

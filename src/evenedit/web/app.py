@@ -11,7 +11,7 @@ from fastapi.staticfiles import StaticFiles
 
 from evenedit.pipeline import Pipeline
 from evenedit.survey.desk import Desk
-from evenedit.web import admin, curation, pictures, survey
+from evenedit.web import admin, curation, pictures, review, survey
 from evenedit.web.audit import AuditLog
 from evenedit.web.errors import handle_errors
 from evenedit.web.guard import Door
@@ -52,6 +52,9 @@ def create_app(pipeline: Pipeline, setup: Setup | None = None) -> FastAPI:
         app.include_router(survey.room())
     app.include_router(admin.room())
     app.include_router(pictures.room())
+    if pipeline.study.file.judges and pipeline.store.edits():
+        app.state.rooms |= {"/review": "Review"}
+        app.include_router(review.room())
     if pipeline.study.file.curation:
         app.state.rooms |= {"/curate": "Portraits"}
         app.include_router(curation.room())
