@@ -177,7 +177,9 @@ class Reviews:
 
 
 def _rows(db: sa.Connection, query: sa.Select[Any]) -> list[Review]:
-    return [Review(*row) for row in db.execute(query.order_by(_reviews.c.id)).all()]
+    """Reviews with their answers in the rubric's order."""
+    found = [Review(*row) for row in db.execute(query.order_by(_reviews.c.id)).all()]
+    return [replace(r, answers={q: r.answers[q] for q in QUESTION_IDS if q in r.answers}) for r in found]
 
 
 def _hold(db: sa.Connection, request_id: str) -> None:
