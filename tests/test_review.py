@@ -236,8 +236,7 @@ def test_a_review_opens_no_question_that_nobody_was_asked(study):
     pipeline = study()
     table = pipeline.table()
     values = np.concatenate([table.values, np.zeros_like(table.values[:1])])
-    values[-1, :, QUESTION_IDS.index("preference")] = 1
-    values[-1, :, QUESTION_IDS.index("target_role")] = 1
+    values[-1, :, QUESTION_IDS.index("aging_accuracy")] = 3  # a judge's would stand for age_drift on every prompt
     status = np.concatenate([table.status, np.zeros_like(table.status[:1])])
     reviewed = replace(
         table,
