@@ -11,6 +11,7 @@ import pytest
 
 from conftest import open_study
 from evenedit.analysis import report_study, results_of
+from evenedit.case import Casebook
 from evenedit.ensemble import combine, priority
 from evenedit.exports import write_tables
 from evenedit.imports import read_tables
@@ -298,13 +299,16 @@ def test_two_reviewers_are_blind_to_each_other_until_both_are_in(study):
     pipeline = study(reviewers=2)
     desk = Desk(pipeline)
     ident = next(iter(desk.cases))
-    settle(desk, ADA, ident, race_drift=1)
+    settle(desk, ADA, ident, note="hair only", race_drift=1)
     assert pipeline.table().of_kind(Kind.REVIEW) == [] and desk.frame().empty
+    assert {o.kind for o in Casebook.read(pipeline).open(ident).opinions} == {Kind.VLM}
     assert not desk.open(desk.cases[ident]).opinions[0].rater.startswith("review:")
     assert desk.next(ADA).request_id != ident
     assert desk.next(BO).request_id == ident
     settle(desk, BO, ident, race_drift=2)
     assert len(pipeline.table().of_kind(Kind.REVIEW)) == 2
+    told = Casebook.read(pipeline).open(ident).opinions[-2:]
+    assert [(o.rater, o.evidence, o.values["race_drift"]) for o in told] == [(ADA, "hair only", 1), (BO, "", 2)]
     assert {o.kind for o in desk.open(desk.cases[ident]).opinions} == {Kind.VLM}, "a third look is blind as well"
 
 

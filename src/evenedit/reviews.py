@@ -124,6 +124,10 @@ class Reviews:
         """The reviews of one case, in their order, those taken back too."""
         return self._read(sa.select(_reviews).where(_reviews.c.request_id == request_id))
 
+    def notes(self, request_id: str) -> dict[str, str]:
+        """What each reviewer wrote about a case."""
+        return {review.rater: review.note for review in self.of(request_id) if review.undone is None}
+
     def told(self, reviewers: int) -> list[Review]:
         """The reviews in force of cases that so many have looked at: before that, one must not sway the other."""
         return [r for reviews in self.in_force().values() if len(reviews) >= reviewers for r in reviews]
