@@ -52,12 +52,12 @@ def create_app(pipeline: Pipeline, setup: Setup | None = None) -> FastAPI:
         app.include_router(survey.room())
     app.include_router(admin.room())
     app.include_router(pictures.room())
-    if pipeline.study.file.judges and pipeline.store.edits():
-        app.state.rooms |= {"/review": "Review"}
-        app.include_router(review.room())
     if pipeline.study.file.curation:
         app.state.rooms |= {"/curate": "Portraits"}
         app.include_router(curation.room())
+    if pipeline.study.file.judges and pipeline.store.edits():
+        app.state.rooms |= {"/review": "Review"}
+        app.include_router(review.room())
     handle_errors(app)
     app.add_middleware(Envelope, production=setup.production)
 
