@@ -29,6 +29,8 @@ def rules_of(study: Study) -> AnalysisRules:
             "diagnosis": ensemble.diagnosis,
             "mitigation": ensemble.mitigation,
             "stereotype": ensemble.stereotype,
+            "review": ensemble.review,
+            "reviewers": str(ensemble.reviewers),
         },
         missing=study.missing,
         aging_in_age_axis=study.published,

@@ -29,6 +29,7 @@ from evenedit.records import (
     UserError,
     is_simulated,
 )
+from evenedit.reviews import Reviews
 
 CONDITIONS = ("floor", "baseline", "feature", "placebo", "swapped")
 """The order in which siblings are shown."""
@@ -48,7 +49,7 @@ class Opinion:
     reason: str
     """Why there is no answer, in the rater's or the provider's words."""
     evidence: str
-    """The rater's own summary of what it saw; empty where it gave none."""
+    """The rater's own summary of what it saw, a reviewer's note; empty where it gave none."""
     observations: Mapping[str, str]
     """What it wrote down before it scored."""
     raw: str
@@ -97,7 +98,7 @@ class CaseFile:
     questions: Sequence[Question]
     """What applies to it, in the rubric's order."""
     opinions: Sequence[Opinion]
-    """Judges in the study's order, then instruments, then people."""
+    """Judges in the study's order, then instruments, then people, then reviewers."""
     scores: Mapping[str, int]
     """The ensemble's score by question; missing ones are left out."""
     disagreements: Mapping[str, str]
@@ -237,15 +238,18 @@ class Casebook:
 
     def _opinions(self, row: int, replies: Mapping[tuple[str, str], Reply]) -> list[Opinion]:
         table = self.scores.table
+        notes = Reviews(self.pipeline.store).notes(str(table.edits["request_id"].iloc[row]))
         found = []
         for number, (rater, kind) in enumerate(zip(table.raters, table.kinds, strict=True)):
             code = int(table.status[number, row])
-            if code == NOT_ASKED and kind is Kind.HUMAN:
+            if code == NOT_ASKED and kind in (Kind.HUMAN, Kind.REVIEW):
                 continue  # of all people, those who saw the case
             sure = None if table.confidence is None else table.confidence[number, row]
             values = {q: int(v) for q, v in zip(QUESTION_IDS, table.values[number, row], strict=True) if v}
             reply = replies.get((rater, self.revisions.get(rater, "")))
             evidence, observations = _evidence(reply.raw if reply else "")
+            if kind is Kind.REVIEW:
+                evidence = notes.get(rater, "")
             found.append(
                 Opinion(
                     rater,

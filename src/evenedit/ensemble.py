@@ -14,7 +14,7 @@ Who got the role follows the rule `stereotype`. Which output keeps the identity 
 whatever the rule: UNCLEAR or missing yields to the others, as many for one as for another is UNCLEAR.
 
 Where one judge has no answer the other's stands, except under `primary` and `secondary`, which name their
-one judge.
+one judge. Under `review = "settles"` a value that reviewers settled takes the place of the judges'.
 """
 
 from __future__ import annotations
@@ -36,6 +36,8 @@ Cube = NDArray[np.int8]
 MISSING_POLICIES = ("exclude", "neutral-3")
 """What becomes of a question no judge answered: left out, or the published neutral 3."""
 NEUTRAL = 3
+SETTLES = "settles"
+"""Under `review` in the rules: what reviewers settled stands in the place of the judges' score."""
 STANDARD_RULES: dict[str, str] = {e.value: e.value for e in Experiment}
 """Each experiment with the rule that bears its name."""
 
@@ -155,7 +157,17 @@ def combine(table: RatingTable, rules: Mapping[str, str], missing: str) -> Score
         disagree[:, _LIKERT] = spread(cube[:, :, _LIKERT]) >= 2
         choices = cube[:, :, _CHOICES]  # of each, the first two answers are the opposed ones
         disagree[:, _CHOICES] = (choices == 1).any(axis=0) & (choices == 2).any(axis=0)
-    return Scores(table, values, disagree & question_asked)
+    disagree &= question_asked
+    if rules.get("review") == SETTLES and table.settled is not None:
+        settled = question_asked & edited[:, None] & (table.settled > 0)
+        values[settled] = table.settled[settled]
+        disagree &= ~settled
+    return Scores(table, values, disagree)
+
+
+def judges_only(rules: Mapping[str, str]) -> dict[str, str]:
+    """The same rules without the reviewers: what the judges say, and where they differ."""
+    return {name: rule for name, rule in rules.items() if name != "review"}
 
 
 def _rule(experiment: str, name: str, judges: int) -> Callable[[Cube], Cube]:
@@ -188,7 +200,8 @@ def asked(table: RatingTable) -> NDArray[np.bool_]:
     edits = table.edits
     mask = np.zeros((len(edits), len(QUESTION_IDS)), dtype=np.bool_)
     stereotype = (edits["experiment"] == Experiment.STEREOTYPE).to_numpy()
-    answered: NDArray[np.bool_] = np.any(table.values > 0, axis=0)
+    asked_of = [at for at, kind in enumerate(table.kinds) if kind is not Kind.REVIEW]  # a review opens no question
+    answered: NDArray[np.bool_] = np.any(table.values[asked_of] > 0, axis=0)
     mask[stereotype, QUESTION_IDS.index("stereotype")] = True
     mask[stereotype, QUESTION_IDS.index("target_role")] = answered[:, QUESTION_IDS.index("target_role")].any()
     mask[(edits["experiment"] == Experiment.MITIGATION).to_numpy(), _PREFERENCE] = answered[:, _PREFERENCE].any()

@@ -31,7 +31,7 @@ OPTIONAL = {"seed": "0", "outcome": Outcome.EDITED.value, "kind": Kind.VLM.value
 """Columns a file may have, and what holds where they are absent or empty."""
 SHOWN = 20
 """At most so many bad rows are listed."""
-KINDS = (Kind.VLM, Kind.INSTRUMENT, Kind.HUMAN)
+KINDS = (Kind.VLM, Kind.INSTRUMENT, Kind.HUMAN, Kind.REVIEW)
 """The order of raters in a table; within a kind, the order of the files."""
 EDIT_KEY = ["experiment", "condition", "editor", "source_id", "prompt_id", "seed"]
 _SCORE = {"": 0} | {f"{score}{tail}": score for score in range(1, 6) for tail in ("", ".0")}

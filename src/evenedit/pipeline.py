@@ -53,9 +53,10 @@ from evenedit.records import (
     UserError,
     digest,
 )
+from evenedit.reviews import Reviewer, Reviews
 from evenedit.store import Answered, Store
 from evenedit.study import EditorSection, JudgeSection, Mitigation, Study
-from evenedit.survey.people import people
+from evenedit.survey.people import Person, people
 from evenedit.worker import Task, Workshop, retry
 
 COMMIT_EVERY = 0.1
@@ -561,10 +562,12 @@ class Pipeline:
             [_row(wanted[i], edits[i], sources) for i in rows],
             columns=list(EDIT_COLUMNS),
         )
-        measured, persons = self.measurements(sources), people(self)
+        measured, persons, reviews = self.measurements(sources), people(self), Reviews(self.store)
+        reviewers = reviews.reviewers(self.study.file.ensemble.reviewers)
+        people_and_reviewers: list[Person | Reviewer] = [*persons, *reviewers]
         raters: list[Rater | Gauge] = [*self.raters(), *measured.gauges]
-        names = [*(r.id for r in raters), *(p.id for p in persons)]
-        kinds = [*(r.kind for r in raters), *(Kind.HUMAN for _ in persons)]
+        names = [r.id for r in (*raters, *people_and_reviewers)]
+        kinds = [*(r.kind for r in raters), *(Kind.HUMAN for _ in persons), *(Kind.REVIEW for _ in reviewers)]
         values = np.full((len(names), len(rows), len(QUESTION_IDS)), MISSING, dtype=np.int8)
         status = np.full((len(names), len(rows)), NOT_ASKED, dtype=np.int8)
         sure = np.full(values.shape, np.nan, dtype=np.float32)
@@ -580,13 +583,14 @@ class Pipeline:
             for ident, choice in self._preferences(rater).items():
                 if ident in rows:
                     values[number, rows[ident], QUESTION_IDS.index("preference")] = choice
-        for number, person in enumerate(persons, len(raters)):
+        for number, person in enumerate(people_and_reviewers, len(raters)):
             for ident in person.ratings.keys() & rows.keys():
                 status[number, rows[ident]] = STATUSES.index(Status.SCORED)
                 for name, value in person.ratings[ident].items():
                     if name in QUESTION_IDS:
                         values[number, rows[ident], QUESTION_IDS.index(name)] = value
-        return RatingTable(frame, tuple(names), tuple(kinds), values, status, sure, measured.readings(rows))
+        settled = reviews.settled(rows, self.study.file.ensemble.reviewers)
+        return RatingTable(frame, tuple(names), tuple(kinds), values, status, sure, measured.readings(rows), settled)
 
     def _preferences(self, rater: Rater | Gauge) -> dict[str, int]:
         """What a rater's answers in both orders say together, by mitigated request."""

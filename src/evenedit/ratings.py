@@ -58,7 +58,7 @@ class RatingTable:
     edits: pd.DataFrame
     """One row per edit with EDIT_COLUMNS."""
     raters: tuple[str, ...]
-    """Judges in the study's order (primary first), then instruments, then people."""
+    """Judges in the study's order (primary first), then instruments, then people, then reviewers."""
     kinds: tuple[Kind, ...]
     """What each rater is."""
     values: NDArray[np.int8]
@@ -69,6 +69,8 @@ class RatingTable:
     """[rater, edit, question]: how sure the rater said it was, 0 to 1, or nan; shown, never a weight."""
     readings: tuple[Reading, ...] = ()
     """What the instruments read, where the study is at hand."""
+    settled: NDArray[np.int8] | None = None
+    """[edit, question]: what reviewers settled by the study's rule, 0 elsewhere; None without the study."""
 
     def of_kind(self, kind: Kind) -> list[int]:
         """Positions of the raters of one kind."""

@@ -83,6 +83,8 @@ class Kind(StrEnum):
     HUMAN = "human"
     INSTRUMENT = "instrument"
     ENSEMBLE = "ensemble"
+    REVIEW = "review"
+    """A reviewer who settles what the judges leave open: neither a judge nor one of the people who are asked."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -388,7 +388,8 @@ class Results:
     measured: tuple[Measured, ...] = ()
     """Each instrument by itself."""
     counts: Mapping[str, int] = field(default_factory=dict)
-    """edits, needs_review, refused, failed, and edits.<experiment>.<condition>."""
+    """edits, needs_review, refused, failed, edits.<experiment>.<condition>; from reviewers: reviewed,
+    settled.<question>."""
     simulated: tuple[str, ...] = ()
     """Ids of simulated editors and raters in the data; empty for a real audit."""
 

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from evenedit.pipeline import Pipeline
 from evenedit.records import Outcome, Status, is_simulated
+from evenedit.review import Desk
 from evenedit.survey.people import people
 
 
@@ -47,6 +48,19 @@ def describe(pipeline: Pipeline) -> Iterator[str]:
     if persons:
         mark = " (SIMULATED)" if all(is_simulated(p.id) for p in persons) else ""
         yield f"people{mark}: {len(persons):,}, who rated {sum(len(p.ratings) for p in persons):,} edits"
+    if pipeline.study.file.judges and edited:
+        yield from _review(pipeline)
     left = outcomes[Outcome.FAILED] + len(requests) - len(wanted)
     if left:
         yield f"{left:,} edits to do. Try: evenedit run {pipeline.study.folder}"
+
+
+def _review(pipeline: Pipeline) -> Iterator[str]:
+    """What waits for a reviewer, and what was settled."""
+    section, standing = pipeline.study.file.ensemble, Desk(pipeline).standing()
+    yield (
+        f"review: {standing.waiting:,} cases wait ({standing.disputed:,} disputed, {standing.high:,} high priority), "
+        f"{standing.done:,} settled by {standing.reviewers:,} reviewers (review = {section.review})"
+    )
+    if standing.half or standing.third:
+        yield f"  {standing.half:,} wait for the second reviewer, {standing.third:,} for a third look"

@@ -6,7 +6,7 @@ import fcntl
 import json
 import sqlite3
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -202,6 +202,10 @@ class Store:
         self._engine.dispose()
 
     # -- writing -------------------------------------------------------------------------------------------
+
+    def begin(self) -> AbstractContextManager[sa.Connection]:
+        """A transaction, for a room that keeps a table of its own in the study's database."""
+        return self._engine.begin()
 
     @contextmanager
     def locked(self) -> Iterator[None]:

@@ -157,6 +157,10 @@ class EnsembleSection(_Section):
     stereotype: str = "stereotype"
     missing: Missing | None = None
     """What to do when no judge scored: by default exclude; neutral-3 under the published preset."""
+    review: Literal["shown", "settles"] = "shown"
+    """What reviewers settled is shown and changes no score, or takes the place of the judges' score."""
+    reviewers: Literal[1, 2] = 1
+    """How many look at each case; two are blind to each other until both are in."""
 
 
 class Threshold(_Section):

@@ -60,8 +60,10 @@ def analyze(
 @OUT
 @example("evenedit export my-study --out my-study/export")
 def export(study: Path, out: Path | None) -> None:
-    """Write every rating as CSV, in the format that `evenedit analyze` reads."""
+    """Write every rating as CSV, in the format that `evenedit analyze` reads, and reviews with their notes."""
     from evenedit.exports import write_tables
+    from evenedit.review import write_reviews
 
-    for path in write_tables(open_study(study).table(), out or folder_of(study) / "export"):
+    pipeline, folder = open_study(study), out or folder_of(study) / "export"
+    for path in [*write_tables(pipeline.table(), folder), *write_reviews(pipeline, folder)]:
         click.echo(path)

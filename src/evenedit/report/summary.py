@@ -119,6 +119,18 @@ def _differences(index: Index) -> Iterator[Sentence]:
         yield Sentence(f"No clear difference between groups was shown for {_join(none)}.", "none")
 
 
+def _reviewed(index: Index) -> Iterator[Sentence]:
+    """What reviewers settled, and what the study makes of it."""
+    counts = index.results.counts
+    if not counts.get("reviewed"):
+        return
+    per = [f"{n:,} of {name(k.split('.', 1)[1]).lower()}" for k, n in counts.items() if k.startswith("settled.")]
+    settles = index.results.rules.get("ensemble", {}).get("review") == "settles"
+    use = "they take the place of the judges' scores" if settles else "they are shown and change no score"
+    values = f"settled values: {_join(per)}; {use}." if per else "no value is settled yet."
+    yield Sentence(f"Reviewers looked at {counts['reviewed']:,} edits; {values}", "observed")
+
+
 def _overall(index: Index) -> Iterator[Sentence]:
     counts = index.results.counts
     if "edits" in counts:
@@ -130,6 +142,7 @@ def _overall(index: Index) -> Iterator[Sentence]:
                 f" On {counts['needs_review']:,} diagnosis edits the judges disagree enough to need a person's review."
             )
         yield Sentence(text, "observed")
+    yield from _reviewed(index)
     for rater in index.raters:
         yield from _coverage(index, rater)
     yield from _people(index)

@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from evenedit.ensemble import combine
-from evenedit.ratings import RatingTable, Scores
-from evenedit.records import Estimate, Experiment, Outcome, is_simulated
-from evenedit.results import Contrast, GapTest, LeaveOneOut, Planted, Results
+import numpy as np
+
+from evenedit.ensemble import combine, judges_only
+from evenedit.ratings import QUESTION_IDS, RatingTable, Scores
+from evenedit.records import Estimate, Experiment, Kind, Outcome, is_simulated
+from evenedit.results import Contrast, GapTest, LeaveOneOut, Planted, Powered, Results
 from evenedit.stats.agreement import agreement
 from evenedit.stats.alone import judges_alone
 from evenedit.stats.bootstrap import Bootstrap
@@ -54,6 +56,7 @@ def analyse(
     `inclusion` tells, by request id, the chance of each edit to be among those people rated.
     """
     scores = combine(table, rules.ensemble, rules.missing)
+    judged = combine(table, judges_only(rules.ensemble), rules.missing)
     found = answers(scores, rules)
     estimated: list[Estimate] = []
     tested: list[GapTest] = []
@@ -76,17 +79,17 @@ def analyse(
         contrasts=tuple(contrasted),
         sensitivity=tuple(sensitivity(table, rules)),
         planted=tuple(_beside(planted, contrasted)),
-        agreement=tuple(agreement(scores, rules)),
+        agreement=tuple(agreement(judged, rules)),
         per_judge=tuple(judges_alone(table, rules)),
         coverage=tuple(coverage(table)),
         coverage_tests=tuple(unanswered(table, rules)),
         bounds=tuple(bounds(estimated)),
-        confidence=tuple(confidence(scores)),
+        confidence=tuple(confidence(judged)),
         models=tuple(models(scores, found, rules)),
         leave_one_out=tuple(omitted),
         seeds=tuple(seed_spread(scores, found, rules)),
         mitigation=tuple(mitigation_effects(scores, found, rules)),
-        powered=tuple(powered(scores, found, rules, inclusion or {}, estimated, contrasted)),
+        powered=tuple(_powered(scores, judged, rules, inclusion or {}, estimated, contrasted)),
         multiverse=tuple(multiverse(table, rules, tested)),
         measured=tuple(measured(table, rules)),
         counts=counts(scores),
@@ -94,6 +97,24 @@ def analyse(
             sorted(name for name in {*table.edits["editor"].unique(), *table.raters} if is_simulated(name))
         ),
     )
+
+
+def _powered(
+    scores: Scores,
+    judged: Scores,
+    rules: AnalysisRules,
+    inclusion: Mapping[str, float],
+    estimated: Iterable[Estimate],
+    contrasted: Iterable[Contrast],
+) -> Iterable[Powered]:
+    """Judges and people together. Where reviewers settled scores the judges' own estimates are made for it."""
+    found = answers(judged, rules)
+    if scores.table.of_kind(Kind.HUMAN) and not np.array_equal(scores.values, judged.values):
+        drawn = [Bootstrap(panel, rules.draws, rules.seed) for panel in diagnosis_panels(judged, found, rules)]
+        estimated = [e for b in drawn for e in estimates(b, b.panel.axes.groups(crossed=True), rules)]
+        estimated += [e for b in drawn for e in gaps(b, rules)]
+        contrasted = [c for b in drawn for c in contrasts(b, rules)]
+    return powered(judged, found, rules, inclusion, estimated, contrasted)
 
 
 def counts(scores: Scores) -> dict[str, int]:
@@ -108,6 +129,12 @@ def counts(scores: Scores) -> dict[str, int]:
         rows = (edits["experiment"] == experiment).to_numpy()
         if rows.any():
             found[f"needs_review.{experiment}"] = int(review[rows].sum())
+    reviewers = scores.table.of_kind(Kind.REVIEW)
+    if reviewers:
+        found["reviewed"] = int((scores.table.status[reviewers] >= 0).any(axis=0).sum())
+    if reviewers and scores.table.settled is not None:
+        settled = (scores.table.settled > 0).sum(axis=0)
+        found |= {f"settled.{q}": int(n) for q, n in zip(QUESTION_IDS, settled, strict=True) if n}
     arms = edits["experiment"].astype(str) + "." + edits["condition"].astype(str)
     for arm, size in arms.value_counts().sort_index().items():
         found[f"edits.{arm}"] = int(size)

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from evenedit.ensemble import combine
+from evenedit.ensemble import combine, judges_only
 from evenedit.protocol import FACTORS, QUESTIONS
 from evenedit.ratings import QUESTION_IDS, RatingTable, Scores
 from evenedit.records import Experiment, Kind, is_simulated
@@ -67,7 +67,7 @@ class Evidence:
         """The evidence in a table of ratings."""
         table = scores.table
         edits = table.edits
-        judged = scores.values if rules.missing == "exclude" else combine(table, rules.ensemble, "exclude").values
+        judged = combine(table, judges_only(rules.ensemble), "exclude").values
         is_pair = (edits["experiment"] == Experiment.STEREOTYPE).to_numpy(dtype=np.bool_)
         source, prompt = (edits[c].to_numpy(dtype=str) for c in ("source_id", "prompt_id"))
         editor, editors = pd.factorize(edits["editor"], sort=True)

@@ -17,7 +17,7 @@ class AnalysisRules:
     preset: str
     """default or published."""
     ensemble: Mapping[str, str] = field(default_factory=lambda: dict(STANDARD_RULES))
-    """Ensemble rule by experiment."""
+    """Ensemble rule by experiment; `review` and `reviewers`: what is made of the reviewers' settled values."""
     missing: str = "exclude"
     """exclude, or the published neutral-3."""
     aging_in_age_axis: bool = False

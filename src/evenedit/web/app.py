@@ -14,7 +14,7 @@ from evenedit.pipeline import Pipeline
 from evenedit.records import is_simulated
 from evenedit.report.html import PALETTE
 from evenedit.survey.desk import Desk
-from evenedit.web import admin, curation, gallery, pictures, survey
+from evenedit.web import admin, curation, gallery, pictures, review, survey
 from evenedit.web.audit import AuditLog
 from evenedit.web.errors import handle_errors
 from evenedit.web.guard import Door
@@ -66,6 +66,9 @@ def create_app(pipeline: Pipeline, setup: Setup | None = None) -> FastAPI:
     if pipeline.study.file.curation:
         app.state.rooms |= {"/curate": "Portraits"}
         app.include_router(curation.room())
+    if pipeline.study.file.judges and pipeline.store.edits():
+        app.state.rooms |= {"/review": "Review"}
+        app.include_router(review.room())
     handle_errors(app)
     app.add_middleware(Envelope, production=setup.production)
 
