@@ -295,7 +295,7 @@ def test_no_page_has_a_serious_barrier_and_every_page_says_simulated(visit, gall
     page = visit("/gallery", **options)
     for path in (*PAGES, f"/gallery/case/{case}", f"/gallery/case/{refused}"):
         page.goto(path)
-        assert "SIMULATED" in page.locator(".banner").inner_text()
+        assert "SIMULATED" in page.locator("header").inner_text()
         found = Axe().run(page).response["violations"]
         assert [(v["id"], v["nodes"][0]["html"]) for v in found if v["impact"] in ("serious", "critical")] == []
         assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), f"{path} is wider than the screen"

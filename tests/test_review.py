@@ -20,7 +20,7 @@ from evenedit.protocol import QUESTIONS
 from evenedit.ratings import QUESTION_IDS
 from evenedit.records import Experiment, Kind, Request, UserError
 from evenedit.rehearsal import rehearse
-from evenedit.review import Desk, Overtaken, rater_id, write_reviews
+from evenedit.review_desk import Desk, Overtaken, rater_id, write_reviews
 from evenedit.reviews import Review, Reviews, apart, settled
 from evenedit.stats import AnalysisRules, analyse
 from evenedit.status import describe

@@ -13,7 +13,7 @@ from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, Page, expect, sync_playwright
 
 from conftest import open_study
-from evenedit.review import Desk
+from evenedit.review_desk import Desk
 from evenedit.web.audit import AuditLog
 from test_review import CARELESS, settle
 from web_study import PASSWORD, app_of, serving

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from evenedit.pipeline import Pipeline
 from evenedit.records import Outcome, Status, is_simulated
-from evenedit.review import Desk
+from evenedit.review_desk import Desk
 from evenedit.survey.people import people
 
 

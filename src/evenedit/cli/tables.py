@@ -62,7 +62,7 @@ def analyze(
 def export(study: Path, out: Path | None) -> None:
     """Write every rating as CSV, in the format that `evenedit analyze` reads, and reviews with their notes."""
     from evenedit.exports import write_tables
-    from evenedit.review import write_reviews
+    from evenedit.review_desk import write_reviews
 
     pipeline, folder = open_study(study), out or folder_of(study) / "export"
     for path in [*write_tables(pipeline.table(), folder), *write_reviews(pipeline, folder)]:

@@ -13,6 +13,7 @@ from evenedit.gallery import LiveGallery
 from evenedit.pipeline import Pipeline
 from evenedit.records import is_simulated
 from evenedit.report.html import PALETTE
+from evenedit.study import Study
 from evenedit.survey.desk import Desk
 from evenedit.web import admin, curation, gallery, pictures, review, survey
 from evenedit.web.audit import AuditLog
@@ -22,6 +23,13 @@ from evenedit.web.headers import Envelope
 from evenedit.web.limit import Limit
 from evenedit.web.pages import HERE
 from evenedit.web.setup import Setup
+
+
+def _simulated(study: Study) -> bool:
+    """Whether any editor, judge or person of the study is simulated: every page is marked then, and names none."""
+    people = study.file.survey is not None and study.file.survey.simulated_people > 0
+    names = [*(editor.id for editor in study.file.editors), *(judge.id for judge in study.file.judges)]
+    return people or any(map(is_simulated, names))
 
 
 @asynccontextmanager
@@ -43,9 +51,7 @@ def create_app(pipeline: Pipeline, setup: Setup | None = None) -> FastAPI:
     )
     app.state.pipeline = pipeline
     app.state.setup = setup
-    app.state.simulated = any(is_simulated(e.id) for e in pipeline.study.file.editors) or any(
-        is_simulated(j.id) for j in pipeline.study.file.judges
-    )
+    app.state.simulated = _simulated(pipeline.study)
     app.state.rooms = {"/admin": "Overview"}
     """Where staff can go, by path; every page of theirs shows it."""
     app.state.log = AuditLog(pipeline.store.folder)

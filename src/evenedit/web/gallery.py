@@ -23,7 +23,7 @@ from evenedit.case import labels
 from evenedit.change_maps import ChangeMaps
 from evenedit.gallery import PAGE, Gallery, LiveGallery, Wanted
 from evenedit.panels import Choice, Panel
-from evenedit.records import Kind, UserError, is_simulated
+from evenedit.records import UserError
 from evenedit.thumbnails import Thumbnails
 from evenedit.web.errors import Problem
 from evenedit.web.guard import staff
@@ -157,17 +157,7 @@ def _panel_picture(name: str, view: View) -> Callable[..., Response]:
 
 
 def _page(request: Request, template: str, gallery: Gallery, **context: Any) -> HTMLResponse:
-    return page(request, template, simulated=_simulated(gallery), built=gallery.built.strftime("%H:%M:%S"), **context)
-
-
-def _simulated(gallery: Gallery) -> str:
-    """How many editors, judges and people of the study are simulated, in words."""
-    table = gallery.book.scores.table
-    kinds = {Kind.VLM: ("judge", "judges"), Kind.HUMAN: ("person", "people")}
-    groups = {("editor", "editors"): list(gallery.fields["editor"].values)}
-    groups |= {words: [table.raters[i] for i in table.of_kind(kind)] for kind, words in kinds.items()}
-    counts = {words: sum(map(is_simulated, names)) for words, names in groups.items()}
-    return ", ".join(f"{count} {words[count > 1]}" for words, count in counts.items() if count)
+    return page(request, template, built=gallery.built.strftime("%H:%M:%S"), **context)
 
 
 def _offer(gallery: Gallery, counts: Mapping[str, Mapping[str, int]], wanted: Wanted, name: str) -> dict[str, Any]:

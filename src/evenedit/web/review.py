@@ -21,7 +21,7 @@ from fastapi.responses import HTMLResponse, RedirectResponse, Response
 from evenedit.case import CaseFile
 from evenedit.protocol import QUESTIONS
 from evenedit.records import Question, UserError
-from evenedit.review import LONGEST_NOTE, Desk, Overtaken, Sheet, rater_id
+from evenedit.review_desk import LONGEST_NOTE, Desk, Overtaken, Sheet, rater_id
 from evenedit.reviews import PREFIX
 from evenedit.web.errors import Problem
 from evenedit.web.guard import staff
@@ -91,7 +91,6 @@ def _page(request: Request, desk: Desk, template: str, staff_name: str, status: 
         status,
         staff=staff_name,
         reviewer=(_rater(request) or "").removeprefix(PREFIX),
-        simulated=desk.simulated,
         reviewers=desk.reviewers,
         settles=study.file.ensemble.review == "settles",
         titles={q.id: q.title for q in QUESTIONS.values()},

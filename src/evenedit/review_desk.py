@@ -25,7 +25,7 @@ from evenedit.images import write_whole
 from evenedit.pipeline import Pipeline
 from evenedit.protocol import QUESTIONS
 from evenedit.ratings import QUESTION_IDS, Scores
-from evenedit.records import SIMULATED, Kind, Question, UserError, digest, is_simulated
+from evenedit.records import SIMULATED, Kind, Question, UserError, digest
 from evenedit.reviews import PREFIX, Review, Reviews, apart, settled
 from evenedit.stats import against
 from evenedit.stats.additive import Drawing, Told
@@ -131,12 +131,6 @@ class Desk:
     def cases(self) -> Mapping[str, Case]:
         """Every case by request id, in their order."""
         return self._look().cases
-
-    @property
-    def simulated(self) -> bool:
-        """Whether an editor or a judge of the study is simulated."""
-        scores = self._look().book.scores
-        return any(is_simulated(name) for name in (*scores.edits["editor"].unique(), *scores.table.raters))
 
     def open(self, case: Case) -> CaseFile:
         """What a reviewer may see of a case: what was asked, the pictures and the judges' opinions."""
