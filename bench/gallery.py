@@ -10,9 +10,9 @@ import numpy as np
 import pandas as pd
 from fastapi.testclient import TestClient
 
-from evenedit.case import Casebook
 from evenedit.ensemble import combine
-from evenedit.gallery import Gallery
+from evenedit.gallery.case import Casebook
+from evenedit.gallery.index import Gallery
 from evenedit.pipeline import Pipeline
 from evenedit.protocol import FACTORS
 from evenedit.protocol.grid import cells

@@ -8,7 +8,7 @@ import pytest
 from jinja2 import Environment, FileSystemLoader
 
 from conftest import open_study
-from evenedit.case import Casebook, labels
+from evenedit.gallery.case import Casebook, labels
 from evenedit.pipeline import Pipeline
 from evenedit.ratings import STATUSES
 from evenedit.records import Kind, Outcome, Reply, Status, UserError

@@ -8,16 +8,16 @@ import numpy as np
 import pytest
 
 from conftest import open_study
-from evenedit import panels
-from evenedit.case import Casebook
-from evenedit.change_maps import ChangeMaps
 from evenedit.ensemble import asked, combine
-from evenedit.gallery import PAGE, Gallery, LiveGallery, disagreement, drift
+from evenedit.gallery import panels
+from evenedit.gallery.case import Casebook
+from evenedit.gallery.change_maps import ChangeMaps
+from evenedit.gallery.index import PAGE, Gallery, LiveGallery, disagreement, drift
+from evenedit.gallery.thumbnails import Thumbnails
 from evenedit.pipeline import Pipeline
 from evenedit.protocol import QUESTIONS
 from evenedit.ratings import NOT_ASKED, QUESTION_IDS
 from evenedit.records import Edit, Kind, Outcome, UserError
-from evenedit.thumbnails import Thumbnails
 
 
 @pytest.fixture(scope="module")
@@ -204,7 +204,7 @@ def test_a_running_study_shows_its_new_edits(tmp_path):
 
 
 def test_a_large_gallery_is_built_anew_behind_the_scenes(tmp_path, monkeypatch):
-    monkeypatch.setattr("evenedit.gallery.TOGETHER", 0.0)
+    monkeypatch.setattr("evenedit.gallery.index.TOGETHER", 0.0)
     made = open_study(tmp_path, prompts={"include": ["O-01"]}, judges=[])
     live = LiveGallery(made)
     requests = made.request(made.load_sources())

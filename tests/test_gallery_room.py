@@ -12,7 +12,7 @@ from PIL import Image
 from playwright.sync_api import Browser, Locator, Page, expect, sync_playwright
 
 from conftest import open_study
-from evenedit.gallery import Gallery
+from evenedit.gallery.index import Gallery
 from web_study import PASSWORD, app_of, serving
 
 expect.set_options(timeout=20_000)  # a busy machine is not a fault

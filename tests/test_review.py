@@ -11,9 +11,9 @@ import pytest
 
 from conftest import open_study
 from evenedit.analysis import report_study, results_of
-from evenedit.case import Casebook
 from evenedit.ensemble import combine, priority
 from evenedit.exports import write_tables
+from evenedit.gallery.case import Casebook
 from evenedit.imports import read_tables
 from evenedit.pipeline import Pipeline
 from evenedit.protocol import QUESTIONS

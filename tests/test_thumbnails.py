@@ -8,10 +8,10 @@ import pytest
 from PIL import Image
 
 from conftest import open_study
+from evenedit.gallery.thumbnails import Thumbnails
 from evenedit.images import open_images
 from evenedit.pipeline import Pipeline
 from evenedit.records import UserError
-from evenedit.thumbnails import Thumbnails
 from web_study import PASSWORD, app_of, serving
 
 

@@ -19,8 +19,8 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from evenedit.analysis import rules_of
-from evenedit.case import Casebook, CaseFile
 from evenedit.ensemble import asked, combine, judges_only, priority
+from evenedit.gallery.case import Casebook, CaseFile
 from evenedit.images import write_whole
 from evenedit.pipeline import Pipeline
 from evenedit.protocol import QUESTIONS

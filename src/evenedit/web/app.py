@@ -9,7 +9,7 @@ from fastapi import FastAPI
 from fastapi.responses import FileResponse, RedirectResponse
 from fastapi.staticfiles import StaticFiles
 
-from evenedit.gallery import LiveGallery
+from evenedit.gallery.index import LiveGallery
 from evenedit.pipeline import Pipeline
 from evenedit.records import is_simulated
 from evenedit.report.html import PALETTE

@@ -18,13 +18,13 @@ from urllib.parse import parse_qsl
 from fastapi import APIRouter, Depends, Request
 from fastapi.responses import HTMLResponse, RedirectResponse, Response
 
-from evenedit import panels
-from evenedit.case import labels
-from evenedit.change_maps import ChangeMaps
-from evenedit.gallery import PAGE, Gallery, LiveGallery, Wanted
-from evenedit.panels import Choice, Panel
+from evenedit.gallery import panels
+from evenedit.gallery.case import labels
+from evenedit.gallery.change_maps import ChangeMaps
+from evenedit.gallery.index import PAGE, Gallery, LiveGallery, Wanted
+from evenedit.gallery.panels import Choice, Panel
+from evenedit.gallery.thumbnails import Thumbnails
 from evenedit.records import UserError
-from evenedit.thumbnails import Thumbnails
 from evenedit.web.errors import Problem
 from evenedit.web.guard import staff
 from evenedit.web.pages import page

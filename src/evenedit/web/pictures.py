@@ -11,9 +11,9 @@ from typing import Annotated
 
 from fastapi import APIRouter, Depends, Path, Request, Response
 
+from evenedit.gallery.thumbnails import WIDTHS, Thumbnails
 from evenedit.records import UserError
 from evenedit.store import Store
-from evenedit.thumbnails import WIDTHS, Thumbnails
 from evenedit.web.errors import Problem
 from evenedit.web.guard import staff
 

@@ -18,7 +18,7 @@ from urllib.parse import quote, unquote
 from fastapi import APIRouter, Depends, Form, Request
 from fastapi.responses import HTMLResponse, RedirectResponse, Response
 
-from evenedit.case import CaseFile
+from evenedit.gallery.case import CaseFile
 from evenedit.protocol import QUESTIONS
 from evenedit.records import Question, UserError
 from evenedit.review_desk import LONGEST_NOTE, Desk, Overtaken, Sheet, rater_id

@@ -22,8 +22,8 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from evenedit.case import CONDITIONS, Casebook
 from evenedit.ensemble import spread
+from evenedit.gallery.case import CONDITIONS, Casebook
 from evenedit.pipeline import Pipeline
 from evenedit.protocol import FACTORS, QUESTIONS
 from evenedit.ratings import QUESTION_IDS, RatingTable, Scores

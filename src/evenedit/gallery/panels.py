@@ -12,12 +12,12 @@ from dataclasses import dataclass
 import numpy as np
 from PIL import Image
 
-from evenedit.gallery import Found, Gallery
+from evenedit.gallery.index import Found, Gallery
+from evenedit.gallery.thumbnails import Thumbnails
 from evenedit.protocol import factor
 from evenedit.ratings import QUESTION_IDS
 from evenedit.records import UserError, is_simulated
 from evenedit.report.collage import Cell, Row, collage
-from evenedit.thumbnails import Thumbnails
 
 SHORT = {
     "edit_success": "edit",

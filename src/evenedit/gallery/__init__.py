@@ -1,0 +1,1 @@
+"""Every case to look at: found, opened, set side by side."""
