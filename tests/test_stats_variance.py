@@ -45,6 +45,11 @@ def test_the_larger_part_stands_where_the_difference_falls_below_it():
     assert float(two_way(*(np.array(x) for x in (0.02, 0.01, 0.05, 9.0, 9.0))).variance) == 0.02
 
 
+def test_a_part_that_is_not_known_leaves_the_whole_unknown():
+    found = two_way(*(np.array(x) for x in (0.02, np.nan, 0.01, 9.0, 2.0)))
+    assert np.isnan(found.variance)
+
+
 def test_one_prompt_leaves_the_faces():
     face = np.arange(6)
     y = np.arange(6.0)

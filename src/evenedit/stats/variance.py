@@ -40,12 +40,8 @@ def two_way(
     `faces` and `prompts` are the degrees of freedom of the first two. Without prompts to tell apart, `over_prompts` is
     0 and the faces alone speak.
     """
-    crossed = over_prompts > 0
-    variance = np.where(
-        crossed,
-        np.maximum(np.maximum(over_faces, over_prompts), over_faces + over_prompts - over_cells),
-        over_faces,
-    )
+    both = np.maximum(np.maximum(over_faces, over_prompts), over_faces + over_prompts - over_cells)
+    variance = np.where(over_prompts == 0, over_faces, both)  # a part that is not known leaves the whole unknown
     spread = over_faces**2 / np.maximum(faces, 1) + over_prompts**2 / np.maximum(prompts, 1)
     freedom = np.divide(variance**2, spread, out=np.ones_like(variance), where=spread > 0)
     # no worse told than by the worse told of the two alone: what is taken off makes the formula say so
