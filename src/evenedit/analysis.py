@@ -9,6 +9,7 @@ from evenedit.ensemble import combine
 from evenedit.exports import write_parquet
 from evenedit.pipeline import Pipeline
 from evenedit.planted import planted_effects
+from evenedit.plates import plates
 from evenedit.progress import say
 from evenedit.protocol.prompts import merge
 from evenedit.provenance import provenance
@@ -68,5 +69,6 @@ def report_study(pipeline: Pipeline, out: Path) -> Path:
         out,
         title=study.file.study.title,
         study=study.file.model_dump(mode="json", exclude_none=True, exclude={"store"}),
-        examples=list(examples.choose(scores, pipeline.store, prompts)),
+        examples=examples.choose(scores, pipeline.store, prompts),
+        plates=plates(scores, pipeline.store, prompts, simulated=bool(results.simulated)),
     )

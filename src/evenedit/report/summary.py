@@ -186,7 +186,9 @@ def _coverage(index: Index, rater: str) -> Iterator[Sentence]:
     scored, calls = sum(c.scored for c in whole), sum(_calls(c) for c in whole)
     if not calls:
         return
-    text = f"{rater} answered {_share(scored / calls)} of {calls:,} calls"
+    read = rater in index.instruments
+    text = f"{rater} {'measured' if read else 'answered'} {_share(scored / calls)} of {calls:,} "
+    text += "edits" if read else "calls"
     groups: dict[str, list[int]] = {}
     for c in rows:
         if tuple(c.group) == ("race",):
