@@ -12,6 +12,7 @@ import pandas as pd
 from numpy.typing import NDArray
 from PIL import Image
 
+from evenedit.examples import called
 from evenedit.protocol import FACTORS, PromptSet
 from evenedit.ratings import QUESTION_IDS, Scores
 from evenedit.records import Edit, Experiment, Outcome, Source
@@ -71,7 +72,7 @@ class Album:
     @cached_property
     def names(self) -> dict[str, str]:
         """What each prompt is called."""
-        return {p.id: p.name or p.id for p in self.prompts}
+        return {p.id: called(p) for p in self.prompts}
 
     @cached_property
     def _measured(self) -> dict[str, NDArray[np.float64]]:
@@ -305,7 +306,8 @@ def mosaic(album: Album) -> Plate | None:
 
 def _filled(album: Album, rows: Sequence[int | None], size: int) -> list[Cell]:
     cells = [Cell(None, "not asked") if row is None else album.output(row, SMALL) for row in rows]
-    return [*cells, *(Cell(None) for _ in range(size - len(cells)))]
+    blank = Cell(Image.new("RGB", (1, 1), "white"))
+    return [*cells, *(blank for _ in range(size - len(cells)))]
 
 
 def across(album: Album) -> Plate | None:

@@ -55,6 +55,7 @@ FIGURES: dict[str, Callable[[Index], Picture | None]] = {
     "figure4": figures.by_race,
     "figure_gaps": figures.gap_overview,
     "figure_measured": figures.measured_by_group,
+    "figure_measured_prompts": figures.measured_by_prompt,
     "figure_mitigation": arms.mitigation_arms,
     "figure_stereotype": arms.stereotype_shares,
     "figure_planted": figures.planted_and_found,
@@ -84,7 +85,7 @@ SECTIONS = (
     Section(
         "affected",
         "Who was affected",
-        ("figure4", "table20", "figure_measured", "measured"),
+        ("figure4", "table20", "figure_measured", "measured", "figure_measured_prompts"),
         ("gaps", "measured_gaps", "measured_prompts"),
     ),
     Section("examples", "Examples", ("figure12", "figure13")),

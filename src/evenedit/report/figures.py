@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -355,27 +355,39 @@ def judges_and_people(index: Index) -> Picture | None:
 
 def measured_by_group(index: Index) -> Picture | None:
     """What instruments read, by group: how much of the outputs is unchanged, how far skin moved."""
+    groups = [{f: code} for f in index.factors() for code in index.levels(f)]
+    words = "by the label of the source"
+    return _measured_by(index, "figure_measured", "Measured by group", words, groups)
+
+
+def measured_by_prompt(index: Index) -> Picture | None:
+    """What instruments read, prompt by prompt."""
+    codes = dict.fromkeys(code for own in index.instruments.values() for code in own.levels("prompt"))
+    words = "prompt by prompt"
+    return _measured_by(index, "figure_measured_prompts", "Measured by prompt", words, [{"prompt": c} for c in codes])
+
+
+def _measured_by(index: Index, id: str, title: str, words: str, groups: Sequence[Mapping[str, str]]) -> Picture | None:
     panels = [
         (own, measure, colour)
         for measure, colour in (("rate.unchanged", GREEN), ("mean.skin_delta_L", VERMILLION))
         for own in index.instruments.values()
         if any(e.measure == measure and e.n for e in own.results.estimates)
     ]
-    groups = [{f: code} for f in index.factors() for code in index.levels(f)]
     lines = [e for e in index.lines("diagnosis") if any(_measured(own, measure, e) for own, measure, _ in panels)]
-    if not lines:
+    if not lines or not groups:
         return None
     alt = []
     with sheet(8.6, 0.75 + 0.2 * (len(groups) + 3) * len(lines), bool(index.results.simulated)) as figure:
         axes = figure.subplots(len(lines), len(panels), sharex="col", sharey=True, squeeze=False)
         for row, editor in enumerate(lines):
             for column, (own, measure, colour) in enumerate(panels):
-                ax, title = axes[row][column], name(rate_id(measure))
+                ax, what = axes[row][column], name(rate_id(measure))
                 everybody = own.find(measure, editor)
                 unit: Unit = "share" if measure.startswith("rate.") else "change"
                 if everybody and everybody.value is not None:
                     ax.axvline(everybody.value, color=FAINT, linewidth=1, linestyle=(0, (4, 3)))
-                    alt.append(f"{name(editor)}, {title.lower()}: {format_number(everybody.value, unit)} of everybody.")
+                    alt.append(f"{name(editor)}, {what.lower()}: {format_number(everybody.value, unit)} of everybody.")
                 for y, group in enumerate(groups):
                     e = own.find(measure, editor, group)
                     if e is not None and e.value is not None:
@@ -384,7 +396,7 @@ def measured_by_group(index: Index) -> Picture | None:
                 ax.set_yticks(range(len(groups)), [group_name(group) for group in groups])
                 ax.set_ylim(len(groups) - 0.4, -0.6)
                 ax.grid(axis="x")
-                ax.set_title(f"({'abcd'[column]}) {title}\n{name(editor)}" if row == 0 else name(editor))
+                ax.set_title(f"({'abcd'[column]}) {what}\n{name(editor)}" if row == 0 else name(editor))
         for column, (_, measure, _) in enumerate(panels):
             axes[-1][column].xaxis.set_major_locator(MaxNLocator(6, steps=[1, 2, 5, 10]))
             if measure.startswith("rate."):
@@ -392,11 +404,11 @@ def measured_by_group(index: Index) -> Picture | None:
         return picture(
             figure,
             index,
-            "figure_measured",
-            "Measured by group",
-            f"Share of outputs that show what their source shows, and mean change of the skin's lightness (L*), by the "
-            f"label of the source, with {index.level} intervals. Dashed: everybody.",
-            "Dots with intervals by group and editor. " + " ".join(alt),
+            id,
+            title,
+            "Share of outputs that show what their source shows, and mean change of the skin's lightness (L*), "
+            f"{words}, with {index.level} intervals. Dashed: everybody.",
+            f"Dots with intervals, {words} and editor. " + " ".join(alt),
         )
 
 

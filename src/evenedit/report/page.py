@@ -146,7 +146,10 @@ def _asked(index: Index) -> list[tuple[str, str]]:
         ("Labels of the faces", "; ".join(groups)),
         ("Judges", ", ".join(index.judges)),
         ("Instruments", ", ".join(index.instruments)),
-        ("Rates", ", ".join(f"{name(r).lower()} {rule}" for r, rule in index.thresholds.items())),
+        (
+            "Rates",
+            ", ".join(f"{name(r).lower()} {rule}" for r, rule in index.thresholds.items()) if index.rated else "",
+        ),
     ]
     return [(term, text) for term, text in facts if text]
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -235,7 +235,32 @@ def _measured(index: Index, editor: str) -> Iterator[Sentence]:
         text = f"Measured ({rater}), {n.shown} edits ({missing.shown} without): {_join(rates)}"
         yield Sentence(f"{text}; {_join(means)}." if means else f"{text}.", "observed", editor)
         own = index.instruments[rater]
+        yield from _by_prompt(own, rater, editor, found)
         yield from (replace(s, text=f"Measured ({rater}): {s.text}") for s in _gaps(own, editor))
+
+
+def _by_prompt(own: Index, rater: str, editor: str, found: Sequence[tuple[str, Number]]) -> Iterator[Sentence]:
+    """How far prompts lie apart in what was measured."""
+    said = []
+    for measure, number in found:
+        if measure not in ("rate.unchanged", "mean.skin_delta_L"):
+            continue
+        by = {code: own.find(measure, editor, {"prompt": code}) for code in own.levels("prompt")}
+        values = {code: e.value for code, e in by.items() if e is not None and e.value is not None}
+        if len(values) > 1:
+            ends = (f"{format_number(pick(values.values()), number.unit)}" for pick in (min, max))
+            low, high = (
+                f"{end} ({_few(values, pick(values.values()))})" for end, pick in zip(ends, (min, max), strict=True)
+            )
+            said.append(f"{name(rate_id(measure))} from {low} to {high}")
+    if said:
+        yield Sentence(f"Measured ({rater}), prompt by prompt: {_join(said)}.", "observed", editor)
+
+
+def _few(values: Mapping[str, float], value: float) -> str:
+    """The prompts with this value, or how many they are."""
+    codes = [code for code, v in values.items() if v == value]
+    return ", ".join(codes) if len(codes) < 4 else f"{len(codes)} prompts"
 
 
 def _graded(index: Index, editor: str) -> dict[str, list[GapTest]]:
