@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import json
+from dataclasses import replace
 from pathlib import Path
 
 from evenedit import examples
+from evenedit.curation.portraits import MANIFEST
 from evenedit.ensemble import combine
 from evenedit.exports import write_parquet
 from evenedit.pipeline import Pipeline
@@ -50,7 +53,19 @@ def results_of(pipeline: Pipeline, table: RatingTable) -> Results:
     runs = pipeline.store.runs()
     facts = provenance(study=study.hash, first_run=runs[0]["started"], runs=len(runs))
     effects = planted_effects(study, pipeline.planned(sources), sources)
-    return analyse(table, rules_of(study), facts, effects, pipeline.store.cases("survey"))
+    cases = pipeline.store.cases("survey")
+    results = analyse(table, rules_of(study), facts, effects, cases)
+    return replace(results, counts={**results.counts, **_pools(study), **({"sampled": len(cases)} if cases else {})})
+
+
+def _pools(study: Study) -> dict[str, int]:
+    """How many portraits came from each candidate pool, where the portraits are a finalised set."""
+    section = study.file.sources
+    path = Path(str(study.located(section.settings).get("path", ""))) / MANIFEST
+    if section.kind != "folder" or not path.is_file():
+        return {}
+    manifest = json.loads(path.read_text("utf-8"))
+    return {f"portraits.pool.{pool}": int(n) for pool, n in manifest.get("distribution", {}).items()}
 
 
 def report_study(pipeline: Pipeline, out: Path) -> Path:

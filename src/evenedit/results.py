@@ -387,7 +387,8 @@ class Results:
     measured: tuple[Measured, ...] = ()
     """Each instrument by itself."""
     counts: Mapping[str, int] = field(default_factory=dict)
-    """edits, needs_review, refused, failed, and edits.<experiment>.<condition>."""
+    """edits, needs_review, refused, failed, edits.<experiment>.<condition>; portraits by label and pool; what people
+    rated, by arm, editor and label, and `sampled`: the cases that were drawn for them."""
     simulated: tuple[str, ...] = ()
     """Ids of simulated editors and raters in the data; empty for a real audit."""
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection
 from dataclasses import dataclass, replace
 
-from evenedit.report import arms, checks, curve, figures, inference, measured, people, tables
+from evenedit.report import arms, checks, curve, figures, inference, measured, people, sample, tables
 from evenedit.report.figures import Picture
 from evenedit.report.index import Index
 from evenedit.report.table import Table
@@ -36,6 +36,9 @@ TABLES: dict[str, Callable[[Index], Table | None]] = {
     "judges_people_labels": people.labels_of_both,
     "judge_error": people.judge_error_by_group,
     "two_sided": people.two_sided,
+    "table6": sample.judges_beside_people,
+    "table9": sample.portraits,
+    "table18": sample.sample,
     "rank_tests": people.rank_tests,
     "judges_alone": checks.judges_alone,
     "confidence": checks.confidence,
@@ -47,7 +50,7 @@ TABLES: dict[str, Callable[[Index], Table | None]] = {
     "multiverse": inference.multiverse,
 }
 """Each table's builder by the table's id."""
-OF_PEOPLE = ("between_people", "two_sided", "rank_tests")
+OF_PEOPLE = ("between_people", "two_sided", "rank_tests", "table6", "table18")
 """Tables that need people's ratings and nobody else's."""
 OF_INSTRUMENTS = ("measured", "measured_gaps", "measured_prompts", "coverage", "silences", "unanswered")
 """Tables that need instruments and nobody else."""
@@ -60,6 +63,7 @@ FIGURES: dict[str, Callable[[Index], Picture | None]] = {
     "figure_stereotype": arms.stereotype_shares,
     "figure_planted": figures.planted_and_found,
     "figure_people": figures.judges_and_people,
+    "figure6": sample.skin_tone_and_deltas,
     "figure_multiverse": curve.specification_curve,
 }
 """Each figure's painter by the figure's id."""
@@ -141,7 +145,7 @@ def all_tables(index: Index) -> dict[str, Table]:
     if not index.rated and not index.results.counts.get("refused"):  # what judges did not score is nothing but dashes
         of_people = OF_PEOPLE if people.has_people(index.results) else ()
         of_instruments = OF_INSTRUMENTS if index.instruments else ()
-        builders = {id: TABLES[id] for id in (*of_instruments, *of_people)}
+        builders = {id: TABLES[id] for id in ("table9", *of_instruments, *of_people)}
     built = (builder(index) for builder in builders.values())
     return {table.id: table for table in built if table is not None}
 

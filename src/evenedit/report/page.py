@@ -79,7 +79,7 @@ def write_report(
         files[f"figures/{figure.id}.png"] = figure.png
     sheets = {plate.id: plate for plate in plates}
     files |= {f"figures/{plate.id}.png": plate.png for plate in sheets.values()}
-    texts = to_take_along(index)
+    texts = to_take_along(index, study or {})
     files |= {path: text.encode() for path, (_, text) in texts.items()}
     page = _render(index, tables, figures, sheets, title, study or {}, examples)
     files["report.html"] = page.encode()  # the last to be put in place
@@ -94,7 +94,7 @@ def _remove_stale(out: Path, files: Mapping[str, bytes]) -> None:
     ours = [f"tables/{id}.{end}" for id in TABLES for end in ("csv", "tex")]
     ours += [f"figures/{id}.{end}" for id in FIGURES for end in ("svg", "pdf", "png")]
     ours += [f"figures/{id}.png" for id in PLATES]
-    for path in (*ours, FILE):
+    for path in (*ours, FILE, "human-evaluation.md", "human-evaluation.tex"):
         if path not in files:
             (out / path).unlink(missing_ok=True)
 
@@ -128,7 +128,7 @@ def _render(
         cards=cards,
         left_out=left_out,
         limits=list(_limits(index)),
-        texts=to_take_along(index),
+        texts=to_take_along(index, study),
         simulated_ids=short_list(index.results.simulated),
     )
 

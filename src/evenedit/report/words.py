@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 from evenedit import __version__
 from evenedit.report.index import Index, name, rate_id
 from evenedit.report.table import format_number, short_list
+from evenedit.report.validation import human_evaluation, human_evaluation_latex
 
 PROJECT = "EvenEdit"
 
@@ -101,10 +105,13 @@ def _marked(index: Index, text: str) -> str:
     return f"SIMULATED data ({short_list(index.results.simulated)}): no finding about any real editor.\n\n{text}"
 
 
-def to_take_along(index: Index) -> dict[str, tuple[str, str]]:
+def to_take_along(index: Index, study: Mapping[str, Any]) -> dict[str, tuple[str, str]]:
     """Each text by the file it is written to, with its title."""
-    return {
+    texts = {
         "methods.md": ("Methods paragraph", methods(index)),
+        "human-evaluation.md": ("Human evaluation paragraph", human_evaluation(index, study)),
+        "human-evaluation.tex": ("Human evaluation paragraph, LaTeX", human_evaluation_latex(index, study)),
         "model-card.md": ("Model-card snippet", model_card(index)),
         "citation.bib": ("BibTeX", bibtex()),
     }
+    return {path: (title, text) for path, (title, text) in texts.items() if text is not None}
