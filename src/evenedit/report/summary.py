@@ -232,8 +232,8 @@ def _measured(index: Index, editor: str) -> Iterator[Sentence]:
             if m.startswith("rate.") and rate_id(m) in PHRASES
         ]
         means = [f"{MEANS[m]} {x.shown} {x.interval}".rstrip() for m, x in found if m in MEANS]
-        text = f"Measured ({rater}), {n.shown} edits ({missing.shown} without): {_join(rates)}"
-        yield Sentence(f"{text}; {_join(means)}." if means else f"{text}.", "observed", editor)
+        said = "; ".join(_join(parts) for parts in (rates, means) if parts)
+        yield Sentence(f"Measured ({rater}), {n.shown} edits ({missing.shown} without): {said}.", "observed", editor)
         own = index.instruments[rater]
         yield from _by_prompt(own, rater, editor, found)
         yield from (replace(s, text=f"Measured ({rater}): {s.text}") for s in _gaps(own, editor))
@@ -247,7 +247,7 @@ def _by_prompt(own: Index, rater: str, editor: str, found: Sequence[tuple[str, N
             continue
         by = {code: own.find(measure, editor, {"prompt": code}) for code in own.levels("prompt")}
         values = {code: e.value for code, e in by.items() if e is not None and e.value is not None}
-        if len(values) > 1:
+        if len(set(values.values())) > 1:
             ends = (f"{format_number(pick(values.values()), number.unit)}" for pick in (min, max))
             low, high = (
                 f"{end} ({_few(values, pick(values.values()))})" for end, pick in zip(ends, (min, max), strict=True)

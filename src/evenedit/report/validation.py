@@ -148,9 +148,9 @@ def _agreement(rows: Rows, level: str) -> Iterator[str]:
     firm = [HEADINGS[a.axis] for a in found if a.low is not None and a.low > TARGET]
     yield (
         f"Judges may stand in for people where the whole interval lies above {TARGET}: "
-        f"{', '.join(firm) or 'nowhere here'}. Brackets are {level} intervals, faces drawn; words are Landis and Koch's "
-        "(slight up to 0.2, fair up to 0.4, moderate up to 0.6, substantial up to 0.8, almost perfect above) and stand "
-        "only where the whole interval lies in the band."
+        f"{', '.join(firm) or 'nowhere here'}. Brackets are {level} intervals, faces drawn; words are Landis and "
+        "Koch's (slight up to 0.2, fair up to 0.4, moderate up to 0.6, substantial up to 0.8, almost perfect above) "
+        "and stand only where the whole interval lies in the band."
     )
 
 
