@@ -502,8 +502,8 @@ def test_readings_without_any_difference_are_told_apart():
     m = Multiverse("gap.race_change", "diagnosis", "baseline", "an-editor", "race", "Indian", "White", readings)
     assert sentence(m) == (
         "Race change by race under 6 readings of the same scores: Indian stays above White in 2, both come out alike "
-        "in 2, the order turns round in 1, a group has no score in 1; p < 0.05 in the same order in 2 (from −10.0 pp to "
-        "30.0 pp)."
+        "in 2, the order turns round in 1, a group has no score in 1; p < 0.05 in the same order in 2 (from −10.0 "
+        "pp to 30.0 pp)."
     )
 
 

@@ -24,9 +24,7 @@ def _shown(index: Index) -> list[tuple[str, Index, str]]:
     found = [
         (rater, own, measure)
         for rater, own in index.instruments.items()
-        for measure in dict.fromkeys(
-            e.measure for e in own.results.estimates if e.n and not e.measure.startswith("gap.")
-        )
+        for measure in dict.fromkeys(e.measure for e in own.results.estimates if e.n and not e.group)
     ]
     return sorted(found, key=lambda f: order.index(rate_id(f[2])) if rate_id(f[2]) in order else len(order))
 
