@@ -98,7 +98,7 @@ def picture(figure: Figure, index: Index, id: str, title: str, caption: str, alt
     svg, pdf, png = io.StringIO(), io.BytesIO(), io.BytesIO()
     nothing: dict[str, None] = dict.fromkeys(("Date", "Creator", "Format", "Type"))
     figure.savefig(svg, format="svg", metadata=nothing)
-    figure.set_layout_engine("none")  # the layout is settled: the second file need not find it again
+    figure.set_layout_engine(None)  # the layout is settled: the other files need not find it again
     figure.savefig(pdf, format="pdf", metadata=dict.fromkeys(("CreationDate", "Creator", "Producer")))
     figure.savefig(png, format="png", dpi=200, facecolor="white", metadata={"Software": None})
     if index.results.simulated:
