@@ -10,9 +10,11 @@ from PIL import Image
 from conftest import open_study
 from evenedit.analysis import report_study, rules_of
 from evenedit.ensemble import combine
+from evenedit.examples import called
 from evenedit.pipeline import Pipeline
 from evenedit.plates import Album, plates
 from evenedit.protocol.prompts import merge
+from evenedit.records import Prompt
 from evenedit.report.plate import PLATES, Plate
 from evenedit.stats.preference import change
 
@@ -129,3 +131,11 @@ def test_the_page_shows_them_and_the_files_are_there(pipeline: Pipeline, tmp_pat
         assert f'<figure class="block plate" id="{ident}">' in page
         assert (tmp_path / "figures" / f"{ident}.png").stat().st_size
     assert len(page) < 15_000_000
+
+
+def test_a_prompt_without_a_name_is_called_by_its_words() -> None:
+    assert (
+        called(Prompt("A01", "Add a hat.", "", name="A01")) == called(Prompt("A01", "Add a hat.", "")) == "Add a hat."
+    )
+    assert called(Prompt("A01", "Add a hat.", "", name="hat")) == "hat"
+    assert called(Prompt("A01", "word " * 40, "")).endswith(" …")

@@ -42,7 +42,8 @@ TYPICAL = "typical: scores nearest to this editor's medians"
 
 def called(prompt: Prompt) -> str:
     """A prompt in few words: its name, or how its text begins."""
-    return prompt.name or textwrap.shorten(prompt.text, 48, placeholder=" …") or prompt.id
+    named = prompt.name if prompt.name != prompt.id else ""
+    return named or textwrap.shorten(prompt.text, 48, placeholder=" …") or prompt.id
 
 
 def choose(scores: Scores, store: Store, prompts: PromptSet) -> Iterator[Example]:

@@ -281,7 +281,7 @@ def mosaic(album: Album) -> Plate | None:
     )
     of = cases[cases["source_id"] == source]
     editors = list(dict.fromkeys(album.scores.edits["editor"][album.diagnosed.index].sort_index()))
-    prompts = [p.id for p in album.prompts if p.id in set(of["prompt_id"])]
+    prompts = sorted(set(of["prompt_id"]))
     at = {(case["editor"], case["prompt_id"]): case["row"] for case in of.to_dict("records")}
     sheets = []
     for first in range(0, len(prompts), ACROSS):
