@@ -22,6 +22,7 @@ from evenedit.report.index import Index
 from evenedit.report.latex import latex
 from evenedit.report.plate import PLATES, plate
 from evenedit.report.table import Column, Number, Table
+from evenedit.report.words import methods
 from evenedit.results import (
     Agreement,
     Contrast,
@@ -355,6 +356,30 @@ def test_mitigation_is_clear_only_beyond_the_placebo(beyond: float, certainty: s
     assert any("feature prompt" in s and "beyond the placebo" in s for s in told(results, certainty))
     cost = [s for s in told(results, "clear") if s.startswith("What it cost: edit success −0.30")]
     assert bool(cost) == (certainty == "clear")
+
+
+def test_editors_without_mitigation_are_not_warned_about_its_cases():
+    results = made_up()
+    other = estimate("rate.race_change", 0.1, "unmitigated")
+    both = replace(results, estimates=(*results.estimates, other), rules={**results.rules, "mitigation_cases": "drift"})
+    warned = {s.about for s in summarise(both) if "chosen by how their baseline" in s.text}
+    assert warned == {"flux2_dev"}
+
+
+def test_the_methods_tell_how_mitigation_cases_were_chosen_and_who_measured():
+    counts = {
+        **made_up().counts,
+        "edits.mitigation.feature": 168,
+        "edits.mitigation.placebo": 168,
+        "rated": 9,
+        "people": 3,
+    }
+    rules = {**made_up().rules, "mitigation_cases": "drift"}
+    text = methods(Index(replace(made_up(), counts=counts, rules=rules, measured=(measured("flux2_dev"),))))
+    assert "168 edits, chosen among those whose baseline was rated as changed, were made with a feature prompt" in text
+    assert "168 more repeat the baseline with another seed, as a placebo" in text
+    assert "five-point scales by a-judge;" in text and "measured by the instruments skin" in text
+    assert "3 people rated 9 of the outputs" in text
 
 
 def test_a_stereotype_share_is_weighed_against_one_half():

@@ -398,7 +398,8 @@ def _mitigation(index: Index, editor: str) -> Iterator[Sentence]:
             editor,
         )
     yield from _preference(index, editor)
-    if pairs and index.results.rules.get("mitigation_cases") in ("drift", "priority"):
+    compared = any(e is not None for e, _ in pairs.values())
+    if compared and index.results.rules.get("mitigation_cases") in ("drift", "priority"):
         yield Sentence(
             "The cases were chosen by how their baseline had been rated, so high scores would have come down on "
             "repetition alone (regression to the mean): only the difference from the placebo arm speaks for the "

@@ -11,6 +11,13 @@ from evenedit.report.table import format_number, short_list
 from evenedit.report.validation import human_evaluation, human_evaluation_latex
 
 PROJECT = "EvenEdit"
+CHOSEN = {
+    "balanced": ", balanced over editors, prompts and labels,",
+    "strata": ", stratified over labels and editors,",
+    "priority": ", chosen by review priority of their baseline,",
+    "drift": ", chosen among those whose baseline was rated as changed,",
+}
+"""How the cases of the mitigation were chosen."""
 
 
 def methods(index: Index) -> str:
@@ -29,13 +36,24 @@ def methods(index: Index) -> str:
         f"({', '.join(index.editors())}), {counts.get('edits', 0):,} edits in all "
         f"({counts.get('refused', 0):,} refused, {counts.get('failed', 0):,} failed)."
     )
-    if index.raters:
+    if index.judges:
         ensemble = rules.get("ensemble", {}).get("diagnosis", "")
         parts.append(
-            f"Each output was rated on five-point scales by {', '.join(index.raters)}; their scores were combined by "
+            f"Each output was rated on five-point scales by {', '.join(index.judges)}; their scores were combined by "
             f"the rule '{ensemble}', and an output that nobody scored was "
             f"{'left out' if rules.get('missing') == 'exclude' else 'given the neutral score 3'}."
         )
+    if index.instruments:
+        parts.append(f"Pixels were measured by the instruments {', '.join(index.instruments)}, apart from all ratings.")
+    if counts.get("rated"):
+        parts.append(
+            f"{counts.get('people', 0):,} people rated {counts['rated']:,} of the outputs with the same questions."
+        )
+    if cases := counts.get("edits.mitigation.feature"):
+        chosen = CHOSEN.get(str(rules.get("mitigation_cases", "balanced")), "")
+        placebo = counts.get("edits.mitigation.placebo")
+        again = f"; {placebo:,} more repeat the baseline with another seed, as a placebo" if placebo else ""
+        parts.append(f"For the mitigation, {cases:,} edits{chosen} were made with a feature prompt put first{again}.")
     cuts = ", ".join(f"{name(r).lower()} {rule}" for r, rule in index.thresholds.items())
     parts.append(f"Rates are shares of valid scores ({cuts}).")
     parts.append(
