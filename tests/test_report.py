@@ -4,6 +4,7 @@ import csv
 import io
 import json
 import re
+from collections.abc import Iterator
 from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
@@ -12,22 +13,31 @@ from typing import Any
 import pytest
 from PIL import Image
 
+from evenedit.provenance import provenance
 from evenedit.records import Estimate
 from evenedit.report import Example, page, summarise, write_report
-from evenedit.report.contents import all_tables
+from evenedit.report.contents import FIGURES, SECTIONS, TABLES, all_figures, all_tables
+from evenedit.report.curve import sentence
 from evenedit.report.index import Index
 from evenedit.report.latex import latex
+from evenedit.report.plate import PLATES, plate
 from evenedit.report.table import Column, Number, Table
+from evenedit.report.words import methods
 from evenedit.results import (
     Agreement,
     Contrast,
     Coverage,
     GapTest,
+    Measured,
     MitigationEffect,
+    Multiverse,
     Planted,
     Results,
     Sensitivity,
+    Specification,
 )
+
+CHROMIUM = "/usr/bin/chromium"
 
 RACES = {"White": 0.01, "Black": 0.2, "Indian": 0.3}
 
@@ -348,6 +358,30 @@ def test_mitigation_is_clear_only_beyond_the_placebo(beyond: float, certainty: s
     assert bool(cost) == (certainty == "clear")
 
 
+def test_editors_without_mitigation_are_not_warned_about_its_cases():
+    results = made_up()
+    other = estimate("rate.race_change", 0.1, "unmitigated")
+    both = replace(results, estimates=(*results.estimates, other), rules={**results.rules, "mitigation_cases": "drift"})
+    warned = {s.about for s in summarise(both) if "chosen by how their baseline" in s.text}
+    assert warned == {"flux2_dev"}
+
+
+def test_the_methods_tell_how_mitigation_cases_were_chosen_and_who_measured():
+    counts = {
+        **made_up().counts,
+        "edits.mitigation.feature": 168,
+        "edits.mitigation.placebo": 168,
+        "rated": 9,
+        "people": 3,
+    }
+    rules = {**made_up().rules, "mitigation_cases": "drift"}
+    text = methods(Index(replace(made_up(), counts=counts, rules=rules, measured=(measured("flux2_dev"),))))
+    assert "168 edits, chosen among those whose baseline was rated as changed, were made with a feature prompt" in text
+    assert "168 more repeat the baseline with another seed, as a placebo" in text
+    assert "five-point scales by a-judge;" in text and "measured by the instruments skin" in text
+    assert "3 people rated 9 of the outputs" in text
+
+
 def test_a_stereotype_share_is_weighed_against_one_half():
     assert any("84.0% [80.0, 88.0] followed the stereotype, clearly above" in s for s in told(made_up(), "clear"))
     even = estimate("rate.followed", 0.52, "e", experiment="stereotype")
@@ -432,6 +466,148 @@ def test_pooling_over_simulated_editors_is_not_told():
     )
     assert [row[0] for row in all_tables(Index(both))["gaps"].rows] == ["simulated-a"]
     assert [row[0] for row in all_tables(Index(replace(both, simulated=())))["gaps"].rows] == ["simulated-a", "all"]
+
+
+def test_everything_a_report_can_hold_has_one_place_on_the_page():
+    placed = [id for section in SECTIONS for id in (*section.shown, *section.folded)]
+    assert len(placed) == len(set(placed))
+    assert set(placed) == {*TABLES, *FIGURES, *PLATES}
+    assert all(id in TABLES for section in SECTIONS for id in section.folded), "only tables are folded"
+
+
+def test_points_of_a_figure_say_what_they_are(real: Path):
+    for text in ((real / "figures/figure4.svg").read_text(), (real / "report.html").read_text()):
+        assert "<title>flux2_dev, Indian: 30.0% [26.0, 34.0], n = 120</title>" in text
+    assert 'id="tip:' not in (real / "report.html").read_text()
+
+
+def test_figures_are_there_as_pdf_without_a_date(real: Path):
+    made = sorted((real / "figures").glob("*.pdf"))
+    assert {p.stem for p in made} == {p.stem for p in (real / "figures").glob("*.svg")}
+    for path in made:
+        assert path.read_bytes().startswith(b"%PDF-")
+        assert b"CreationDate" not in path.read_bytes()
+
+
+def measured(*editors: str, rater: str = "skin") -> Measured:
+    found = [
+        estimate(
+            "mean.skin_delta_L",
+            -1.0 if group == {"prompt": "O-02"} else 2.5,
+            editor,
+            group=group,
+            n=0 if editor == "unread" else 40,
+        )
+        for editor in editors
+        for group in ({}, {"race": "Black"}, {"race": "White"}, {"prompt": "O-01"}, {"prompt": "O-02"})
+    ]
+    return Measured(rater, tuple(found))
+
+
+def test_editors_that_were_not_measured_have_no_empty_panel():
+    one, two = made_up("read"), made_up("unread")
+    both = replace(one, estimates=(*one.estimates, *two.estimates), measured=(measured("read", "unread"),))
+    drawn = all_figures(Index(both))
+    for id in ("figure_measured", "figure_measured_prompts"):
+        assert ">read<" in drawn[id].svg and ">unread<" not in drawn[id].svg
+
+
+def test_an_instrument_measures_edits_and_a_judge_answers_calls():
+    seen = Coverage("skin", "diagnosis", "flux2_dev", {}, 120, 0, 3, 0)
+    results = replace(made_up(), coverage=(*made_up().coverage, seen), measured=(measured("flux2_dev"),))
+    said = [s.text for s in summarise(results)]
+    assert "skin measured 97.6% of 123 edits." in said
+    assert "a-judge answered 95.9% of 123 calls." in said
+    assert "Measured (skin), prompt by prompt: Skin ΔL* from −1.00 (O-02) to +2.50 (O-01)." in said
+
+
+def test_readings_without_any_difference_are_told_apart():
+    values = [0.3, 0.2, 0.0, 0.0, -0.1, None]
+    readings = tuple(Specification("≥3", "mean", "exclude", "none", v, 0.01, False) for v in values)
+    m = Multiverse("gap.race_change", "diagnosis", "baseline", "an-editor", "race", "Indian", "White", readings)
+    assert sentence(m) == (
+        "Race change by race under 6 readings of the same scores: Indian stays above White in 2, both come out alike "
+        "in 2, the order turns round in 1, a group has no score in 1; p < 0.05 in the same order in 2 (from −10.0 "
+        "pp to 30.0 pp)."
+    )
+
+
+def test_provenance_names_what_the_numbers_were_made_with():
+    assert {"numpy", "scipy", "statsmodels", "pandas", "matplotlib"} <= provenance()["packages"].keys()
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Any]:
+    playwright = pytest.importorskip("playwright.sync_api")
+    if not Path(CHROMIUM).exists():
+        pytest.skip("there is no chromium here")
+    with playwright.sync_playwright() as play:
+        opened = play.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        yield opened
+        opened.close()
+
+
+@pytest.fixture(scope="module")
+def illustrated(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A report with examples and a plate."""
+    sheet = Image.new("RGB", (900, 600), "wheat")
+    shown = plate(sheet, "figure12", "One face", "A rule.", "A grid of pictures.", simulated=False)
+    readings = tuple(Specification("≥3", "mean", "exclude", "none", v, 0.01, False) for v in (0.3, 0.2))
+    where = ("diagnosis", "baseline", "flux2_dev", "race", "Indian", "White")
+    results = replace(made_up(), multiverse=(Multiverse("gap.race_change", *where, readings),))
+    out = tmp_path_factory.mktemp("illustrated")
+    return write_report(results, out, title="An audit", examples=[case()] * 2, plates=[shown])
+
+
+@pytest.mark.parametrize(("width", "scheme"), [(1300, "light"), (390, "dark")])
+def test_the_page_is_accessible_on_a_desk_and_on_a_phone(browser: Any, illustrated: Path, width: int, scheme: str):
+    from axe_playwright_python.sync_playwright import Axe
+
+    page = browser.new_page(viewport={"width": width, "height": 800}, color_scheme=scheme)
+    problems: list[str] = []
+    page.on("pageerror", lambda error: problems.append(str(error)))
+    page.on("request", lambda r: r.url.startswith(("data:", "file:")) or problems.append(r.url))
+    page.goto(illustrated.as_uri())
+    page.evaluate("document.querySelectorAll('details').forEach((part) => { part.open = true; })")
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+    found = Axe().run(page).response["violations"]
+    assert not [(v["id"], v["nodes"][0]["html"][:120]) for v in found if v["impact"] in ("serious", "critical")]
+    assert not problems
+    page.close()
+
+
+def test_the_page_works_by_keyboard(browser: Any, illustrated: Path):
+    page = browser.new_page(viewport={"width": 1300, "height": 800})
+    page.goto(illustrated.as_uri())
+    page.focus("#figure12 .enlarge")
+    page.keyboard.press("Enter")
+    assert page.locator("dialog img").get_attribute("alt") == "A grid of pictures."
+    page.keyboard.press("Escape")
+    assert not page.locator("dialog").is_visible()
+    page.focus(".card .pair >> nth=0")
+    page.keyboard.press("Enter")
+    assert page.locator("dialog img").count() == 2
+    page.keyboard.press("ArrowRight")
+    page.keyboard.press("Escape")
+    heading = page.locator("#table20 thead button >> nth=1")
+    heading.press("Enter")
+    assert page.locator("#table20 tbody th >> nth=0").inner_text() == "Indian", "the highest comes first"
+    assert page.locator("#table20 thead th >> nth=1").get_attribute("aria-sort") == "descending"
+    assert not page.locator("#multiverse").is_visible(), "secondary tables are folded"
+    page.evaluate("location.hash = '#multiverse'")
+    page.wait_for_function("document.getElementById('multiverse').checkVisibility()")
+    page.close()
+
+
+def test_a_point_tells_its_number_when_pointed_at_and_print_unfolds_all(browser: Any, illustrated: Path):
+    page = browser.new_page(viewport={"width": 1300, "height": 800})
+    page.goto(illustrated.as_uri())
+    page.locator("#figure4 .tip >> nth=1").hover(force=True)
+    assert re.fullmatch(r"flux2_dev, \w+: [\d.]+% \[.*\], n = 120", page.locator(".tooltip").inner_text())
+    assert page.locator("details:not([open])").count()
+    page.evaluate("dispatchEvent(new Event('beforeprint'))")
+    assert not page.locator("details:not([open])").count()
+    page.close()
 
 
 def test_the_texts_to_take_along_are_filled_from_the_results_and_marked(tmp_path: Path):

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import json
+from dataclasses import replace
 from pathlib import Path
 
 from evenedit import examples
+from evenedit.curation.portraits import MANIFEST
 from evenedit.ensemble import combine
 from evenedit.exports import write_parquet
 from evenedit.pipeline import Pipeline
 from evenedit.planted import planted_effects
+from evenedit.plates import plates
 from evenedit.progress import say
 from evenedit.protocol.prompts import merge
 from evenedit.provenance import provenance
@@ -51,7 +55,19 @@ def results_of(pipeline: Pipeline, table: RatingTable) -> Results:
     runs = pipeline.store.runs()
     facts = provenance(study=study.hash, first_run=runs[0]["started"], runs=len(runs))
     effects = planted_effects(study, pipeline.planned(sources), sources)
-    return analyse(table, rules_of(study), facts, effects, pipeline.store.cases("survey"))
+    cases = pipeline.store.cases("survey")
+    results = analyse(table, rules_of(study), facts, effects, cases)
+    return replace(results, counts={**results.counts, **_pools(study), **({"sampled": len(cases)} if cases else {})})
+
+
+def _pools(study: Study) -> dict[str, int]:
+    """How many portraits came from each candidate pool, where the portraits are a finalised set."""
+    section = study.file.sources
+    path = Path(str(study.located(section.settings).get("path", ""))) / MANIFEST
+    if section.kind != "folder" or not path.is_file():
+        return {}
+    manifest = json.loads(path.read_text("utf-8"))
+    return {f"portraits.pool.{pool}": int(n) for pool, n in manifest.get("distribution", {}).items()}
 
 
 def report_study(pipeline: Pipeline, out: Path) -> Path:
@@ -70,5 +86,6 @@ def report_study(pipeline: Pipeline, out: Path) -> Path:
         out,
         title=study.file.study.title,
         study=study.file.model_dump(mode="json", exclude_none=True, exclude={"store"}),
-        examples=list(examples.choose(scores, pipeline.store, prompts)),
+        examples=examples.choose(scores, pipeline.store, prompts),
+        plates=plates(scores, pipeline.store, prompts, simulated=bool(results.simulated)),
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Callable, Iterator
 
 import numpy as np
@@ -10,7 +11,7 @@ from numpy.typing import NDArray
 
 from evenedit.protocol import PromptSet
 from evenedit.ratings import QUESTION_IDS, Scores
-from evenedit.records import Edit, Experiment, Outcome, Source
+from evenedit.records import Edit, Experiment, Outcome, Prompt, Source
 from evenedit.report import Example
 from evenedit.store import Store
 
@@ -30,11 +31,19 @@ MEASURED: dict[str, tuple[tuple[Callable[[NDArray[np.float64]], np.intp], str], 
     ),
     "rate.unchanged": ((np.nanargmax, "measured as unchanged: the first by request id"),),
     "mean.redrawn": ((np.nanargmax, "measured as unchanged but redrawn: the first by request id"),),
-    "rate.another_person": ((np.nanargmax, "measured as another person?: the first by request id"),),
+    "rate.another_person": (
+        (np.nanargmax, "measured as far from its source as another person: the first by request id"),
+    ),
     "mean.changed_share": ((np.nanargmax, "largest measured change: {:.0%} of the picture"),),
 }
 """Without judges: what stands out in a reading, and the words for it."""
 TYPICAL = "typical: scores nearest to this editor's medians"
+
+
+def called(prompt: Prompt) -> str:
+    """A prompt in few words: its name, or how its text begins."""
+    named = prompt.name if prompt.name != prompt.id else ""
+    return named or textwrap.shorten(prompt.text, 48, placeholder=" …") or prompt.id
 
 
 def choose(scores: Scores, store: Store, prompts: PromptSet) -> Iterator[Example]:
@@ -46,7 +55,7 @@ def choose(scores: Scores, store: Store, prompts: PromptSet) -> Iterator[Example
     diagnosed = (table["condition"] == "baseline") & (table["experiment"] == Experiment.DIAGNOSIS)
     diagnosed &= table["outcome"] == Outcome.EDITED
     eligible = diagnosed.to_numpy() & answered
-    names = {p.id: p.name or p.id for p in prompts}
+    names = {p.id: called(p) for p in prompts}
     measured = _measured(scores, diagnosed.to_numpy()) if not eligible.any() else {}
     for row, note in measured.items():
         yield _example(scores, row, note, sources, edits, store, names)
@@ -83,7 +92,7 @@ def _measured(scores: Scores, diagnosed: NDArray[np.bool_]) -> dict[int, str]:
             for pick, note in chosen:
                 at = int(pick(values))
                 if values[at] or np.unique(values[~np.isnan(values)]).size > 2:  # of yes and no, only yes stands out
-                    picks.setdefault(int(rows[at]), note.format(values[at]))
+                    picks.setdefault(int(rows[at]), note.format(values[at]).replace("-", "−"))
     return picks
 
 

@@ -15,7 +15,16 @@ import evenedit
 
 def provenance(**facts: Any) -> dict[str, Any]:
     """What is needed to say how a result came about."""
-    packages = ("numpy", "pandas", "pillow", "sqlalchemy")
+    packages = (
+        "matplotlib",
+        "numpy",
+        "opencv-python-headless",
+        "pandas",
+        "pillow",
+        "scipy",
+        "sqlalchemy",
+        "statsmodels",
+    )
     return {
         "evenedit": evenedit.__version__,
         "git": _git(Path(__file__).parent),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import Any
 
 from evenedit.records import Estimate
@@ -388,7 +388,8 @@ class Results:
     measured: tuple[Measured, ...] = ()
     """Each instrument by itself."""
     counts: Mapping[str, int] = field(default_factory=dict)
-    """edits, needs_review, refused, failed, edits.<experiment>.<condition>; from reviewers: reviewed,
+    """edits, needs_review, refused, failed, edits.<experiment>.<condition>; portraits by label and pool; what people
+    rated, by arm, editor and label, and `sampled`: the cases that were drawn for them; from reviewers: reviewed,
     settled.<question>."""
     simulated: tuple[str, ...] = ()
     """Ids of simulated editors and raters in the data; empty for a real audit."""
@@ -410,6 +411,20 @@ class Results:
         return None
 
     def to_json(self) -> str:
-        """The contract, as text: same results, same bytes."""
-        body = {"schema": SCHEMA, **asdict(self)}
-        return json.dumps(body, indent=1, sort_keys=False, ensure_ascii=False, allow_nan=False) + "\n"
+        """The contract, as text: same results, same bytes; one line for each row of a list."""
+        parts = [f' "schema": "{SCHEMA}"']
+        for part in fields(self):
+            value = getattr(self, part.name)
+            rows = [f"  {_json(row)}" for row in value] if isinstance(value, tuple) else []
+            body = "[\n" + ",\n".join(rows) + "\n ]" if rows else _json(value)
+            parts.append(f' "{part.name}": {body}')
+        return "{\n" + ",\n".join(parts) + "\n}\n"
+
+
+def _json(value: Any) -> str:
+    """JSON by the compiled encoder, which takes no indentation; a record is its fields."""
+    return json.dumps(value, ensure_ascii=False, allow_nan=False, default=_fields)
+
+
+def _fields(record: Any) -> dict[str, Any]:
+    return {part.name: getattr(record, part.name) for part in fields(record)}

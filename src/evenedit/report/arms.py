@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 
-from evenedit.report.figures import BLUE, FAINT, GREEN, VERMILLION, Picture, dot, picture, sheet
+from evenedit.report.figures import BLUE, FAINT, GREEN, VERMILLION, Picture, dot, picture, sheet, tip_of
 from evenedit.report.index import POOLED, Index, excludes, name
 from evenedit.report.table import Cell, Column, Number, Table, format_number, table_of, text
 
@@ -116,7 +116,9 @@ def mitigation_arms(index: Index) -> Picture | None:
                         e = index.find(f"delta.{axis}", editor, group, experiment="mitigation", condition=arm)
                         if e is None or e.value is None:
                             continue
-                        dot(ax, y + 0.24 * offset, e.value, e.low, e.high, colour, filled=excludes(e.low, e.high))
+                        tip = tip_of(f"{name(editor)}, {name(race or 'everybody')}, {name(arm).lower()}", e, "change")
+                        told = excludes(e.low, e.high)
+                        dot(ax, y + 0.24 * offset, e.value, e.low, e.high, colour, filled=told, tip=tip)
                         if not race:
                             alt.append(f"{name(editor)}, {name(arm)}: {name(axis)} {format_number(e.value, 'change')}.")
                 ax.set_title(f"({'ab'[column]}) Δ {name(axis).lower()}\n{name(editor)}" if row == 0 else name(editor))
@@ -164,6 +166,7 @@ def stereotype_shares(index: Index) -> Picture | None:
                     e.high,
                     colours[condition],
                     filled=excludes(e.low, e.high, 0.5),
+                    tip=tip_of(f"{name(editor)}, {name(condition).lower()}", e, "share"),
                 )
                 if not group:
                     alt.append(f"{name(editor)}, {name(condition)}: {format_number(e.value, 'share')}.")

@@ -44,6 +44,7 @@ def write_check(check: Check, out: Path, *, title: str) -> Path:
         files[f"tables/{table.id}.tex"] = table.to_latex().encode()
     if figure is not None:
         files[f"figures/{figure.id}.svg"] = figure.svg.encode()
+        files[f"figures/{figure.id}.pdf"] = figure.pdf
         files[f"figures/{figure.id}.png"] = figure.png
     files[PAGE] = _render(check, index, tables, figure, title).encode()  # the last to be put in place
     for path, content in files.items():

@@ -79,7 +79,7 @@ def unequal_coverage(index: Index) -> Table | None:
         "Share of calls without a score (refused, unparseable or failed): highest minus lowest over a factor's groups. "
         "p: labels permuted over faces; Holm: adjusted over all of the editor.",
         (
-            text("judge", "Judge"),
+            text("judge", "Judge or instrument"),
             text("editor", "Editor"),
             text("factor", "Factor"),
             Column("gap", "Gap"),

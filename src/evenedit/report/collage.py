@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -72,16 +73,17 @@ def _write(
 
 
 def _wrapped(text: str, font: ImageFont.FreeTypeFont, width: int) -> Iterator[str]:
-    """Lines no wider than `width`; a word that is wider alone is cut with an ellipsis."""
+    """Lines no wider than `width`, broken at spaces; a word that is wider alone is broken at a hyphen, or cut."""
     line = ""
-    for word in text.split():
-        longer = f"{line} {word}".strip()
-        if line and font.getlength(longer) > width:
-            yield line
-            longer = word
-        while font.getlength(longer) > width and len(longer) > 2:
-            longer = longer.rstrip("…")[:-1] + "…"
-        line = longer
+    for word in re.split(r"[ \n]+", text.strip()):  # a no-break space keeps what it joins together
+        for number, part in enumerate(re.split(r"(?<=-)", word) if font.getlength(word) > width else [word]):
+            longer = line + part if number else f"{line} {part}".strip()
+            if line and font.getlength(longer) > width:
+                yield line
+                longer = part
+            while font.getlength(longer) > width and len(longer) > 2:
+                longer = longer.rstrip("…")[:-1] + "…"
+            line = longer
     if line:
         yield line
 

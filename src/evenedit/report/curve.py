@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from typing import Any
 
 from matplotlib.ticker import MaxNLocator
@@ -14,6 +15,8 @@ from evenedit.results import Multiverse, Specification
 CHOICES = ("threshold", "ensemble", "missing", "exclusion")
 MOST = 4
 """Editors beside one another; the table has all."""
+LETTERS = 92
+"""What fits side by side above the panels."""
 
 
 def specification_curve(index: Index) -> Picture | None:
@@ -28,7 +31,7 @@ def specification_curve(index: Index) -> Picture | None:
         )
         for column, m in enumerate(shown):
             ordered = sorted((s for s in m.specifications if s.value is not None), key=_value)
-            _curve(axes[0][column], ordered, m)
+            _curve(axes[0][column], ordered, m, len(shown))
             _dots(axes[1][column], ordered, lines)
         axes[0][0].set_ylabel("percentage points")
         axes[1][0].set_yticks(range(len(lines)), [label for _, _, label in lines], fontsize=8)
@@ -37,7 +40,7 @@ def specification_curve(index: Index) -> Picture | None:
         axes[0][0].plot([], [], "o", color=BLUE, markersize=4, markerfacecolor=HOLLOW, label="p ≥ 0.05")
         axes[0][0].plot([], [], "D", color=VERMILLION, markersize=5, markerfacecolor="none", label="this report")
         figure.legend(loc="outside lower right", ncols=3, frameon=False)
-        told = " ".join(sentence(m) for m in shown)
+        told = " ".join(f"{m.editor}: {sentence(m)}" for m in shown)
         return picture(
             figure,
             index,
@@ -65,10 +68,13 @@ def sentence(m: Multiverse) -> str:
     """In how many readings the gap holds."""
     count, values = len(m.specifications), [s.value for s in m.specifications if s.value is not None]
     low, high = (format_number(pick(values), "points") for pick in (min, max)) if values else ("–", "–")
+    ends = [f"{name(m.highest)} stays above {name(m.lowest)} in {m.same_sign}"]
+    ends += [f"both come out alike in {alike}"] if (alike := sum(v == 0 for v in values)) else []
+    ends += [f"the order turns round in {turned}"] if (turned := sum(v < 0 for v in values)) else []
+    ends += [f"a group has no score in {none}"] if (none := count - len(values)) else []
     return (
-        f"{m.editor}, {name(rate_id(m.measure)).lower()} by {m.factor} ({name(m.highest)} over {name(m.lowest)}): the "
-        f"same sign in {m.same_sign} of {count} readings of the scores, and p < 0.05 with it in {m.significant(ALPHA)} "
-        f"(from {low} to {high})."
+        f"{name(rate_id(m.measure))} by {m.factor} under {count} readings of the same scores: {', '.join(ends)}; "
+        f"p < 0.05 in the same order in {m.significant(ALPHA)} (from {low} to {high})."
     )
 
 
@@ -88,7 +94,7 @@ def _lines(shown: list[Multiverse]) -> list[tuple[str, str, str]]:
     return [(choice, value, label) for (choice, value), label in found.items()]
 
 
-def _curve(ax: Any, ordered: list[Specification], m: Multiverse) -> None:
+def _curve(ax: Any, ordered: list[Specification], m: Multiverse, panels: int) -> None:
     ax.axhline(0, color=FAINT, linewidth=1)
     for filled in (True, False):
         at = [x for x, s in enumerate(ordered) if (s.p < ALPHA) == filled]
@@ -97,7 +103,9 @@ def _curve(ax: Any, ordered: list[Specification], m: Multiverse) -> None:
         ax.plot(at, values, "o", markersize=3.2, color=BLUE, markeredgewidth=0.8, markerfacecolor=face)
     own = [x for x, s in enumerate(ordered) if s.is_default]
     ax.plot(own, [100 * _value(ordered[x]) for x in own], "D", markersize=6.5, color=VERMILLION, markerfacecolor="none")
-    ax.set_title(f"{m.editor}\n{name(rate_id(m.measure))} by {m.factor}:\n{name(m.highest)} − {name(m.lowest)}")
+    title = (m.editor, f"{name(rate_id(m.measure))} by {m.factor}:", f"{name(m.highest)} − {name(m.lowest)}")
+    lines = [line for part in title for line in textwrap.wrap(part, LETTERS // panels)]
+    ax.set_title("\n".join(lines), fontsize=8.5)
     ax.grid(axis="y")
     ax.yaxis.set_major_locator(MaxNLocator(5))
     ax.set_xticks([])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -14,9 +14,10 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 from matplotlib.ticker import MaxNLocator
 
+from evenedit.records import Estimate
 from evenedit.report.index import RATES, Index, excludes, group_name, name, rate_id
-from evenedit.report.people import Rows, axes_compared, axis_name
-from evenedit.report.table import Unit, format_number
+from evenedit.report.people import Rows, axes_compared, axis_name, number
+from evenedit.report.table import Number, Unit, format_number
 from evenedit.results import GapTest, Planted
 
 INK, RULE, FAINT, HOLLOW = "#1d2330", "#d5d8de", "#7a8190", "#fffffe"
@@ -47,6 +48,7 @@ STYLE: Any = {
     "grid.linewidth": 0.8,
     "svg.fonttype": "none",
     "svg.hashsalt": "evenedit",
+    "pdf.fonttype": 42,
     "figure.facecolor": "none",
     "axes.facecolor": "none",
 }
@@ -62,6 +64,7 @@ class Picture:
     alt: str
     """What a reader who cannot see it is told."""
     svg: str
+    pdf: bytes
     png: bytes
 
     @property
@@ -92,14 +95,24 @@ def sheet(width: float, height: float, simulated: bool) -> Iterator[Figure]:
 
 def picture(figure: Figure, index: Index, id: str, title: str, caption: str, alt: str) -> Picture:
     """The sheet as files."""
-    svg, png = io.StringIO(), io.BytesIO()
+    svg, pdf, png = io.StringIO(), io.BytesIO(), io.BytesIO()
     nothing: dict[str, None] = dict.fromkeys(("Date", "Creator", "Format", "Type"))
     figure.savefig(svg, format="svg", metadata=nothing)
-    figure.set_layout_engine("none")  # the layout is settled: the second file need not find it again
+    figure.set_layout_engine(None)  # the layout is settled: the other files need not find it again
+    figure.savefig(pdf, format="pdf", metadata=dict.fromkeys(("CreationDate", "Creator", "Producer")))
     figure.savefig(png, format="png", dpi=200, facecolor="white", metadata={"Software": None})
     if index.results.simulated:
         alt = f"SIMULATED. {alt}"
-    return Picture(id, title, caption, alt, svg.getvalue(), png.getvalue())
+    return Picture(id, title, caption, alt, _with_tips(svg.getvalue()), pdf.getvalue(), png.getvalue())
+
+
+TIP = "tip:"
+"""How the id of a mark begins that says something when it is pointed at."""
+
+
+def _with_tips(svg: str) -> str:
+    """Marks that say something say it to the reader who points at them."""
+    return re.sub(rf'<g id="{TIP}([^"]*)">', r'<g class="tip"><title>\1</title>', svg)
 
 
 def by_race(index: Index) -> Picture | None:
@@ -162,7 +175,8 @@ def _dots(
             continue
         contrast = index.contrast(f"rate.{rate}", editor, {"race": race})
         apart = contrast is not None and excludes(contrast.low, contrast.high)
-        dot(ax, y, e.value, e.low, e.high, colour, filled=apart and clear)
+        tip = tip_of(f"{name(editor)}, {name(race)}", e, "share")
+        dot(ax, y, e.value, e.low, e.high, colour, filled=apart and clear, tip=tip)
         seen.append((name(race), e.value))
     ax.set_yticks(range(len(races)), [name(race) for race in races])
     ax.set_ylim(len(races) - 0.4, -0.6)
@@ -170,12 +184,31 @@ def _dots(
     return seen
 
 
-def dot(ax: Any, y: float, value: float, low: float | None, high: float | None, colour: str, *, filled: bool) -> None:
-    """A value and its interval; filled where it says something."""
+def dot(
+    ax: Any,
+    y: float,
+    value: float,
+    low: float | None,
+    high: float | None,
+    colour: str,
+    *,
+    filled: bool,
+    tip: str = "",
+    shape: str = "o",
+) -> None:
+    """A value and its interval; filled where it says something. `tip` is told to who points at it."""
+    gid = TIP + tip if tip else None
     if low is not None and high is not None:
-        ax.plot([low, high], [y, y], color=colour, linewidth=1.6, solid_capstyle="round")
+        ax.plot([low, high], [y, y], color=colour, linewidth=1.6, solid_capstyle="round", gid=gid)
     face = colour if filled else HOLLOW
-    ax.plot([value], [y], "o", markersize=6, color=colour, markerfacecolor=face, markeredgewidth=1.5)
+    mark = {"color": colour, "markerfacecolor": face, "markeredgewidth": 1.5}
+    ax.plot([value], [y], shape, markersize=6, gid=gid, **mark)
+
+
+def tip_of(who: str, e: Estimate, unit: Unit) -> str:
+    """What a point says: whose it is, its value, its interval, and how many it is made of."""
+    shown = Number.of(e, unit)
+    return f"{who}: {shown.shown} {shown.interval}".rstrip() + f", n = {e.n:,}"
 
 
 def gap_overview(index: Index) -> Picture | None:
@@ -225,8 +258,10 @@ def _shade(ax: Any, x: int, y: int, test: GapTest | None, top: float, index: Ind
         ax.text(x, y, "–", ha="center", va="center", color=FAINT)
         return
     strength = test.value / top
-    ax.add_patch(Rectangle((x - 0.48, y - 0.45), 0.96, 0.9, facecolor="#0a5389", alpha=strength, linewidth=0))
     grade = index.grade(test)
+    ends = f"{name(test.highest)} highest, {name(test.lowest)} lowest, p = {test.p_holm:.3f} after Holm"
+    gid = f"{TIP}{name(test.editor)}, {name(rate_id(test.measure)).lower()}: {ends}"
+    ax.add_patch(Rectangle((x - 0.48, y - 0.45), 0.96, 0.9, facecolor="#0a5389", alpha=strength, linewidth=0, gid=gid))
     mark = {"clear": " ●", "suggestive": " ○", "none": ""}[grade]
     ax.text(
         x,
@@ -250,7 +285,9 @@ def planted_and_found(index: Index) -> Picture | None:
         ax = figure.subplots()
         ax.axvline(0, color=FAINT, linewidth=1)
         for y, p in enumerate(shown):
-            dot(ax, y, p.found, p.low, p.high, BLUE, filled=True)
+            found = Number(p.found, "points", p.low, p.high)
+            tip = f"planted {format_number(p.planted, 'points')}, found {found.shown} {found.interval}"
+            dot(ax, y, p.found, p.low, p.high, BLUE, filled=True, tip=tip)
             ax.plot([p.planted], [y], "D", markersize=7, color=VERMILLION, markerfacecolor="none")
         ax.set_yticks(range(len(shown)), [_planted_label(p) for p in shown], fontsize=8)
         ax.set_ylim(len(shown) - 0.4, -0.6)
@@ -292,11 +329,10 @@ def judges_and_people(index: Index) -> Picture | None:
             pair = [rows.find(s, axis) for s in ("weighted_kappa_quadratic", "ceiling_weighted_kappa_quadratic")]
             for row, colour, shape, offset in zip(pair, (BLUE, VERMILLION), "oD", (-0.13, 0.13), strict=True):
                 if row is not None and row.value is not None:
-                    if row.low is not None and row.high is not None:
-                        ends = [y + offset, y + offset]
-                        ax.plot([row.low, row.high], ends, color=colour, linewidth=1.6, solid_capstyle="round")
-                    face = colour if shape == "o" else HOLLOW
-                    ax.plot([row.value], [y + offset], shape, markersize=6, color=colour, markerfacecolor=face)
+                    shown = number(row)
+                    tip = f"{axis_name(axis)}: {shown.shown} {shown.interval}, {row.n_items:,} items"
+                    filled = shape == "o"
+                    dot(ax, y + offset, row.value, row.low, row.high, colour, filled=filled, tip=tip, shape=shape)
             judge, person = (format_number(r.value if r else None, "score") for r in pair)
             told.append(f"{axis_name(axis)}: judges {judge}, a person {person}.")
         ax.set_yticks(range(len(axes)), [axis_name(axis) for axis in axes])
@@ -319,35 +355,48 @@ def judges_and_people(index: Index) -> Picture | None:
 
 def measured_by_group(index: Index) -> Picture | None:
     """What instruments read, by group: how much of the outputs is unchanged, how far skin moved."""
+    groups = [{f: code} for f in index.factors() for code in index.levels(f)]
+    words = "by the label of the source"
+    return _measured_by(index, "figure_measured", "Measured by group", words, groups)
+
+
+def measured_by_prompt(index: Index) -> Picture | None:
+    """What instruments read, prompt by prompt."""
+    codes = dict.fromkeys(code for own in index.instruments.values() for code in own.levels("prompt"))
+    words = "prompt by prompt"
+    return _measured_by(index, "figure_measured_prompts", "Measured by prompt", words, [{"prompt": c} for c in codes])
+
+
+def _measured_by(index: Index, id: str, title: str, words: str, groups: Sequence[Mapping[str, str]]) -> Picture | None:
     panels = [
         (own, measure, colour)
         for measure, colour in (("rate.unchanged", GREEN), ("mean.skin_delta_L", VERMILLION))
         for own in index.instruments.values()
         if any(e.measure == measure and e.n for e in own.results.estimates)
     ]
-    groups = [{f: code} for f in index.factors() for code in index.levels(f)]
-    lines = index.lines("diagnosis")
-    if not panels or not lines:
+    lines = [e for e in index.lines("diagnosis") if any(_measured(own, measure, e) for own, measure, _ in panels)]
+    if not lines or not groups:
         return None
     alt = []
     with sheet(8.6, 0.75 + 0.2 * (len(groups) + 3) * len(lines), bool(index.results.simulated)) as figure:
         axes = figure.subplots(len(lines), len(panels), sharex="col", sharey=True, squeeze=False)
         for row, editor in enumerate(lines):
             for column, (own, measure, colour) in enumerate(panels):
-                ax, title = axes[row][column], name(rate_id(measure))
+                ax, what = axes[row][column], name(rate_id(measure))
                 everybody = own.find(measure, editor)
+                unit: Unit = "share" if measure.startswith("rate.") else "change"
                 if everybody and everybody.value is not None:
                     ax.axvline(everybody.value, color=FAINT, linewidth=1, linestyle=(0, (4, 3)))
-                    unit: Unit = "share" if measure.startswith("rate.") else "change"
-                    alt.append(f"{name(editor)}, {title.lower()}: {format_number(everybody.value, unit)} of everybody.")
+                    alt.append(f"{name(editor)}, {what.lower()}: {format_number(everybody.value, unit)} of everybody.")
                 for y, group in enumerate(groups):
                     e = own.find(measure, editor, group)
                     if e is not None and e.value is not None:
-                        dot(ax, y, e.value, e.low, e.high, colour, filled=True)
+                        tip = tip_of(f"{name(editor)}, {group_name(group)}", e, unit)
+                        dot(ax, y, e.value, e.low, e.high, colour, filled=True, tip=tip)
                 ax.set_yticks(range(len(groups)), [group_name(group) for group in groups])
                 ax.set_ylim(len(groups) - 0.4, -0.6)
                 ax.grid(axis="x")
-                ax.set_title(f"({'abcd'[column]}) {title}\n{name(editor)}" if row == 0 else name(editor))
+                ax.set_title(f"({'abcd'[column]}) {what}\n{name(editor)}" if row == 0 else name(editor))
         for column, (_, measure, _) in enumerate(panels):
             axes[-1][column].xaxis.set_major_locator(MaxNLocator(6, steps=[1, 2, 5, 10]))
             if measure.startswith("rate."):
@@ -355,12 +404,17 @@ def measured_by_group(index: Index) -> Picture | None:
         return picture(
             figure,
             index,
-            "figure_measured",
-            "Measured by group",
-            f"Share of outputs that show what their source shows, and mean change of the skin's lightness (L*), by the "
-            f"label of the source, with {index.level} intervals. Dashed: everybody.",
-            "Dots with intervals by group and editor. " + " ".join(alt),
+            id,
+            title,
+            "Share of outputs that show what their source shows, and mean change of the skin's lightness (L*), "
+            f"{words}, with {index.level} intervals. Dashed: everybody.",
+            f"Dots with intervals, {words} and editor. " + " ".join(alt),
         )
+
+
+def _measured(own: Index, measure: str, editor: str | None) -> bool:
+    found = own.find(measure, editor)
+    return found is not None and bool(found.n)
 
 
 def _escape(text: str) -> str:

@@ -62,6 +62,7 @@ NAMES: dict[str, str] = {
     "swapped": "Pronoun swapped",
     POOLED: "All editors",
     "everybody": "Everybody",
+    "pool": "Pool",
     "gap": "Disparity (max − min)",
     "p_holm": "p of the disparity, Holm",
     "clear": "Clear",

@@ -26,7 +26,9 @@ def _shown(index: Index) -> list[tuple[str, Index, str]]:
         (rater, own, measure)
         for rater, own in index.instruments.items()
         for measure in dict.fromkeys(
-            e.measure for e in own.results.estimates if not e.measure.startswith(("gap.", "delta."))
+            e.measure
+            for e in own.results.estimates
+            if e.n and not e.group and not e.measure.startswith(("gap.", "delta."))
         )
     ]
     return sorted(found, key=lambda f: order.index(rate_id(f[2])) if rate_id(f[2]) in order else len(order))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from pathlib import Path
@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING, Any
 from markupsafe import Markup
 
 from evenedit.protocol import FACTORS, QUESTIONS
-from evenedit.report.contents import FIGURES, TABLES, all_figures, all_tables
+from evenedit.report.contents import ALWAYS, FIGURES, TABLES, all_figures, all_tables, sections
 from evenedit.report.figures import Picture
 from evenedit.report.html import put, render, thumbnail
 from evenedit.report.index import Index, group_name, name
+from evenedit.report.plate import PLATES, Plate
 from evenedit.report.summary import summarise
 from evenedit.report.table import NOTHING, Table, short_list
 from evenedit.report.vlm_human import FILE, vlm_human_agreement
@@ -60,7 +61,8 @@ def write_report(
     *,
     title: str,
     study: Mapping[str, Any] | None = None,
-    examples: Sequence[Example] = (),
+    examples: Iterable[Example] = (),
+    plates: Iterable[Plate] = (),
 ) -> Path:
     """Write report.html, results.json, vlm_human_agreement.json, tables/ and figures/; return the path of the page."""
     index = Index(results)
@@ -73,10 +75,13 @@ def write_report(
         files[f"tables/{table.id}.tex"] = table.to_latex().encode()
     for figure in figures.values():
         files[f"figures/{figure.id}.svg"] = figure.svg.encode()
+        files[f"figures/{figure.id}.pdf"] = figure.pdf
         files[f"figures/{figure.id}.png"] = figure.png
-    texts = to_take_along(index)
+    sheets = {plate.id: plate for plate in plates}
+    files |= {f"figures/{plate.id}.png": plate.png for plate in sheets.values()}
+    texts = to_take_along(index, study or {})
     files |= {path: text.encode() for path, (_, text) in texts.items()}
-    page = _render(index, tables, figures, title, study or {}, examples)
+    page = _render(index, tables, figures, sheets, title, study or {}, examples)
     files["report.html"] = page.encode()  # the last to be put in place
     for path, content in files.items():
         put(out / path, content)
@@ -87,8 +92,9 @@ def write_report(
 def _remove_stale(out: Path, files: Mapping[str, bytes]) -> None:
     """Take away tables and figures of an earlier report that this one leaves out."""
     ours = [f"tables/{id}.{end}" for id in TABLES for end in ("csv", "tex")]
-    ours += [f"figures/{id}.{end}" for id in FIGURES for end in ("svg", "png")]
-    for path in (*ours, FILE):
+    ours += [f"figures/{id}.{end}" for id in FIGURES for end in ("svg", "pdf", "png")]
+    ours += [f"figures/{id}.png" for id in PLATES]
+    for path in (*ours, FILE, "human-evaluation.md", "human-evaluation.tex"):
         if path not in files:
             (out / path).unlink(missing_ok=True)
 
@@ -97,15 +103,17 @@ def _render(
     index: Index,
     tables: Mapping[str, Table],
     figures: Mapping[str, Picture],
+    plates: Mapping[str, Plate],
     title: str,
     study: Mapping[str, Any],
-    examples: Sequence[Example],
+    examples: Iterable[Example],
 ) -> str:
-    cards = list(_cards(examples))
+    cards, left_out = _cards(examples, ROOM_FOR_PICTURES - sum(len(plate.inline) for plate in plates.values()))
     return render(
         "report.html",
         title=title,
         results=index.results,
+        sections=sections({*tables, *figures, *plates}, {*ALWAYS, *(["examples"] if cards else [])}),
         asked=_asked(index),
         study=_facts(study),
         rules=_facts(index.results.rules),
@@ -116,10 +124,11 @@ def _render(
         level=index.level,
         tables=tables,
         figures={id: (figure, Markup(figure.inline)) for id, figure in figures.items()},
+        plates=plates,
         cards=cards,
-        left_out=len(examples) - len(cards),
+        left_out=left_out,
         limits=list(_limits(index)),
-        texts=to_take_along(index),
+        texts=to_take_along(index, study),
         simulated=short_list(index.results.simulated),
     )
 
@@ -137,7 +146,10 @@ def _asked(index: Index) -> list[tuple[str, str]]:
         ("Labels of the faces", "; ".join(groups)),
         ("Judges", ", ".join(index.judges)),
         ("Instruments", ", ".join(index.instruments)),
-        ("Rates", ", ".join(f"{name(r).lower()} {rule}" for r, rule in index.thresholds.items())),
+        (
+            "Rates",
+            ", ".join(f"{name(r).lower()} {rule}" for r, rule in index.thresholds.items()) if index.rated else "",
+        ),
     ]
     return [(term, text) for term, text in facts if text]
 
@@ -164,21 +176,26 @@ def _plain(value: Any) -> str:
             return str(value)
 
 
-def _cards(examples: Sequence[Example]) -> Iterator[dict[str, Any]]:
-    """Examples ready for the template, as many as the page has room for."""
+def _cards(examples: Iterable[Example], room: int) -> tuple[list[dict[str, Any]], int]:
+    """Examples ready for the template, as many as the page has room for, one after the other; and how many are not."""
     seen: dict[str, str] = {}
-    used = 0
+    cards: list[dict[str, Any]] = []
+    left_out = 0
     for example in examples:
-        pictures = [thumbnail(image, seen) for image in (example.source, example.edited)]
-        used += sum(map(len, pictures))
-        if used > ROOM_FOR_PICTURES:
-            return
-        yield {
-            "example": example,
-            "group": group_name(example.group),
-            "pictures": pictures,
-            "scores": [_score(q, value) for q, value in example.scores.items()],
-        }
+        pictures = [] if left_out else [thumbnail(image, seen) for image in (example.source, example.edited)]
+        room -= sum(map(len, pictures))
+        if left_out or room < 0:
+            left_out += 1
+            continue
+        cards.append(
+            {
+                **{field: getattr(example, field) for field in ("editor", "prompt", "prompt_id", "note")},
+                "group": group_name(example.group),
+                "pictures": pictures,
+                "scores": [_score(q, value) for q, value in example.scores.items()],
+            }
+        )
+    return cards, left_out
 
 
 def _score(question: str, value: int | None) -> tuple[str, str, str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -199,7 +199,9 @@ def _coverage(index: Index, rater: str) -> Iterator[Sentence]:
     scored, calls = sum(c.scored for c in whole), sum(_calls(c) for c in whole)
     if not calls:
         return
-    text = f"{rater} answered {_share(scored / calls)} of {calls:,} calls"
+    read = rater in index.instruments
+    text = f"{rater} {'measured' if read else 'answered'} {_share(scored / calls)} of {calls:,} "
+    text += "edits" if read else "calls"
     groups: dict[str, list[int]] = {}
     for c in rows:
         if tuple(c.group) == ("race",):
@@ -243,10 +245,35 @@ def _measured(index: Index, editor: str) -> Iterator[Sentence]:
             if m.startswith("rate.") and rate_id(m) in PHRASES
         ]
         means = [f"{MEANS[m]} {x.shown} {x.interval}".rstrip() for m, x in found if m in MEANS]
-        text = f"Measured ({rater}), {n.shown} edits ({missing.shown} without): {_join(rates)}"
-        yield Sentence(f"{text}; {_join(means)}." if means else f"{text}.", "observed", editor)
+        said = "; ".join(_join(parts) for parts in (rates, means) if parts)
+        yield Sentence(f"Measured ({rater}), {n.shown} edits ({missing.shown} without): {said}.", "observed", editor)
         own = index.instruments[rater]
+        yield from _by_prompt(own, rater, editor, found)
         yield from (replace(s, text=f"Measured ({rater}): {s.text}") for s in _gaps(own, editor))
+
+
+def _by_prompt(own: Index, rater: str, editor: str, found: Sequence[tuple[str, Number]]) -> Iterator[Sentence]:
+    """How far prompts lie apart in what was measured."""
+    said = []
+    for measure, number in found:
+        if measure not in ("rate.unchanged", "mean.skin_delta_L"):
+            continue
+        by = {code: own.find(measure, editor, {"prompt": code}) for code in own.levels("prompt")}
+        values = {code: e.value for code, e in by.items() if e is not None and e.value is not None}
+        if len(set(values.values())) > 1:
+            ends = (f"{format_number(pick(values.values()), number.unit)}" for pick in (min, max))
+            low, high = (
+                f"{end} ({_few(values, pick(values.values()))})" for end, pick in zip(ends, (min, max), strict=True)
+            )
+            said.append(f"{name(rate_id(measure))} from {low} to {high}")
+    if said:
+        yield Sentence(f"Measured ({rater}), prompt by prompt: {_join(said)}.", "observed", editor)
+
+
+def _few(values: Mapping[str, float], value: float) -> str:
+    """The prompts with this value, or how many they are."""
+    codes = [code for code, v in values.items() if v == value]
+    return ", ".join(codes) if len(codes) < 4 else f"{len(codes)} prompts"
 
 
 def _graded(index: Index, editor: str) -> dict[str, list[GapTest]]:
@@ -384,7 +411,8 @@ def _mitigation(index: Index, editor: str) -> Iterator[Sentence]:
             editor,
         )
     yield from _preference(index, editor)
-    if pairs and index.results.rules.get("mitigation_cases") in ("drift", "priority"):
+    compared = any(e is not None for e, _ in pairs.values())
+    if compared and index.results.rules.get("mitigation_cases") in ("drift", "priority"):
         yield Sentence(
             "The cases were chosen by how their baseline had been rated, so high scores would have come down on "
             "repetition alone (regression to the mean): only the difference from the placebo arm speaks for the "

@@ -2,11 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 from evenedit import __version__
 from evenedit.report.index import Index, name, rate_id
 from evenedit.report.table import format_number, short_list
+from evenedit.report.validation import human_evaluation, human_evaluation_latex
 
 PROJECT = "EvenEdit"
+CHOSEN = {
+    "balanced": ", balanced over editors, prompts and labels,",
+    "strata": ", stratified over labels and editors,",
+    "priority": ", chosen by review priority of their baseline,",
+    "drift": ", chosen among those whose baseline was rated as changed,",
+}
+"""How the cases of the mitigation were chosen."""
 
 
 def methods(index: Index) -> str:
@@ -25,13 +36,24 @@ def methods(index: Index) -> str:
         f"({', '.join(index.editors())}), {counts.get('edits', 0):,} edits in all "
         f"({counts.get('refused', 0):,} refused, {counts.get('failed', 0):,} failed)."
     )
-    if index.raters:
+    if index.judges:
         ensemble = rules.get("ensemble", {}).get("diagnosis", "")
         parts.append(
-            f"Each output was rated on five-point scales by {', '.join(index.raters)}; their scores were combined by "
+            f"Each output was rated on five-point scales by {', '.join(index.judges)}; their scores were combined by "
             f"the rule '{ensemble}', and an output that nobody scored was "
             f"{'left out' if rules.get('missing') == 'exclude' else 'given the neutral score 3'}."
         )
+    if index.instruments:
+        parts.append(f"Pixels were measured by the instruments {', '.join(index.instruments)}, apart from all ratings.")
+    if counts.get("rated"):
+        parts.append(
+            f"{counts.get('people', 0):,} people rated {counts['rated']:,} of the outputs with the same questions."
+        )
+    if cases := counts.get("edits.mitigation.feature"):
+        chosen = CHOSEN.get(str(rules.get("mitigation_cases", "balanced")), "")
+        placebo = counts.get("edits.mitigation.placebo")
+        again = f"; {placebo:,} more repeat the baseline with another seed, as a placebo" if placebo else ""
+        parts.append(f"For the mitigation, {cases:,} edits{chosen} were made with a feature prompt put first{again}.")
     cuts = ", ".join(f"{name(r).lower()} {rule}" for r, rule in index.thresholds.items())
     parts.append(f"Rates are shares of valid scores ({cuts}).")
     parts.append(
@@ -101,10 +123,13 @@ def _marked(index: Index, text: str) -> str:
     return f"SIMULATED data ({short_list(index.results.simulated)}): no finding about any real editor.\n\n{text}"
 
 
-def to_take_along(index: Index) -> dict[str, tuple[str, str]]:
+def to_take_along(index: Index, study: Mapping[str, Any]) -> dict[str, tuple[str, str]]:
     """Each text by the file it is written to, with its title."""
-    return {
+    texts = {
         "methods.md": ("Methods paragraph", methods(index)),
+        "human-evaluation.md": ("Human evaluation paragraph", human_evaluation(index, study)),
+        "human-evaluation.tex": ("Human evaluation paragraph, LaTeX", human_evaluation_latex(index, study)),
         "model-card.md": ("Model-card snippet", model_card(index)),
         "citation.bib": ("BibTeX", bibtex()),
     }
+    return {path: (title, text) for path, (title, text) in texts.items() if text is not None}

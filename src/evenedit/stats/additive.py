@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
 from evenedit.stats.bootstrap import CACHED, unit_weights
-from evenedit.stats.intervals import as_interval, percentile, wilson
+from evenedit.stats.intervals import Interval, as_interval, percentile, wilson
 
 Array = NDArray[np.float64]
 STREAM = 3
@@ -89,29 +89,50 @@ class Drawing:
 
         whole = split(summed.sum(axis=0, keepdims=True))
         drawn = split(self.drawn(summed)) if units > NOT_DRAWN else {}
-        found = []
+        values, draws = [], []
         for statistic, data in wanted:
             key = _same_parts(statistic, data)
-            value = _defined(statistic.of(whole[key])[0])
-            draws = statistic.of(drawn[key]) if key in drawn and value is not None else None
-            found.append(self._told(statistic, value, draws, name, units))
-        return found
+            values.append(_defined(statistic.of(whole[key])[0]))
+            if key in drawn and values[-1] is not None:
+                draws.append(statistic.of(drawn[key]))
+        bounds = iter(self._bounds(draws))
+        return [
+            self._told(statistic, value, next(bounds) if drawn and value is not None else None, name, units)
+            for (statistic, _), value in zip(wanted, values, strict=True)
+        ]
 
-    def _told(self, statistic: Additive, value: float | None, draws: Array | None, unit: str, units: int) -> Told:
+    def _bounds(self, draws: Sequence[Array]) -> list[Interval | Literal["alike"]]:
+        """The interval of each statistic's draws, all at once; `alike` where they do not vary or say too little."""
+        if not draws:
+            return []
+        stacked = np.stack(draws, axis=1)
+        known = ~np.isnan(stacked)
+        least = np.where(known, stacked, np.inf).min(axis=0)
+        most = np.where(known, stacked, -np.inf).max(axis=0)
+        found = percentile(stacked, self.confidence)
+        pairs = (as_interval(found[:, at]) if most[at] > least[at] else None for at in range(len(draws)))
+        return [pair or "alike" for pair in pairs]
+
+    def _told(
+        self,
+        statistic: Additive,
+        value: float | None,
+        bounds: Interval | Literal["alike"] | None,
+        unit: str,
+        units: int,
+    ) -> Told:
         convention = f"{statistic.method}; " if statistic.method else ""
         if value is None:
             return Told(None, None, None, f"{convention}undefined: {statistic.undefined}")
-        if draws is None:
-            return Told(value, None, None, f"{convention}no interval: one {unit}")
-        known = draws[~np.isnan(draws)]
-        bounds = as_interval(percentile(draws, self.confidence)) if len(known) and np.ptp(known) > 0 else None
-        if bounds is None and statistic.is_share and value in (0.0, 1.0):  # every draw says the same, but not for sure
-            bounds = wilson(round(value * units), units, self.confidence)
-            assert bounds is not None
-            return Told(value, *bounds, f"{convention}wilson({unit}s)")
         if bounds is None:
-            return Told(value, None, None, f"{convention}no interval: no variation to draw from")
-        return Told(value, *bounds, f"{convention}bootstrap({unit}s, {self.draws})")
+            return Told(value, None, None, f"{convention}no interval: one {unit}")
+        if bounds != "alike":
+            return Told(value, *bounds, f"{convention}bootstrap({unit}s, {self.draws})")
+        if statistic.is_share and value in (0.0, 1.0):  # every draw says the same, but not for sure
+            share = wilson(round(value * units), units, self.confidence)
+            assert share is not None
+            return Told(value, *share, f"{convention}wilson({unit}s)")
+        return Told(value, None, None, f"{convention}no interval: no variation to draw from")
 
 
 def mean_of(name: str, *, is_share: bool = False) -> Additive:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
+from functools import cache, partial
 from typing import Any
 
 import numpy as np
@@ -26,9 +26,22 @@ def _crossed(levels: int, a: NDArray[np.integer], b: NDArray[np.integer]) -> Arr
 
 def _kappa(distance: Array, sums: Array) -> Array:
     """Cohen's kappa: one minus disagreement over disagreement expected from the margins."""
-    n = sums.sum(axis=(1, 2))
-    expected = np.einsum("di,ij,dj->d", sums.sum(axis=2), distance, sums.sum(axis=1))
-    return 1 - divide(n * (sums * distance).sum(axis=(1, 2)), expected)
+    first, second = _margins(sums)
+    expected = ((first @ distance) * second).sum(axis=1)
+    return 1 - divide(first.sum(axis=1) * (sums.reshape(len(sums), -1) @ distance.ravel()), expected)
+
+
+@cache
+def _sides(rows: int, columns: int) -> tuple[Array, Array]:
+    """What adds up the rows, and what the columns, of a table laid out flat."""
+    return np.repeat(np.eye(rows), columns, axis=0), np.tile(np.eye(columns), (rows, 1))
+
+
+def _margins(sums: Array) -> tuple[Array, Array]:
+    """The margins of tables [draw, row, column]: sums over columns, and over rows. Counts are whole, so exact."""
+    flat = sums.reshape(len(sums), -1)
+    rows, columns = _sides(*sums.shape[1:])
+    return flat @ rows, flat @ columns
 
 
 def _ranked(a: NDArray[Any], b: NDArray[Any]) -> Array:
@@ -41,12 +54,9 @@ def _ranked(a: NDArray[Any], b: NDArray[Any]) -> Array:
 
 def _spearman(sums: Array) -> Array:
     """Pearson's correlation of midranks."""
-    n = sums.sum(axis=(1, 2))
-    ranks = []
-    for axis in (2, 1):
-        size = sums.sum(axis=axis)
-        ranks.append((np.cumsum(size, axis=1) - size / 2 - n[:, None] / 2) * (size > 0))
-    (a, b), sizes = ranks, (sums.sum(axis=2), sums.sum(axis=1))
+    sizes = _margins(sums)
+    n = sizes[0].sum(axis=1)
+    a, b = ((np.cumsum(size, axis=1) - size / 2 - n[:, None] / 2) * (size > 0) for size in sizes)
     spread = [(r**2 * size).sum(axis=1) for r, size in zip((a, b), sizes, strict=True)]
     return divide(np.einsum("di,dij,dj->d", a, sums, b), np.sqrt(spread[0] * spread[1]))
 

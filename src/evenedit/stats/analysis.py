@@ -21,6 +21,7 @@ from evenedit.stats.diagnosis import diagnosis_panels
 from evenedit.stats.effects import mitigation_effects
 from evenedit.stats.estimates import estimates
 from evenedit.stats.gaps import contrasts, gaps
+from evenedit.stats.makeup import makeup
 from evenedit.stats.measured import measured
 from evenedit.stats.measures import answers
 from evenedit.stats.mitigation import mitigation_panels
@@ -92,7 +93,7 @@ def analyse(
         powered=tuple(_powered(scores, judged, rules, inclusion or {}, estimated, contrasted)),
         multiverse=tuple(multiverse(table, rules, tested)),
         measured=tuple(measured(table, rules)),
-        counts=counts(scores),
+        counts=counts(scores) | makeup(table),
         simulated=tuple(
             sorted(name for name in {*table.edits["editor"].unique(), *table.raters} if is_simulated(name))
         ),

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from evenedit.protocol import FACTORS
 from evenedit.results import Agreement
 from evenedit.stats import against, people, reliability
+from evenedit.stats.additive import mean_of
 from evenedit.stats.equivalence import MARGIN, tost
 from evenedit.stats.evidence import Evidence, Place, Rows, Wanted
 from evenedit.stats.labels import labels
@@ -20,6 +21,8 @@ from evenedit.stats.verdicts import CEILING, OTHERS, matched
 
 HALF_UP = "people's mean, half up"
 MEAN = "people's mean"
+MEAN_OF_PEOPLE, MEAN_OF_JUDGES = mean_of("mean_people"), mean_of("mean_judges")
+"""Over the items that both rated, or people alone where no judge did."""
 KAPPAS = (against.weighted_kappa_linear, against.weighted_kappa_quadratic)
 
 
@@ -67,12 +70,16 @@ def _beside(
     """Judges' scores against people's means, judge minus people, and whether the difference is smaller than matters."""
     both = judged > 0
     if not both.any():
+        if len(rows):
+            n = int((ratings > 0).sum())
+            yield from evidence.tell(place, [(MEAN_OF_PEOPLE, (people.means(ratings),))], rows, n, MEAN)
         return
     rows, a, ratings = rows[both], judged[both].astype(np.int64), ratings[both]
     mean = people.means(ratings)
     n = int((ratings > 0).sum())
     yield from evidence.tell(place, on_scores(a, people.rounded_mean(ratings)), rows, n, HALF_UP)
-    for told in evidence.tell(place, [*on_means(a, mean), *differences(a, mean)], rows, n, MEAN):
+    levels: Wanted = [(MEAN_OF_PEOPLE, (mean,)), (MEAN_OF_JUDGES, (a,))]
+    for told in evidence.tell(place, [*on_means(a, mean), *differences(a, mean), *levels], rows, n, MEAN):
         yield told
         if told.statistic == against.spearman.name:
             yield _p(evidence, place, told)

@@ -79,11 +79,8 @@ def others(
     ratings: Ratings, centre: Callable[[Ratings], NDArray[Any]]
 ) -> tuple[Ratings, NDArray[Any], NDArray[np.intp]]:
     """Each rating beside what all others say of the same item: own, theirs, item. Items of one rating are left out."""
-    own, theirs, item = [], [], []
-    for rater in range(ratings.shape[1]):
-        rest = np.delete(ratings, rater, axis=1)
-        rows = np.flatnonzero((ratings[:, rater] > 0) & (rest > 0).any(axis=1))
-        own.append(ratings[rows, rater])
-        theirs.append(centre(rest[rows]))
-        item.append(rows)
-    return np.concatenate(own), np.concatenate(theirs), np.concatenate(item)
+    rated = ratings > 0
+    rater, item = np.nonzero((rated & (rated.sum(axis=1, keepdims=True) > 1)).T)
+    rest = ratings[item]
+    rest[np.arange(len(item)), rater] = 0
+    return ratings[item, rater], centre(rest), item

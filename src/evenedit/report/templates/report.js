@@ -64,21 +64,47 @@
 
   // Pictures: a click enlarges, arrows walk on.
   const zoom = document.getElementById("zoom");
+  const views = zoom.querySelector(".views");
   let shown = null;
-  const show = (card) => {
-    shown = card;
-    zoom.querySelector(".views").replaceChildren(...[...card.querySelectorAll("img")].map((img) => make("img", { src: img.src, alt: img.alt })));
-    zoom.querySelector(".about").innerHTML = card.querySelector("figcaption").innerHTML;
+  const show = (figure) => {
+    shown = figure;
+    const pictures = [...figure.querySelectorAll("img")];
+    views.replaceChildren(...pictures.map((img) => make("img", { src: img.src, alt: img.alt })));
+    zoom.classList.toggle("alone", pictures.length === 1);
+    zoom.querySelector(".about").innerHTML = figure.querySelector("figcaption").innerHTML;
     if (!zoom.open) zoom.showModal();
   };
-  for (const button of document.querySelectorAll(".pair")) button.addEventListener("click", () => show(button.closest(".card")));
-  zoom?.addEventListener("click", (event) => { if (event.target === zoom) zoom.close(); });
-  zoom?.addEventListener("keydown", (event) => {
+  for (const button of document.querySelectorAll(".pair, .enlarge")) button.addEventListener("click", () => show(button.closest("figure")));
+  zoom.addEventListener("click", (event) => { if (event.target === zoom) zoom.close(); });
+  zoom.addEventListener("keydown", (event) => {
     const step = { ArrowRight: "nextElementSibling", ArrowLeft: "previousElementSibling" }[event.key];
-    let next = step && shown[step];
+    let next = step && shown.matches(".card") && shown[step];
     while (next && next.hidden) next = next[step];
     if (next) show(next);
   });
+
+  // Figures: what a point says, at once rather than after the browser's wait.
+  const tip = make("div", { className: "tooltip", hidden: true });
+  document.body.append(tip);
+  addEventListener("pointerover", (event) => {
+    const mark = event.target.closest?.(".tip");
+    tip.hidden = !mark;
+    if (!mark) return;
+    tip.textContent = mark.querySelector("title").textContent;
+    const box = mark.getBoundingClientRect();
+    tip.style.left = `${Math.max(8, Math.min(box.left + box.width / 2 - tip.offsetWidth / 2, innerWidth - tip.offsetWidth - 8))}px`;
+    tip.style.top = `${box.top > 60 ? box.top - tip.offsetHeight - 8 : box.bottom + 8}px`;
+  });
+  addEventListener("scroll", () => { tip.hidden = true; }, { passive: true });
+
+  // A link into something folded unfolds it.
+  const unfold = () => {
+    const target = location.hash.length > 1 && document.getElementById(decodeURIComponent(location.hash.slice(1)));
+    for (let part = target && target.closest("details"); part; part = part.parentElement.closest("details")) part.open = true;
+    if (target) target.scrollIntoView();
+  };
+  addEventListener("hashchange", unfold);
+  unfold();
 
   addEventListener("beforeprint", () => { for (const part of document.querySelectorAll("details")) part.open = true; });
 })();

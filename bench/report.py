@@ -1,0 +1,50 @@
+"""A study's report, and one of ten times as many edits: seconds and peak memory of a process of its own."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+from evenedit.pipeline import Pipeline
+from evenedit.store import Store
+from evenedit.study import Study
+
+EDITORS = ("simulated-even", "simulated-lightening", "simulated-replacing")
+ALONE = """
+import json, resource, sys, time
+from pathlib import Path
+from evenedit.analysis import report_study
+from evenedit.pipeline import Pipeline
+from evenedit.store import Store
+from evenedit.study import Study
+folder = Path(sys.argv[1])
+started = time.perf_counter()
+study = Study.load(folder)
+page = report_study(Pipeline(study, Store(folder)), folder / "report")
+peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+print(json.dumps([time.perf_counter() - started, peak, page.stat().st_size / 1e6]))
+"""
+
+
+def study(prompts: int) -> str:
+    ids = [f"{letter}-{n:02}" for letter in "OV" for n in range(1, 11)][:prompts]
+    editors = "".join(f'[[editors]]\nid = "{name}"\n' for name in EDITORS)
+    judges = "".join(f'[[judges]]\nid = "simulated-judge-{n}"\nkind = "simulated"\n' for n in "ab")
+    return (
+        f'[study]\ntitle = "Benchmark"\n[sources]\nkind = "drawn"\nsettings = {{ size = 256 }}\n'
+        f"[prompts]\ninclude = {json.dumps(ids)}\n[experiments.diagnosis]\n{editors}{judges}[executor]\nprocesses = 2\n"
+    )
+
+
+def run(folder: Path) -> None:
+    found = {}
+    for prompts, edits in ((2, 504), (20, 5_040)):
+        here = folder / str(edits)
+        here.mkdir()
+        (here / "study.toml").write_text(study(prompts))
+        Pipeline(Study.load(here), Store(here)).run()
+        made = subprocess.run([sys.executable, "-c", ALONE, str(here)], capture_output=True, text=True, check=True)
+        seconds, peak, size = found[edits] = json.loads(made.stdout.splitlines()[-1])
+        print(f"report of {edits:,} edits: {seconds:.1f} s, peak memory {peak:.0f} MB, page {size:.1f} MB")
+    few, many = found[504], found[5_040]
+    print(f"growth for ten times the edits: seconds {many[0] / few[0]:.2f}, peak memory {many[1] / few[1]:.2f}")
