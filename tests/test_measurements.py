@@ -21,6 +21,7 @@ from evenedit.records import Kind, Status, UserError
 from evenedit.report.contents import all_tables
 from evenedit.report.index import Index
 from evenedit.report.summary import summarise
+from evenedit.stats.measured import SHARES
 from evenedit.store import Store
 
 INSTRUMENTS = [
@@ -103,6 +104,8 @@ def test_a_report_without_judges_says_what_was_measured(lightening):
         for race in ("Black", "White")
     )
     assert black > white
+    change = by_name["change"].estimates
+    assert all(e.low >= 0 and e.high <= 1 for e in change if e.measure in SHARES and e.low is not None)
     index = Index(results)
     assert not index.rated
     tables = all_tables(index)

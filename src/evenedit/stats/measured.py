@@ -24,6 +24,8 @@ from evenedit.stats.rules import AnalysisRules
 
 PARTS = 10_000
 """Means are summed as whole numbers of this fine a part, so that sums stay exact."""
+SHARES = ("mean.changed_share", "mean.redrawn")
+"""Means of what lies between 0 and 1: their intervals end there."""
 
 
 def measured(table: RatingTable, rules: AnalysisRules) -> Iterator[Measured]:
@@ -134,6 +136,8 @@ def _whole(e: Estimate) -> Estimate:
     if not e.measure.startswith(("mean.", "delta.")) or e.value is None:
         return e
     low, high = (None if x is None else x / PARTS for x in (e.low, e.high))
+    if e.measure in SHARES and low is not None and high is not None:
+        low, high = max(low, 0.0), min(high, 1.0)
     return replace(e, value=e.value / PARTS, low=low, high=high)
 
 

@@ -74,7 +74,7 @@
     zoom.querySelector(".about").innerHTML = figure.querySelector("figcaption").innerHTML;
     if (!zoom.open) zoom.showModal();
   };
-  for (const button of document.querySelectorAll(".pair, .enlarge")) button.addEventListener("click", () => show(button.closest("figure")));
+  for (const button of document.querySelectorAll("button.pair, button.enlarge")) button.addEventListener("click", () => show(button.closest("figure")));
   zoom.addEventListener("click", (event) => { if (event.target === zoom) zoom.close(); });
   zoom.addEventListener("keydown", (event) => {
     const step = { ArrowRight: "nextElementSibling", ArrowLeft: "previousElementSibling" }[event.key];
