@@ -10,9 +10,9 @@ import pytest
 from PIL import Image
 
 from conftest import open_study, write_study
+from evenedit.asking import checked
 from evenedit.editors.simulated import SimulatedEditor
 from evenedit.judges.simulated import SimulatedJudge
-from evenedit.pipeline import checked
 from evenedit.protocol import QUESTIONS
 from evenedit.records import Outcome, Reply, Status, UserError
 from evenedit.store import Store

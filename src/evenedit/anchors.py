@@ -23,13 +23,15 @@ import numpy as np
 import pandas as pd
 
 from evenedit import design
+from evenedit.asking import answer
 from evenedit.executors import in_threads
 from evenedit.images import ImageFolder, write_whole
 from evenedit.judge_results import AnchorCheck, Answering
-from evenedit.pipeline import Pipeline, Rater, answer
+from evenedit.pipeline import Pipeline
 from evenedit.progress import Progress, say
 from evenedit.protocol import FACTORS, questions_for
 from evenedit.provenance import provenance
+from evenedit.raters import Rater
 from evenedit.records import Case, Experiment, Outcome, Prompt, Question, Reply, Status, UserError, digest, is_simulated
 from evenedit.stats.drift import ALPHA, ANSWERED, PERMUTATIONS, Replies, drifts
 from evenedit.stats.measures import AXIS_QUESTIONS

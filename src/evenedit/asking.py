@@ -10,7 +10,7 @@ from evenedit.budget import Budget
 from evenedit.judges.cache import ReplyCache, content_key
 from evenedit.judges.prompt import Ask
 from evenedit.judges.reply import Said
-from evenedit.records import Case, Judge, Question, Reply
+from evenedit.records import Case, Judge, Question, Reply, Status, UserError
 from evenedit.worker import retry
 
 BACKOFF = 0.5
@@ -76,3 +76,25 @@ class Asking:
             self.cache.keep(key, said)
         reply = said.conclude(questions)
         return replace(reply, origin={**reply.origin, "content": key, **origin})
+
+
+def answer(judge: Judge, case: Case, questions: Sequence[Question], retries: int) -> Reply:
+    """What a judge says to a case, checked; a call that fails for good is a reply of its own."""
+    try:
+        return checked(retry(lambda: judge.judge(case, questions), retries, BACKOFF), questions)
+    except UserError:
+        raise
+    except Exception as error:
+        return Reply(Status.FAILED, reason=f"{type(error).__name__}: {error}")
+
+
+def checked(reply: Reply, questions: Sequence[Question]) -> Reply:
+    """A reply with an impossible value is unparseable as a whole: nothing is clamped, nothing guessed."""
+    if reply.status is not Status.SCORED:
+        return replace(reply, values={})
+    for question in questions:
+        value = reply.values.get(question.id)
+        if value is not None and (type(value) is not int or not 1 <= value <= len(question.labels)):
+            reason = f"{question.id} is {value!r}, not 1 to {len(question.labels)}"
+            return replace(reply, status=Status.UNPARSEABLE, values={}, reason=reason)
+    return replace(reply, values={q.id: reply.values.get(q.id) for q in questions})

@@ -185,3 +185,9 @@ def _like(case: Request, condition: str, instruction: str, seed: int) -> Request
         case.settings,
         seed,
     )
+
+
+def case_of(request: Request) -> tuple[str, tuple[str, ...], str, int]:
+    """What a mitigated edit and its baseline share: editor, portrait, prompt and seed."""
+    shift = PLACEBO_SHIFT if request.condition == "placebo" else 0
+    return request.editor, request.source_ids, request.prompt_id, request.seed - shift

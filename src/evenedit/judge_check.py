@@ -20,10 +20,11 @@ from evenedit import design
 from evenedit.analysis import rules_of
 from evenedit.judge_results import COMPARED, STUDY, Asked, Check
 from evenedit.judges.prompt import prompt_hash
-from evenedit.pipeline import Pipeline, Rater
+from evenedit.pipeline import Pipeline
 from evenedit.progress import say
 from evenedit.protocol import FACTORS, questions_for
 from evenedit.provenance import provenance
+from evenedit.raters import Rater
 from evenedit.ratings import QUESTION_IDS
 from evenedit.records import Case, Outcome, Request, Source, Status, UserError, digest, is_simulated
 from evenedit.stats.shifts import Comparison, shift_tests, shifts

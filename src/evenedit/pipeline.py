@@ -12,17 +12,14 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from functools import partial
 from itertools import takewhile
 from typing import Any, TypeVar
 
-import numpy as np
-import pandas as pd
 from PIL.Image import Image
 
 from evenedit import design, executors, plugins
-from evenedit.asking import BACKOFF, Asking
+from evenedit.asking import BACKOFF, Asking, checked
 from evenedit.batches import Batches, BatchJudge, Item, takes_batches
 from evenedit.budget import Budget, Meter
 from evenedit.ensemble import combine, concerns
@@ -30,19 +27,18 @@ from evenedit.executors import in_lanes
 from evenedit.features import Extractor, extractor_id
 from evenedit.judges.cache import ReplyCache
 from evenedit.judges.prompt import prompt_hash
-from evenedit.measurements import Gauge, Measurements
+from evenedit.measurements import Measurements
 from evenedit.prices import Prices
 from evenedit.progress import Progress, say
 from evenedit.protocol import questions_for
-from evenedit.protocol.rubric import IDENTITY, preferred
+from evenedit.protocol.rubric import IDENTITY
 from evenedit.provenance import provenance
-from evenedit.ratings import EDIT_COLUMNS, MISSING, NOT_ASKED, QUESTION_IDS, STATUSES, RatingTable
+from evenedit.raters import Rater, Seat
+from evenedit.ratings import RatingTable
 from evenedit.records import (
     Case,
-    Edit,
     Experiment,
     Failed,
-    Judge,
     Kind,
     Outcome,
     Question,
@@ -53,11 +49,11 @@ from evenedit.records import (
     UserError,
     digest,
 )
-from evenedit.reviews import Reviewer, Reviews
 from evenedit.store import Answered, Store
 from evenedit.study import EditorSection, JudgeSection, Mitigation, Study
-from evenedit.survey.people import Person, people
-from evenedit.worker import Task, Workshop, retry
+from evenedit.survey.people import people
+from evenedit.tabulation import tabulate
+from evenedit.worker import Task, Workshop
 
 COMMIT_EVERY = 0.1
 """Seconds: results that come faster are committed together."""
@@ -67,44 +63,6 @@ RATED_FIRST = {"drift": DRIFTED, "priority": "mitigation-priority"}
 """Ways to choose that need the diagnosis rated, with the sample's name."""
 T = TypeVar("T")
 Result = TypeVar("Result")
-
-
-def _as_it_is(case: Case) -> Case:
-    return case
-
-
-@dataclass(frozen=True, slots=True)
-class Rater:
-    """Somebody who answers questions about edits."""
-
-    id: str
-    revision: str
-    kind: Kind
-    judge: Judge
-    sees_labels: bool = False
-    shown: Callable[[Case], Case] = _as_it_is
-    """How the case is shown to it: as the study has it, or otherwise to check the judge."""
-
-
-@dataclass(frozen=True, slots=True)
-class Seat:
-    """A rater's place before one edit, or before a mitigated edit and its baseline."""
-
-    request: Request
-    rater: Rater
-    baseline: Request | None = None
-    """The pairwise question: the same edit without mitigation."""
-    baseline_first: bool = True
-
-    @property
-    def revision(self) -> str:
-        """The rater's revision; each order of a pair has its own."""
-        return self.rater.revision + ("" if self.baseline is None else "-ab" if self.baseline_first else "-ba")
-
-    @property
-    def key(self) -> tuple[str, str, str]:
-        """Rater, revision and request."""
-        return self.rater.id, self.revision, self.request.id
 
 
 class Pipeline:
@@ -392,8 +350,8 @@ class Pipeline:
         seats = [Seat(r, rater) for r in requests for rater in raters]
         section = self.study.file.experiments.mitigation
         if section and section.pairwise:
-            before = {_case(r): r for r in requests if r.experiment is Experiment.DIAGNOSIS}
-            pairs = [(r, before[_case(r)]) for r in requests if r.experiment is Experiment.MITIGATION]
+            before = {design.case_of(r): r for r in requests if r.experiment is Experiment.DIAGNOSIS}
+            pairs = [(r, before[design.case_of(r)]) for r in requests if r.experiment is Experiment.MITIGATION]
             seats += [Seat(r, rater, b, first) for r, b in pairs for rater in raters for first in (True, False)]
         return seats
 
@@ -555,98 +513,10 @@ class Pipeline:
     def table(self) -> RatingTable:
         """Everything rated so far, as the statistics read it."""
         sources = self.store.sources()
-        wanted = {r.id: r for r in self.planned(sources)}
-        edits = self.store.edits()
-        rows = {ident: i for i, ident in enumerate(i for i in wanted if i in edits)}
-        frame = pd.DataFrame(
-            [_row(wanted[i], edits[i], sources) for i in rows],
-            columns=list(EDIT_COLUMNS),
-        )
-        measured, persons, reviews = self.measurements(sources), people(self), Reviews(self.store)
-        reviewers = reviews.reviewers(self.study.file.ensemble.reviewers)
-        people_and_reviewers: list[Person | Reviewer] = [*persons, *reviewers]
-        raters: list[Rater | Gauge] = [*self.raters(), *measured.gauges]
-        names = [r.id for r in (*raters, *people_and_reviewers)]
-        kinds = [*(r.kind for r in raters), *(Kind.HUMAN for _ in persons), *(Kind.REVIEW for _ in reviewers)]
-        values = np.full((len(names), len(rows), len(QUESTION_IDS)), MISSING, dtype=np.int8)
-        status = np.full((len(names), len(rows)), NOT_ASKED, dtype=np.int8)
-        sure = np.full(values.shape, np.nan, dtype=np.float32)
-        for number, rater in enumerate(raters):
-            for ident, state in self.store.answered(rater.id, rater.revision).items():
-                if ident in rows:
-                    status[number, rows[ident]] = STATUSES.index(state)
-            for rating in self.store.ratings(rater.id, rater.revision):
-                if rating.request_id in rows and rating.value is not None:
-                    at = number, rows[rating.request_id], QUESTION_IDS.index(rating.question_id)
-                    values[at] = rating.value
-                    sure[at] = np.nan if rating.confidence is None else rating.confidence
-            for ident, choice in self._preferences(rater).items():
-                if ident in rows:
-                    values[number, rows[ident], QUESTION_IDS.index("preference")] = choice
-        for number, person in enumerate(people_and_reviewers, len(raters)):
-            for ident in person.ratings.keys() & rows.keys():
-                status[number, rows[ident]] = STATUSES.index(Status.SCORED)
-                for name, value in person.ratings[ident].items():
-                    if name in QUESTION_IDS:
-                        values[number, rows[ident], QUESTION_IDS.index(name)] = value
-        settled = reviews.settled(rows, self.study.file.ensemble.reviewers)
-        return RatingTable(frame, tuple(names), tuple(kinds), values, status, sure, measured.readings(rows), settled)
-
-    def _preferences(self, rater: Rater | Gauge) -> dict[str, int]:
-        """What a rater's answers in both orders say together, by mitigated request."""
-        first, second = (
-            {r.request_id: r.value for r in self.store.ratings(rater.id, f"{rater.revision}-{order}")}
-            for order in ("ab", "ba")
-        )
-        said = {ident: preferred(first[ident], second[ident]) for ident in first.keys() & second.keys()}
-        return {ident: choice for ident, choice in said.items() if choice is not None}
-
-
-def _case(request: Request) -> tuple[str, tuple[str, ...], str, int]:
-    """What a mitigated edit and its baseline share: editor, portrait, prompt and seed."""
-    shift = design.PLACEBO_SHIFT if request.condition == "placebo" else 0
-    return request.editor, request.source_ids, request.prompt_id, request.seed - shift
+        wanted, asked = self.planned(sources), self.study.file.ensemble.reviewers
+        return tabulate(self.store, wanted, sources, self.raters(), self.measurements(sources), people(self), asked)
 
 
 def _token_cost(judge: Any, price: Mapping[str, float]) -> float:
     """Dollars a judge has cost so far, by the tokens it counted."""
     return float(sum(judge.tokens[way] * price[way] for way in price))
-
-
-def answer(judge: Judge, case: Case, questions: Sequence[Question], retries: int) -> Reply:
-    """What a judge says to a case, checked; a call that fails for good is a reply of its own."""
-    try:
-        return checked(retry(lambda: judge.judge(case, questions), retries, BACKOFF), questions)
-    except UserError:
-        raise
-    except Exception as error:
-        return Reply(Status.FAILED, reason=f"{type(error).__name__}: {error}")
-
-
-def checked(reply: Reply, questions: Sequence[Question]) -> Reply:
-    """A reply with an impossible value is unparseable as a whole: nothing is clamped, nothing guessed."""
-    if reply.status is not Status.SCORED:
-        return replace(reply, values={})
-    for question in questions:
-        value = reply.values.get(question.id)
-        if value is not None and (type(value) is not int or not 1 <= value <= len(question.labels)):
-            reason = f"{question.id} is {value!r}, not 1 to {len(question.labels)}"
-            return replace(reply, status=Status.UNPARSEABLE, values={}, reason=reason)
-    return replace(reply, values={q.id: reply.values.get(q.id) for q in questions})
-
-
-def _row(request: Request, edit: Edit, sources: Mapping[str, Source]) -> dict[str, object]:
-    attributes = sources[request.source_ids[0]].attributes if len(request.source_ids) == 1 else {}
-    return {
-        "request_id": request.id,
-        "experiment": request.experiment.value,
-        "condition": request.condition,
-        "editor": request.editor,
-        "source_id": "+".join(request.source_ids),
-        "prompt_id": request.prompt_id,
-        "seed": _case(request)[-1],  # a placebo edit is paired with the baseline it repeats
-        "race": attributes.get("race", ""),
-        "gender": attributes.get("gender", ""),
-        "age": attributes.get("age", ""),
-        "outcome": edit.outcome.value,
-    }

@@ -10,9 +10,10 @@ from statistics import mean
 
 from evenedit import design, plugins
 from evenedit.batches import takes_batches
-from evenedit.pipeline import RATED_FIRST, Pipeline, Seat
+from evenedit.pipeline import RATED_FIRST, Pipeline
 from evenedit.prices import Prices
 from evenedit.progress import Progress
+from evenedit.raters import Seat
 from evenedit.records import Edit, Outcome, Request, Source, Status
 from evenedit.stats.power import Design, Labels, Power, labels_needed, power
 

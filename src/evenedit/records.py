@@ -82,7 +82,6 @@ class Kind(StrEnum):
     VLM = "vlm"
     HUMAN = "human"
     INSTRUMENT = "instrument"
-    ENSEMBLE = "ensemble"
     REVIEW = "review"
     """A reviewer who settles what the judges leave open: neither a judge nor one of the people who are asked."""
 
