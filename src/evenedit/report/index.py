@@ -39,7 +39,7 @@ MEASURED: dict[str, str] = {
     "measured_skin_lighter": "Skin measured lighter",
     "measured_skin_darker": "Skin measured darker",
     "skin_delta_L": "Skin ΔL*",
-    "another_person": "Another person?",
+    "another_person": "Another face",
 }
 """What instruments read, in the order of the tables."""
 

@@ -15,7 +15,8 @@ UNITS: dict[str, Unit] = {"skin_delta_L": "change", "changed_share": "share", "r
 ABOUT = (
     "Unchanged: the output shows what its source shows, after registration and relighting; a request for next to "
     "nothing, such as less noise, can be met so. Redrawn: drawn anew, with everything a little elsewhere and nothing "
-    "new. Skin: L* of the face after the edit minus before, without relighting where the rest of the picture shows it."
+    "new. Skin: L* of the face after the edit minus before, without relighting where the rest of the picture shows it. "
+    "Another face: as far from its source as another person of the same label."
 )
 
 
