@@ -1,6 +1,7 @@
 """What staff see and decide, and what participants read."""
 
 import io
+import shutil
 import tomllib
 import zipfile
 from collections.abc import Iterator
@@ -9,7 +10,9 @@ from importlib.resources import files
 import httpx
 import pandas as pd
 import pytest
+from axe_playwright_python.sync_playwright import Axe
 from fastapi import FastAPI
+from playwright.sync_api import sync_playwright
 
 from evenedit.protocol import QUESTIONS
 from evenedit.survey.office import Office
@@ -94,6 +97,43 @@ def test_staff_see_progress_care_and_decisions_and_take_the_ratings_home(
     log = staff.get("/admin").text
     assert all(what in log for what in ("signed in", "exported the ratings", "released a seat"))
     assert all("SIMULATED" in page for page in (log, people, queue)), "the staff's rooms say whose data these are"
+
+
+@pytest.mark.skipif(shutil.which("chromium") is None, reason="no chromium on this machine, so no browser to test in")
+@pytest.mark.parametrize("look", ["light", "dark", "phone"])
+def test_no_page_of_staff_or_participants_has_a_serious_barrier(base: str, app: FastAPI, look: str) -> None:
+    with seated(base, f"waits-{look}", stage="choose") as careless:
+        careless.post("/survey/choose", data={"task": "1"})
+        finish(careless, obey=False)
+    with seated(base, f"chooses-{look}", stage="choose") as chooser:
+        token = chooser.cookies["visit"]
+    somebody = next(p.pseudonym for p in Office(app.state.desk).people() if p.ending)
+    shape = {"viewport": {"width": 390, "height": 844}} if look == "phone" else {}
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=shutil.which("chromium"), args=["--no-sandbox"])
+        context = browser.new_context(base_url=base, color_scheme="dark" if look == "dark" else "light", **shape)
+        context.add_cookies([{"name": "visit", "value": token, "domain": "127.0.0.1", "path": "/survey"}])
+        page = context.new_page()
+        worst = []
+
+        def look_at(path: str) -> None:
+            page.goto(path)
+            found = Axe().run(page).response["violations"]
+            worst.extend(
+                (path, v["id"], v["nodes"][0]["html"]) for v in found if v["impact"] in ("serious", "critical")
+            )
+
+        for path in ("/admin/login", "/nowhere", "/survey/choose", "/survey/withdraw"):
+            look_at(path)
+        page.goto("/admin/login")
+        page.fill("input[name=name]", "admin")
+        page.fill("input[type=password]", PASSWORD)
+        page.press("input[type=password]", "Enter")
+        page.wait_for_url("**/admin")
+        for path in ("/admin", "/admin/people", "/admin/rejections", f"/admin/withdraw?pseudonym={somebody}"):
+            look_at(path)
+        browser.close()
+    assert worst == []
 
 
 def test_endings_are_told_kindly_and_can_be_reloaded(base: str) -> None:
