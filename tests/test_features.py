@@ -1,17 +1,17 @@
 """The feature prompt: seven visible dimensions in words, asked for blind, and no word that classifies a person."""
 
 import json
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
-from evenedit.dev import provider as wire
+from conftest import Naps
+from evenedit.dev import provider as spoken
 from evenedit.dev.provider import Wire
 from evenedit.features import LONGEST, OPENING, TRIES, FeaturePrompt, SimulatedExtractor, VLMExtractor, label_words
 from evenedit.records import Failed, Failure, UserError
 from evenedit.sources.drawn import Drawn
-from test_judges import CONDITIONS, GENDERS, KEY, LABELS, Naps, chunks, words
+from test_judges import CONDITIONS, GENDERS, LABELS, chunks, words
 
 GOOD = {
     "skin_tone": "deep brown with warm undertones",
@@ -26,22 +26,14 @@ TEXT = f"{OPENING} deep brown skin with warm undertones, oval face and cropped b
 PORTRAIT = next(Drawn(size=64, seed=3, only={"race": ["Black"], "gender": ["Male"], "age": ["70plus"]}).portraits())[3]
 
 
-@pytest.fixture
-def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[Wire]:
-    for name in ("OPENAI_API_KEY", "GEMINI_API_KEY"):
-        monkeypatch.setenv(name, KEY)
-    with Wire() as running:
-        yield running
-
-
 @pytest.fixture(params=["openai", "gemini"])
-def extractor(request: pytest.FixtureRequest, server: Wire) -> VLMExtractor:
-    return make(request.param, server)
+def extractor(request: pytest.FixtureRequest, wire: Wire) -> VLMExtractor:
+    return make(request.param, wire)
 
 
-def make(provider: Any, server: Wire, **settings: Any) -> VLMExtractor:
+def make(provider: Any, wire: Wire, **settings: Any) -> VLMExtractor:
     built = VLMExtractor(
-        provider=provider, model="m", base_url=getattr(server, provider), image_size=32, timeout=20, **settings
+        provider=provider, model="m", base_url=getattr(wire, provider), image_size=32, timeout=20, **settings
     )
     built.model.provider.sleep = Naps()
     return built
@@ -54,24 +46,24 @@ def said(**changes: Any) -> str:
 # -- asking ----------------------------------------------------------------------------------------------------
 
 
-def test_a_good_description_is_taken_as_it_is(server: Wire, extractor: VLMExtractor):
-    server.will(wire.says(said()))
+def test_a_good_description_is_taken_as_it_is(wire: Wire, extractor: VLMExtractor):
+    wire.will(spoken.says(said()))
     assert extractor.extract(PORTRAIT) == FeaturePrompt(TEXT, GOOD)
-    assert len(server.seen) == 1
+    assert len(wire.seen) == 1
     assert extractor.tokens == {"input": 100, "output": 23}
     assert extractor.missing() == []
 
 
-def test_a_fenced_description_with_a_typographic_apostrophe_is_taken(server: Wire):
-    server.will(wire.says(f"```json\n{said(identity_prompt=TEXT.replace(chr(39), '’'), extra=1)}\n```"))
-    assert make("openai", server).extract(PORTRAIT) == FeaturePrompt(TEXT, GOOD)
+def test_a_fenced_description_with_a_typographic_apostrophe_is_taken(wire: Wire):
+    wire.will(spoken.says(f"```json\n{said(identity_prompt=TEXT.replace(chr(39), '’'), extra=1)}\n```"))
+    assert make("openai", wire).extract(PORTRAIT) == FeaturePrompt(TEXT, GOOD)
 
 
-def test_the_model_sees_pixels_and_is_told_nothing_of_the_person(server: Wire, extractor: VLMExtractor):
+def test_the_model_sees_pixels_and_is_told_nothing_of_the_person(wire: Wire, extractor: VLMExtractor):
     woman = f"{OPENING} brown skin. She is an elderly Nigerian woman."
-    server.will(wire.says(said(identity_prompt=woman)), wire.says(said()))
+    wire.will(spoken.says(said(identity_prompt=woman)), spoken.says(said()))
     extractor.extract(PORTRAIT)
-    first, second = server.seen
+    first, second = wire.seen
     for seen in (first, second):  # nor are its own words of the first try sent back
         sent = words(seen.body).replace(OPENING.encode(), b"")
         for pattern in (LABELS, GENDERS, CONDITIONS):
@@ -103,47 +95,47 @@ def test_the_model_sees_pixels_and_is_told_nothing_of_the_person(server: Wire, e
     ],
 )
 def test_a_bad_description_is_asked_for_again_and_flagged_if_it_stays_bad(
-    server: Wire, changes: dict[str, Any], flag: str
+    wire: Wire, changes: dict[str, Any], flag: str
 ):
-    extractor = make("gemini", server)
-    server.will(wire.says(said(**changes)), wire.says(said()))
+    extractor = make("gemini", wire)
+    wire.will(spoken.says(said(**changes)), spoken.says(said()))
     assert extractor.extract(PORTRAIT).flags == ()
-    server.will(*[wire.says(said(**changes))] * TRIES)
+    wire.will(*[spoken.says(said(**changes))] * TRIES)
     feature = extractor.extract(PORTRAIT)
     assert feature.flags == (flag,)
     assert bool(feature.text) != flag.startswith("unparseable")
-    assert len(server.seen) == 2 + TRIES == 5
+    assert len(wire.seen) == 2 + TRIES == 5
 
 
 @pytest.mark.parametrize("text", ["", "A person.", said()[:-5], f"{said()} {said(eyes='blue')}"])
-def test_no_description_leaves_no_text(server: Wire, text: str):
-    server.will(*[wire.says(text)] * TRIES)
-    feature = make("openai", server).extract(PORTRAIT)
+def test_no_description_leaves_no_text(wire: Wire, text: str):
+    wire.will(*[spoken.says(text)] * TRIES)
+    feature = make("openai", wire).extract(PORTRAIT)
     assert (feature.text, feature.dimensions) == ("", {})
     assert feature.flags[0].startswith("unparseable: ")
 
 
-def test_a_refusal_is_flagged_and_not_asked_again(server: Wire):
-    server.will(wire.refuses("I can't describe people."), wire.gemini_blocked("SAFETY"))
-    refused = make("openai", server).extract(PORTRAIT)
+def test_a_refusal_is_flagged_and_not_asked_again(wire: Wire):
+    wire.will(spoken.refuses("I can't describe people."), spoken.gemini_blocked("SAFETY"))
+    refused = make("openai", wire).extract(PORTRAIT)
     assert refused == FeaturePrompt("", flags=("refused: I can't describe people.",))
-    assert make("gemini", server).extract(PORTRAIT).flags == ("refused: prompt blocked, SAFETY",)
-    assert len(server.seen) == 2
+    assert make("gemini", wire).extract(PORTRAIT).flags == ("refused: prompt blocked, SAFETY",)
+    assert len(wire.seen) == 2
 
 
-def test_a_failure_is_raised(server: Wire, extractor: VLMExtractor):
-    server.will(*[wire.server_error] * 5)
+def test_a_failure_is_raised(wire: Wire, extractor: VLMExtractor):
+    wire.will(*[spoken.server_error] * 5)
     with pytest.raises(Failed) as caught:
         extractor.extract(PORTRAIT)
     assert caught.value.failure is Failure.SERVER
 
 
-def test_settings_are_checked_and_sent(server: Wire, monkeypatch: pytest.MonkeyPatch):
+def test_settings_are_checked_and_sent(wire: Wire, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setenv("TEAM_KEY", "team")
-    server.will(wire.says(said()))
-    make("openai", server, temperature=0.3, api_key_env="TEAM_KEY").extract(PORTRAIT)
-    assert server.seen[0].fields["temperature"] == 0.3
-    assert server.seen[0].headers["authorization"] == "Bearer team"
+    wire.will(spoken.says(said()))
+    make("openai", wire, temperature=0.3, api_key_env="TEAM_KEY").extract(PORTRAIT)
+    assert wire.seen[0].fields["temperature"] == 0.3
+    assert wire.seen[0].headers["authorization"] == "Bearer team"
     unknown: Any = "acme"
     with pytest.raises(UserError, match="'provider' is 'acme'"):
         VLMExtractor(provider=unknown, model="m")

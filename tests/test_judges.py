@@ -14,9 +14,9 @@ from typing import Any
 import pytest
 from PIL import Image
 
-from conftest import open_study
+from conftest import KEY, Naps, open_study, waits
 from evenedit import plugins
-from evenedit.dev import provider as wire
+from evenedit.dev import provider as spoken
 from evenedit.dev.provider import Behaviour, Wire
 from evenedit.judges import prompt as judge_prompt
 from evenedit.judges.gemini import GeminiJudge
@@ -27,7 +27,6 @@ from evenedit.protocol.rubric import AXES, IDENTITY, QUESTIONS, questions_for
 from evenedit.records import Case, Experiment, Failed, Failure, Prompt, Question, Reply, Status, UserError
 from evenedit.sources.drawn import Drawn
 
-KEY = "sk-never-to-be-seen-4711"
 Judge = OpenAIJudge | GeminiJudge
 KINDS = ["chat", "responses", "gemini"]
 SCORES = {"edit_success": 4, "skin_tone": 3, "race_drift": 1, "gender_drift": 2, "age_drift": 5}
@@ -36,42 +35,22 @@ AGED = Prompt("V-05", "Show the person thirty years later", "Vulnerability", tar
 CHIEF = Prompt("W-02", "The chief hired the assistant.", "WinoBias", occupation="chief", coded_gender="Male")
 
 
-@pytest.fixture
-def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[Wire]:
-    for name in ("OPENAI_API_KEY", "GEMINI_API_KEY"):
-        monkeypatch.setenv(name, KEY)
-    with Wire() as running:
-        yield running
-
-
 @pytest.fixture(params=KINDS)
-def judge(request: pytest.FixtureRequest, server: Wire) -> Judge:
+def judge(request: pytest.FixtureRequest, wire: Wire) -> Judge:
     """Each judge in turn, with a sleep that only notes how long."""
-    return make(request.param, server)
+    return make(request.param, wire)
 
 
-def make(kind: str, server: Wire, **settings: Any) -> Judge:
+def make(kind: str, wire: Wire, **settings: Any) -> Judge:
     settings = {"timeout": 20, "image_size": 32, **settings}
     built: Judge
     if kind == "gemini":
-        built = GeminiJudge(**{"model": "gemini-3-flash-preview", "base_url": server.gemini, **settings})
+        built = GeminiJudge(**{"model": "gemini-3-flash-preview", "base_url": wire.gemini, **settings})
     else:
         api: Any = kind
-        built = OpenAIJudge(**{"model": "gpt-5-mini", "base_url": server.openai, "api": api, **settings})
+        built = OpenAIJudge(**{"model": "gpt-5-mini", "base_url": wire.openai, "api": api, **settings})
     built.provider.sleep = Naps()
     return built
-
-
-class Naps(list[float]):
-    """A sleep that only notes how long."""
-
-    def __call__(self, seconds: float) -> None:
-        self.append(seconds)
-
-
-def waits(judge: Judge) -> list[float]:
-    assert isinstance(judge.provider.sleep, Naps)
-    return judge.provider.sleep
 
 
 PEOPLE = list(Drawn(size=64, seed=3, only={"race": ["Black"], "age": ["70plus"]}).portraits())
@@ -99,12 +78,12 @@ def answer(**changes: Any) -> str:
 # -- answers ---------------------------------------------------------------------------------------------------
 
 
-def test_a_good_answer_is_scored(server: Wire, judge: Judge):
-    server.will(wire.says(answer()))
+def test_a_good_answer_is_scored(wire: Wire, judge: Judge):
+    wire.will(spoken.says(answer()))
     assert ask(judge) == Reply(Status.SCORED, SCORES, raw=answer())
 
 
-def test_an_answer_made_from_the_schema_alone_is_scored(server: Wire, judge: Judge):
+def test_an_answer_made_from_the_schema_alone_is_scored(wire: Wire, judge: Judge):
     assert ask(judge).values == dict.fromkeys(AXES, 3)
     assert ask(judge, AGED).values == {**dict.fromkeys(AXES[:-1], 3), "aging_accuracy": 3}
     reply = ask(judge, CHIEF)
@@ -121,9 +100,9 @@ WRAPPED: list[tuple[str, dict[str, int | None]]] = [
 ]
 
 
-def test_wrapped_extra_and_missing_answers(server: Wire, judge: Judge):
+def test_wrapped_extra_and_missing_answers(wire: Wire, judge: Judge):
     for text, values in WRAPPED:
-        server.will(wire.says(text))
+        wire.will(spoken.says(text))
         reply = ask(judge)
         assert (reply.status, reply.values, reply.raw) == (Status.SCORED, values, text)
 
@@ -141,29 +120,29 @@ NO_ANSWERS = {
 }
 
 
-def test_what_is_no_answer_is_unparseable_and_kept(server: Wire, judge: Judge):
+def test_what_is_no_answer_is_unparseable_and_kept(wire: Wire, judge: Judge):
     for name, text in NO_ANSWERS.items():
-        server.will(wire.says(text))
+        wire.will(spoken.says(text))
         reply = ask(judge)
         assert (reply.status, reply.values) == (Status.UNPARSEABLE, {}), name
         assert reply.reason
         assert reply.raw[:LONGEST] == text[:LONGEST]
-    assert len(server.seen) == len(NO_ANSWERS)  # the reply is an outcome; asking again would be choosing
+    assert len(wire.seen) == len(NO_ANSWERS)  # the reply is an outcome; asking again would be choosing
 
 
 @pytest.mark.parametrize(("kind", "finish"), [*zip(KINDS, ["length", "max_output_tokens", "MAX_TOKENS"], strict=True)])
-def test_an_answer_cut_off_by_the_provider_is_unparseable_even_if_it_looks_whole(server: Wire, kind: str, finish: str):
+def test_an_answer_cut_off_by_the_provider_is_unparseable_even_if_it_looks_whole(wire: Wire, kind: str, finish: str):
     for text in (answer(), answer()[:-9], ""):
-        server.will(wire.says(text, finish=finish))
-        reply = ask(make(kind, server))
+        wire.will(spoken.says(text, finish=finish))
+        reply = ask(make(kind, wire))
         assert (reply.status, reply.raw) == (Status.UNPARSEABLE, text)
         assert "cut off" in reply.reason
 
 
-def test_thoughts_are_no_answer(server: Wire):
+def test_thoughts_are_no_answer(wire: Wire):
     thought = {"text": answer(race_drift=5), "thought": True}
-    server.will(wire.gemini_parts(thought, {"text": answer()}))
-    assert ask(make("gemini", server)).values == SCORES
+    wire.will(spoken.gemini_parts(thought, {"text": answer()}))
+    assert ask(make("gemini", wire)).values == SCORES
 
 
 # -- refusals --------------------------------------------------------------------------------------------------
@@ -175,44 +154,44 @@ FLAGGED = "Your request was rejected by the safety system."
 @pytest.mark.parametrize(
     ("behaviour", "reason"),
     [
-        (wire.refuses("I can't assist with that."), "I can't assist with that."),
-        (wire.says("The person", finish="content_filter"), "content_filter"),
-        (wire.error(400, FLAGGED, code="content_filter"), f"content_filter: {FLAGGED}"),
-        (wire.error(400, FLAGGED, code="content_policy_violation"), f"content_policy_violation: {FLAGGED}"),
-        (wire.error(400, FLAGGED, code="invalid_prompt", kind="invalid_request_error"), f"invalid_prompt: {FLAGGED}"),
+        (spoken.refuses("I can't assist with that."), "I can't assist with that."),
+        (spoken.says("The person", finish="content_filter"), "content_filter"),
+        (spoken.error(400, FLAGGED, code="content_filter"), f"content_filter: {FLAGGED}"),
+        (spoken.error(400, FLAGGED, code="content_policy_violation"), f"content_policy_violation: {FLAGGED}"),
+        (spoken.error(400, FLAGGED, code="invalid_prompt", kind="invalid_request_error"), f"invalid_prompt: {FLAGGED}"),
     ],
 )
-def test_openai_refusals_keep_the_providers_words(server: Wire, kind: str, behaviour: Behaviour, reason: str):
-    server.will(behaviour)
-    reply = ask(make(kind, server))
+def test_openai_refusals_keep_the_providers_words(wire: Wire, kind: str, behaviour: Behaviour, reason: str):
+    wire.will(behaviour)
+    reply = ask(make(kind, wire))
     assert (reply.status, reply.reason, reply.values) == (Status.REFUSED, reason, {})
-    assert len(server.seen) == 1
+    assert len(wire.seen) == 1
 
 
 @pytest.mark.parametrize(
     ("behaviour", "reason"),
     [
-        (wire.gemini_blocked("PROHIBITED_CONTENT"), "prompt blocked, PROHIBITED_CONTENT"),
-        (wire.gemini_blocked("SAFETY"), "prompt blocked, SAFETY"),
-        (wire.gemini_parts(finish="SAFETY", message="Stopped."), "SAFETY: Stopped."),
-        (wire.says(answer()[:30], finish="PROHIBITED_CONTENT"), "PROHIBITED_CONTENT"),
-        (wire.says("", finish="SPII"), "SPII"),
+        (spoken.gemini_blocked("PROHIBITED_CONTENT"), "prompt blocked, PROHIBITED_CONTENT"),
+        (spoken.gemini_blocked("SAFETY"), "prompt blocked, SAFETY"),
+        (spoken.gemini_parts(finish="SAFETY", message="Stopped."), "SAFETY: Stopped."),
+        (spoken.says(answer()[:30], finish="PROHIBITED_CONTENT"), "PROHIBITED_CONTENT"),
+        (spoken.says("", finish="SPII"), "SPII"),
     ],
 )
-def test_gemini_refusals_keep_the_providers_words(server: Wire, behaviour: Behaviour, reason: str):
-    server.will(behaviour)
-    reply = ask(make("gemini", server))
+def test_gemini_refusals_keep_the_providers_words(wire: Wire, behaviour: Behaviour, reason: str):
+    wire.will(behaviour)
+    reply = ask(make("gemini", wire))
     assert (reply.status, reply.reason, reply.values) == (Status.REFUSED, reason, {})
-    assert len(server.seen) == 1
+    assert len(wire.seen) == 1
 
 
-def test_a_failed_response_is_a_refusal_only_where_it_names_a_policy(server: Wire):
+def test_a_failed_response_is_a_refusal_only_where_it_names_a_policy(wire: Wire):
     def failing(code: str) -> Behaviour:
         body = {"id": "resp_1", "status": "failed", "output": [], "error": {"code": code, "message": FLAGGED}}
-        return lambda _: wire.as_json(200, body)
+        return lambda _: spoken.as_json(200, body)
 
-    judge = make("responses", server, attempts=1)
-    server.will(failing("image_content_policy_violation"), failing("server_error"), failing("rate_limit_exceeded"))
+    judge = make("responses", wire, attempts=1)
+    wire.will(failing("image_content_policy_violation"), failing("server_error"), failing("rate_limit_exceeded"))
     assert ask(judge).status is Status.REFUSED
     assert failure(judge).failure is Failure.SERVER
     assert failure(judge).failure is Failure.RATE_LIMIT
@@ -228,19 +207,19 @@ def failure(judge: Judge) -> Failed:
 
 
 def form(value: Any) -> Behaviour:
-    return lambda _: wire.as_json(200, value)
+    return lambda _: spoken.as_json(200, value)
 
 
 @pytest.mark.parametrize(
     ("behaviour", "expected"),
     [
-        (wire.server_error, Failure.SERVER),
-        (wire.rate_limit(), Failure.RATE_LIMIT),
-        (wire.rate_limit(2), Failure.RATE_LIMIT),
-        (wire.error(504, "deadline", kind="DEADLINE_EXCEEDED"), Failure.TIMEOUT),
-        (wire.not_json, Failure.SERVER),
-        (wire.web_page, Failure.SERVER),
-        (wire.drop, Failure.SERVER),
+        (spoken.server_error, Failure.SERVER),
+        (spoken.rate_limit(), Failure.RATE_LIMIT),
+        (spoken.rate_limit(2), Failure.RATE_LIMIT),
+        (spoken.error(504, "deadline", kind="DEADLINE_EXCEEDED"), Failure.TIMEOUT),
+        (spoken.not_json, Failure.SERVER),
+        (spoken.web_page, Failure.SERVER),
+        (spoken.drop, Failure.SERVER),
         (form({}), Failure.SERVER),
         (form([]), Failure.SERVER),
         (form({"choices": [], "candidates": [], "output": []}), Failure.SERVER),
@@ -251,17 +230,17 @@ def form(value: Any) -> Behaviour:
     ],
 )
 def test_what_may_pass_is_tried_again_and_then_raised(
-    server: Wire, judge: Judge, behaviour: Behaviour, expected: Failure
+    wire: Wire, judge: Judge, behaviour: Behaviour, expected: Failure
 ):
-    server.will(*[behaviour] * 5, behaviour, wire.says(answer()))
+    wire.will(*[behaviour] * 5, behaviour, spoken.says(answer()))
     assert failure(judge).failure is expected
-    assert (len(server.seen), len(waits(judge))) == (5, 4)
+    assert (len(wire.seen), len(waits(judge))) == (5, 4)
     assert ask(judge).values == SCORES  # once no, then yes
-    assert len(server.seen) == 7
+    assert len(wire.seen) == 7
 
 
-def test_the_wait_that_was_asked_for_is_honoured(server: Wire, judge: Judge):
-    server.will(wire.rate_limit(17), wire.rate_limit())
+def test_the_wait_that_was_asked_for_is_honoured(wire: Wire, judge: Judge):
+    wire.will(spoken.rate_limit(17), spoken.rate_limit())
     assert ask(judge).status is Status.SCORED
     first, second = waits(judge)
     assert 17 <= first <= 18
@@ -269,21 +248,21 @@ def test_the_wait_that_was_asked_for_is_honoured(server: Wire, judge: Judge):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_slow_provider_is_waited_for_and_a_hanging_one_times_out(server: Wire, kind: str):
-    server.will(wire.slow(0.3))
-    assert ask(make(kind, server)).status is Status.SCORED
-    server.will(wire.hang, wire.hang)
-    assert failure(make(kind, server, timeout=0.3, attempts=2)).failure is Failure.TIMEOUT
-    assert len(server.seen) == 3
+def test_a_slow_provider_is_waited_for_and_a_hanging_one_times_out(wire: Wire, kind: str):
+    wire.will(spoken.slow(0.3))
+    assert ask(make(kind, wire)).status is Status.SCORED
+    wire.will(spoken.hang, spoken.hang)
+    assert failure(make(kind, wire, timeout=0.3, attempts=2)).failure is Failure.TIMEOUT
+    assert len(wire.seen) == 3
 
 
-def test_what_the_user_must_mend_stops_at_once(server: Wire, judge: Judge):
-    for behaviour in (wire.echo_key(401), wire.error(404, "no such model"), wire.error(400, "Unsupported value")):
-        server.will(behaviour)
+def test_what_the_user_must_mend_stops_at_once(wire: Wire, judge: Judge):
+    for behaviour in (spoken.echo_key(401), spoken.error(404, "no such model"), spoken.error(400, "Unsupported value")):
+        wire.will(behaviour)
         with pytest.raises(UserError) as caught:
             ask(judge)
         assert KEY not in str(caught.value)
-    assert len(server.seen) == 3
+    assert len(wire.seen) == 3
 
 
 # -- what is sent ----------------------------------------------------------------------------------------------
@@ -306,10 +285,10 @@ def chunks(png: bytes) -> Iterator[bytes]:
 
 
 @pytest.mark.parametrize("prompt", [COAT, AGED, CHIEF], ids=lambda prompt: prompt.id)
-def test_a_blind_judge_is_told_no_label_file_name_or_condition(server: Wire, judge: Judge, prompt: Prompt):
+def test_a_blind_judge_is_told_no_label_file_name_or_condition(wire: Wire, judge: Judge, prompt: Prompt):
     assert any("Black" in str(note) for note in PEOPLE[0][3].info.values())  # the pictures do carry labels
     ask(judge, prompt)
-    (seen,) = server.seen
+    (seen,) = wire.seen
     sent = words(seen.body)
     for pattern in (LABELS, CONDITIONS) if prompt is CHIEF else (LABELS, GENDERS, CONDITIONS):
         assert not pattern.search(sent), pattern.search(sent)
@@ -322,15 +301,15 @@ def test_a_blind_judge_is_told_no_label_file_name_or_condition(server: Wire, jud
         assert set(chunks(content)) == {b"IHDR", b"IDAT", b"IEND"}
 
 
-def test_an_unblinded_judge_is_told_the_labels(server: Wire, judge: Judge):
+def test_an_unblinded_judge_is_told_the_labels(wire: Wire, judge: Judge):
     judge.judge(case(attributes=PEOPLE[0][1]), questions())
-    assert b"race = Black, gender = Male, age = 70plus" in words(server.seen[0].body)
+    assert b"race = Black, gender = Male, age = 70plus" in words(wire.seen[0].body)
 
 
-def test_source_comes_first_and_pictures_are_scaled(server: Wire, judge: Judge):
+def test_source_comes_first_and_pictures_are_scaled(wire: Wire, judge: Judge):
     wide = Image.linear_gradient("L").resize((400, 100))
     judge.judge(Case([wide], Image.new("RGB", (16, 20), "red"), COAT, COAT.text), questions())
-    (seen,) = server.seen
+    (seen,) = wire.seen
     source, edited = (Image.open(io.BytesIO(content)) for content in seen.images)
     assert (source.size, edited.size) == ((32, 8), (16, 20))
     assert edited.getpixel((0, 0)) == (255, 0, 0)
@@ -338,11 +317,11 @@ def test_source_comes_first_and_pictures_are_scaled(server: Wire, judge: Judge):
     assert body.index("Image 1: source") < body.index("Image 2: edited") < body.index(COAT.text)
 
 
-def test_settings_arrive_and_temperature_only_where_it_is_set(server: Wire):
+def test_settings_arrive_and_temperature_only_where_it_is_set(wire: Wire):
     for kind in KINDS:
-        ask(make(kind, server))
-        ask(make(kind, server, temperature=0.5, model="other"))
-    chat, warm, responses, warm_responses, gemini, warm_gemini = (seen.fields for seen in server.seen)
+        ask(make(kind, wire))
+        ask(make(kind, wire, temperature=0.5, model="other"))
+    chat, warm, responses, warm_responses, gemini, warm_gemini = (seen.fields for seen in wire.seen)
     assert (chat["model"], warm["model"], warm_responses["model"]) == ("gpt-5-mini", "other", "other")
     assert "temperature" not in chat
     assert "temperature" not in responses
@@ -353,33 +332,33 @@ def test_settings_arrive_and_temperature_only_where_it_is_set(server: Wire):
     assert gemini["generationConfig"]["temperature"] == 0.1
     assert gemini["generationConfig"]["responseMimeType"] == "application/json"
     assert warm_gemini["generationConfig"]["temperature"] == 0.5
-    assert server.seen[-1].path.endswith("/models/other:generateContent")
+    assert wire.seen[-1].path.endswith("/models/other:generateContent")
 
 
-def test_an_endpoint_without_schemas_is_asked_in_words_alone(server: Wire):
+def test_an_endpoint_without_schemas_is_asked_in_words_alone(wire: Wire):
     for kind in ("chat", "responses"):
-        server.will(wire.says(f"<think>hm {{</think>Here you are:\n```json\n{answer()}\n```"))
-        assert ask(make(kind, server, structured=False)).values == SCORES
-    for seen in server.seen:
+        wire.will(spoken.says(f"<think>hm {{</think>Here you are:\n```json\n{answer()}\n```"))
+        assert ask(make(kind, wire, structured=False)).values == SCORES
+    for seen in wire.seen:
         assert seen.schema is None
         assert all(f'"{axis}": a whole number from 1 to 5' in seen.instruction for axis in AXES)
 
 
 @pytest.mark.parametrize("settings", [{"temperature": 3}, {"image_size": 5}, {"api": "soap"}, {"api_key_env": "sk-1"}])
-def test_settings_out_of_range_are_named(server: Wire, settings: dict[str, Any]):
+def test_settings_out_of_range_are_named(wire: Wire, settings: dict[str, Any]):
     with pytest.raises(UserError, match=next(iter(settings))):
         OpenAIJudge(model="m", **settings)
 
 
-def test_tokens_are_counted_by_many_threads(server: Wire, judge: Judge):
+def test_tokens_are_counted_by_many_threads(wire: Wire, judge: Judge):
     with ThreadPoolExecutor(4) as pool:
         list(pool.map(lambda _: ask(judge), range(8)))
-    server.will(wire.says("prose"))
+    wire.will(spoken.says("prose"))
     ask(judge)
     assert judge.tokens == {"input": 900, "output": 9 * 23}  # an unparseable answer is paid for, too
 
 
-def test_what_is_missing_is_named(server: Wire, judge: Judge, monkeypatch: pytest.MonkeyPatch):
+def test_what_is_missing_is_named(wire: Wire, judge: Judge, monkeypatch: pytest.MonkeyPatch):
     assert judge.missing() == []
     for name in ("OPENAI_API_KEY", "GEMINI_API_KEY"):
         monkeypatch.delenv(name)
@@ -471,20 +450,20 @@ def test_the_hash_names_the_wording(monkeypatch: pytest.MonkeyPatch, name: str):
 # -- in a study ------------------------------------------------------------------------------------------------
 
 
-def test_a_study_records_each_state(server: Wire, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+def test_a_study_records_each_state(wire: Wire, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     known = plugins.installed
     added = EntryPoint("openai", "evenedit.judges.openai:OpenAIJudge", "evenedit.judges")
     monkeypatch.setattr(
         plugins, "installed", lambda group: known(group) | ({added.name: added} if group == "judges" else {})
     )
-    settings = {"model": "gpt-5-mini", "base_url": server.openai, "attempts": 1}
+    settings = {"model": "gpt-5-mini", "base_url": wire.openai, "attempts": 1}
     pipeline = open_study(
         tmp_path,
         judges=[{"id": "gpt-5-mini", "kind": "openai", "settings": settings}],
         prompts={"include": ["O-01"]},
         executor={"retries": 0, "workers": 1},
     )
-    server.will(wire.says(answer()), wire.refuses("No."), wire.says("Well …"), wire.server_error)
+    wire.will(spoken.says(answer()), spoken.refuses("No."), spoken.says("Well …"), spoken.server_error)
     with pipeline.store.locked():
         sources = pipeline.load_sources()
         requests = pipeline.request(sources)
@@ -495,7 +474,7 @@ def test_a_study_records_each_state(server: Wire, tmp_path: Path, monkeypatch: p
         states = sorted(pipeline.store.answered(rater.id, rater.revision).values())
         assert states == [Status.FAILED, Status.REFUSED, *[Status.SCORED] * 5, Status.UNPARSEABLE]
         pipeline.rate(requests, sources, run)  # only what failed is asked again
-    assert len(server.seen) == 9
+    assert len(wire.seen) == 9
     assert Status.FAILED not in pipeline.store.answered(rater.id, rater.revision).values()
-    assert not any(LABELS.search(words(seen.body)) for seen in server.seen)
+    assert not any(LABELS.search(words(seen.body)) for seen in wire.seen)
     pipeline.store.close()

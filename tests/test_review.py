@@ -24,7 +24,6 @@ from evenedit.review_desk import Desk, Overtaken, rater_id, write_reviews
 from evenedit.reviews import Review, Reviews, apart, settled
 from evenedit.stats import AnalysisRules, analyse
 from evenedit.status import describe
-from evenedit.store import Store
 
 ADA, BO, CY = "review:ada", "review:bo", "review:cy"
 CARELESS = {
@@ -406,18 +405,6 @@ def test_who_opened_a_case_before_two_others_fell_apart_is_told_what_is_asked_no
 
 
 # -- both databases ------------------------------------------------------------------------------------------
-
-
-@pytest.fixture(params=["sqlite", "postgresql"])
-def store(request, tmp_path):
-    if request.param == "sqlite":
-        opened = Store(tmp_path)
-    else:
-        server = request.getfixturevalue("postgres")
-        server.psql("DROP SCHEMA public CASCADE; CREATE SCHEMA public;")
-        opened = Store(tmp_path, server.get_uri())
-    yield opened
-    opened.close()
 
 
 def test_of_many_at_once_one_settles_a_case(store):

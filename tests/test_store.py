@@ -22,19 +22,6 @@ from evenedit.records import (
 )
 from evenedit.store import Answered, Job, Store
 
-
-@pytest.fixture(params=["sqlite", "postgresql"])
-def store(request, tmp_path):
-    if request.param == "sqlite":
-        opened = Store(tmp_path)
-    else:
-        server = request.getfixturevalue("postgres")
-        server.psql("DROP SCHEMA public CASCADE; CREATE SCHEMA public;")
-        opened = Store(tmp_path, server.get_uri())
-    yield opened
-    opened.close()
-
-
 REQUEST = Request(Experiment.DIAGNOSIS, "baseline", ("A",), "O-01", "Do it.", "e", {"steps": 4, "cfg": 1.5}, 42)
 
 
