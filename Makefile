@@ -10,7 +10,7 @@ demo: .venv/base
 	$(BIN)/evenedit demo --out demo
 
 test: check
-	$(BIN)/pytest --numprocesses 2 --dist loadfile
+	$(BIN)/pytest --numprocesses 2 --dist loadfile --no-loadscope-reorder
 
 check: .venv/dev
 	$(BIN)/ruff check

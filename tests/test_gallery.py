@@ -227,8 +227,8 @@ def test_a_study_that_has_not_begun_has_an_empty_gallery(tmp_path):
     made.store.close()
 
 
-def test_a_study_on_postgres_is_marked_by_what_is_written(postgres, tmp_path):
-    made = open_study(tmp_path, store={"url": postgres.get_uri()}, prompts={"include": ["O-01"]}, judges=[])
+def test_a_study_on_postgres_is_marked_by_what_is_written(postgres_url, tmp_path):
+    made = open_study(tmp_path, store={"url": postgres_url}, prompts={"include": ["O-01"]}, judges=[])
     before = made.store.mark()
     requests = made.request(made.load_sources())
     made.store.save_edits([Edit(requests[0].id, Outcome.REFUSED, None)], made.store.start_run({}))

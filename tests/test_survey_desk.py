@@ -34,11 +34,7 @@ def made(tmp_path_factory) -> Path:
 
 @pytest.fixture(params=["sqlite", "postgresql"])
 def url(request) -> str | None:
-    if request.param == "sqlite":
-        return None
-    server = request.getfixturevalue("postgres")
-    server.psql("DROP SCHEMA public CASCADE; CREATE SCHEMA public;")
-    return server.get_uri()
+    return None if request.param == "sqlite" else request.getfixturevalue("postgres_url")
 
 
 @pytest.fixture
