@@ -1,6 +1,7 @@
 """Small studies and the command line, as a user has them."""
 
 import os
+import signal
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -19,6 +20,11 @@ SHARED = Path(__file__).parents[2] / "shared" / "data"
 
 LONG = ("test_interruption", "test_executors", "test_local_editors", "test_simulated", "test_survey_rehearsal")
 """Files that begin first, so that no worker sits with one of them when the others are done."""
+
+
+def pytest_configure() -> None:
+    """Who is begun in the background ignores Ctrl-C, and so would the programs whose Ctrl-C is tested."""
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
