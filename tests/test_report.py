@@ -599,14 +599,16 @@ def test_the_page_works_by_keyboard(browser: Any, illustrated: Path):
     page.close()
 
 
-def test_a_point_tells_its_number_when_pointed_at_and_print_unfolds_all(browser: Any, illustrated: Path):
+def test_a_point_tells_its_number_when_pointed_at_and_print_tells_of_every_editor(browser: Any, illustrated: Path):
     page = browser.new_page(viewport={"width": 1300, "height": 800})
     page.goto(illustrated.as_uri())
     page.locator("#figure4 .tip >> nth=1").hover(force=True)
     assert re.fullmatch(r"flux2_dev, \w+: [\d.]+% \[.*\], n = 120", page.locator(".tooltip").inner_text())
-    assert page.locator("details:not([open])").count()
+    page.evaluate("document.querySelectorAll('details.editor').forEach((part) => { part.open = false; })")
+    assert page.locator("details.editor:not([open])").count()
     page.evaluate("dispatchEvent(new Event('beforeprint'))")
-    assert not page.locator("details:not([open])").count()
+    assert not page.locator("details.editor:not([open])").count()
+    assert page.locator("details.more:not([open])").count(), "a folded table is printed once it is unfolded"
     page.close()
 
 

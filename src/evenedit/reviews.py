@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 from evenedit.protocol import QUESTIONS
 from evenedit.ratings import MISSING, QUESTION_IDS
 from evenedit.records import Kind, Rating, Status
+from evenedit.schema import requests
 from evenedit.store import Store
 
 PREFIX = "review:"
@@ -40,7 +41,6 @@ _reviews = sa.Table(
     sa.Column("at", sa.String, nullable=False),
     sa.Column("undone", sa.String),
 )
-_requests = sa.table("requests", sa.column("id"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,7 +188,7 @@ def _rows(db: sa.Connection, query: sa.Select[Any]) -> list[Review]:
 
 def _hold(db: sa.Connection, request_id: str) -> None:
     """Lock the case until the transaction ends: its row on PostgreSQL, the database on SQLite."""
-    db.execute(_requests.update().where(_requests.c.id == request_id).values(id=request_id))
+    db.execute(requests.update().where(requests.c.id == request_id).values(id=request_id))
 
 
 def _now() -> str:

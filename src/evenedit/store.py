@@ -16,6 +16,7 @@ import sqlalchemy as sa
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.pool import NullPool
 
+from evenedit import schema
 from evenedit.images import open_images
 from evenedit.records import (
     Edit,
@@ -30,130 +31,8 @@ from evenedit.records import (
     UserError,
 )
 
-SCHEMA_VERSION = 2
 DATABASE = "study.db"
 IMAGES = "images"
-
-_meta = sa.MetaData()
-_facts = sa.Table(
-    "facts",
-    _meta,
-    sa.Column("key", sa.String, primary_key=True),
-    sa.Column("value", sa.String, nullable=False),
-)
-_runs = sa.Table(
-    "runs",
-    _meta,
-    sa.Column("id", sa.Integer, primary_key=True),
-    sa.Column("started", sa.String, nullable=False),
-    sa.Column("finished", sa.String),
-    sa.Column("provenance", sa.JSON, nullable=False),
-)
-_sources = sa.Table(
-    "sources",
-    _meta,
-    sa.Column("id", sa.String, primary_key=True),
-    sa.Column("image", sa.String, nullable=False),
-    sa.Column("attributes", sa.JSON, nullable=False),
-    sa.Column("origin", sa.String, nullable=False),
-)
-_features = sa.Table(
-    "features",
-    _meta,
-    sa.Column("source_id", sa.String, primary_key=True),
-    sa.Column("extractor", sa.String, primary_key=True),
-    sa.Column("text", sa.String, nullable=False),
-    sa.Column("detail", sa.JSON, nullable=False),
-)
-_requests = sa.Table(
-    "requests",
-    _meta,
-    sa.Column("id", sa.String, primary_key=True),
-    sa.Column("experiment", sa.String, nullable=False),
-    sa.Column("condition", sa.String, nullable=False),
-    sa.Column("source_ids", sa.JSON, nullable=False),
-    sa.Column("prompt_id", sa.String, nullable=False),
-    sa.Column("instruction", sa.String, nullable=False),
-    sa.Column("editor", sa.String, nullable=False),
-    sa.Column("settings", sa.JSON, nullable=False),
-    sa.Column("seed", sa.Integer, nullable=False),
-)
-_edits = sa.Table(
-    "edits",
-    _meta,
-    sa.Column("request_id", sa.String, primary_key=True),
-    sa.Column("outcome", sa.String, nullable=False),
-    sa.Column("image", sa.String),
-    sa.Column("detail", sa.JSON, nullable=False),
-    sa.Column("seconds", sa.Float, nullable=False),
-    sa.Column("run_id", sa.Integer, nullable=False),
-)
-_replies = sa.Table(
-    "replies",
-    _meta,
-    sa.Column("request_id", sa.String, primary_key=True),
-    sa.Column("rater", sa.String, primary_key=True),
-    sa.Column("revision", sa.String, primary_key=True),
-    sa.Column("kind", sa.String, nullable=False),
-    sa.Column("status", sa.String, nullable=False),
-    sa.Column("reason", sa.String, nullable=False),
-    sa.Column("raw", sa.String, nullable=False),
-    sa.Column("run_id", sa.Integer, nullable=False),
-)
-_ratings = sa.Table(
-    "ratings",
-    _meta,
-    sa.Column("request_id", sa.String, primary_key=True),
-    sa.Column("rater", sa.String, primary_key=True),
-    sa.Column("revision", sa.String, primary_key=True),
-    sa.Column("question_id", sa.String, primary_key=True),
-    sa.Column("value", sa.Integer),
-    sa.Column("confidence", sa.Float),
-)
-_measurements = sa.Table(
-    "measurements",
-    _meta,
-    sa.Column("request_id", sa.String, primary_key=True),
-    sa.Column("version", sa.String, primary_key=True),
-    sa.Column("numbers", sa.JSON, nullable=False),
-    sa.Column("reasons", sa.JSON, nullable=False),
-    sa.Column("run_id", sa.Integer, nullable=False),
-)
-_cases = sa.Table(
-    "cases",
-    _meta,
-    sa.Column("sample", sa.String, primary_key=True),
-    sa.Column("request_id", sa.String, primary_key=True),
-    sa.Column("probability", sa.Float, nullable=False),
-)
-_calls = sa.Table(
-    "calls",
-    _meta,
-    sa.Column("request_id", sa.String, primary_key=True),
-    sa.Column("rater", sa.String, primary_key=True),
-    sa.Column("revision", sa.String, primary_key=True),
-    sa.Column("via", sa.String, nullable=False),
-    sa.Column("model", sa.String, nullable=False),
-    sa.Column("input", sa.Integer, nullable=False),
-    sa.Column("output", sa.Integer, nullable=False),
-    sa.Column("content", sa.String, nullable=False),
-    sa.Column("obtained", sa.String, nullable=False),
-    sa.Column("job", sa.String),
-)
-_jobs = sa.Table(
-    "jobs",
-    _meta,
-    sa.Column("tag", sa.String, primary_key=True),
-    sa.Column("rater", sa.String, nullable=False),
-    sa.Column("revision", sa.String, nullable=False),
-    sa.Column("remote", sa.String),
-    sa.Column("state", sa.String, nullable=False),
-    sa.Column("told", sa.String, nullable=False),
-    sa.Column("items", sa.JSON, nullable=False),
-    sa.Column("created", sa.String, nullable=False),
-    sa.Column("ended", sa.String),
-    sa.Column("run_id", sa.Integer, nullable=False),
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -224,28 +103,28 @@ class Store:
         """Note who writes from now on; returns the run's number."""
         with self._engine.begin() as db:
             row = {"started": _now(), "provenance": dict(provenance)}
-            return int(db.execute(_runs.insert().returning(_runs.c.id), row).scalar_one())
+            return int(db.execute(schema.runs.insert().returning(schema.runs.c.id), row).scalar_one())
 
     def finish_run(self, run_id: int) -> None:
         """Note that a run came to its end."""
         with self._engine.begin() as db:
-            db.execute(_runs.update().where(_runs.c.id == run_id).values(finished=_now()))
+            db.execute(schema.runs.update().where(schema.runs.c.id == run_id).values(finished=_now()))
 
     def set_fact(self, key: str, value: str) -> None:
         """Remember a fact about the study."""
-        self._upsert(_facts, [{"key": key, "value": value}])
+        self._upsert(schema.facts, [{"key": key, "value": value}])
 
     def save_sources(self, sources: Iterable[Source]) -> None:
         """Keep the portraits."""
         self._upsert(
-            _sources,
+            schema.sources,
             [{"id": s.id, "image": s.image, "attributes": dict(s.attributes), "origin": s.origin} for s in sources],
         )
 
     def save_feature(self, source_id: str, extractor: str, text: str, detail: Mapping[str, Any]) -> None:
         """Keep a feature prompt with the extractor that wrote it."""
         row = {"source_id": source_id, "extractor": extractor, "text": text, "detail": dict(detail)}
-        self._upsert(_features, [row])
+        self._upsert(schema.features, [row])
 
     def save_requests(self, requests: Iterable[Request]) -> None:
         """Keep what is to be edited; known requests stay as they are."""
@@ -263,7 +142,7 @@ class Store:
             }
             for r in requests
         ]
-        self._upsert(_requests, rows, replace=False)
+        self._upsert(schema.requests, rows, replace=False)
 
     def save_edits(self, edits: Iterable[Edit], run_id: int) -> None:
         """Keep outcomes; their images were written before."""
@@ -278,7 +157,7 @@ class Store:
             }
             for e in edits
         ]
-        self._upsert(_edits, rows)
+        self._upsert(schema.edits, rows)
 
     def save_answers(self, answers: Sequence[Answered], run_id: int) -> None:
         """Keep replies and the ratings in them, all or nothing."""
@@ -324,9 +203,9 @@ class Store:
             if "via" in a.reply.origin
         ]
         with self._engine.begin() as db:
-            self._upsert(_replies, replies, db=db)
-            self._upsert(_ratings, ratings, db=db)
-            self._upsert(_calls, calls, db=db)
+            self._upsert(schema.replies, replies, db=db)
+            self._upsert(schema.ratings, ratings, db=db)
+            self._upsert(schema.calls, calls, db=db)
 
     def save_job(self, job: Job, run_id: int) -> None:
         """Write a job down before it is sent."""
@@ -342,17 +221,19 @@ class Store:
             "ended": None,
             "run_id": run_id,
         }
-        self._upsert(_jobs, [row])
+        self._upsert(schema.jobs, [row])
 
     def found_job(self, tag: str, remote: str) -> None:
         """Note the provider's id of a job."""
         with self._engine.begin() as db:
-            db.execute(_jobs.update().where(_jobs.c.tag == tag).values(remote=remote))
+            db.execute(schema.jobs.update().where(schema.jobs.c.tag == tag).values(remote=remote))
 
     def end_job(self, tag: str, told: str) -> None:
         """Note that a job has ended, and how."""
         with self._engine.begin() as db:
-            db.execute(_jobs.update().where(_jobs.c.tag == tag).values(state="ended", told=told, ended=_now()))
+            db.execute(
+                schema.jobs.update().where(schema.jobs.c.tag == tag).values(state="ended", told=told, ended=_now())
+            )
 
     def save_measurements(self, found: Mapping[str, tuple[Any, Any]], version: str, run_id: int) -> None:
         """Keep what was measured: numbers and reasons by request id."""
@@ -360,32 +241,32 @@ class Store:
             {"request_id": i, "version": version, "numbers": dict(n), "reasons": dict(r), "run_id": run_id}
             for i, (n, r) in found.items()
         ]
-        self._upsert(_measurements, rows)
+        self._upsert(schema.measurements, rows)
 
     def save_cases(self, sample: str, cases: Mapping[str, float]) -> None:
         """Keep which requests were sampled, each with its inclusion probability."""
         rows = [{"sample": sample, "request_id": r, "probability": p} for r, p in cases.items()]
-        self._upsert(_cases, rows)
+        self._upsert(schema.cases, rows)
 
     # -- reading -------------------------------------------------------------------------------------------
 
     def fact(self, key: str) -> str | None:
         """A remembered fact."""
         with self._engine.connect() as db:
-            return db.execute(sa.select(_facts.c.value).where(_facts.c.key == key)).scalar_one_or_none()
+            return db.execute(sa.select(schema.facts.c.value).where(schema.facts.c.key == key)).scalar_one_or_none()
 
     def sources(self) -> dict[str, Source]:
         """The portraits by id."""
-        return {r.id: Source(r.id, r.image, r.attributes, r.origin) for r in self._rows(sa.select(_sources))}
+        return {r.id: Source(r.id, r.image, r.attributes, r.origin) for r in self._rows(sa.select(schema.sources))}
 
     def features(self, extractor: str) -> dict[str, tuple[str, list[str]]]:
         """Feature prompts and their flags by source id."""
-        query = sa.select(_features).where(_features.c.extractor == extractor)
+        query = sa.select(schema.features).where(schema.features.c.extractor == extractor)
         return {r.source_id: (r.text, r.detail.get("flags", [])) for r in self._rows(query)}
 
     def requests(self, only: str | None = None) -> dict[str, Request]:
         """Every request ever planned here by id, or one of them."""
-        query = sa.select(_requests)
+        query = sa.select(schema.requests)
         return {
             r.id: Request(
                 Experiment(r.experiment),
@@ -397,61 +278,61 @@ class Store:
                 r.settings,
                 r.seed,
             )
-            for r in self._rows(query if only is None else query.where(_requests.c.id == only))
+            for r in self._rows(query if only is None else query.where(schema.requests.c.id == only))
         }
 
     def edits(self, only: str | None = None) -> dict[str, Edit]:
         """Outcomes by request id, of all or of one."""
-        query = sa.select(_edits)
+        query = sa.select(schema.edits)
         return {
             r.request_id: Edit(r.request_id, Outcome(r.outcome), r.image, r.detail, r.seconds)
-            for r in self._rows(query if only is None else query.where(_edits.c.request_id == only))
+            for r in self._rows(query if only is None else query.where(schema.edits.c.request_id == only))
         }
 
     def cases(self, sample: str) -> dict[str, float]:
         """A kept sample: request ids with their inclusion probabilities."""
-        query = sa.select(_cases).where(_cases.c.sample == sample)
+        query = sa.select(schema.cases).where(schema.cases.c.sample == sample)
         return {r.request_id: r.probability for r in self._rows(query)}
 
     def models(self, rater: str, revision: str) -> dict[str, int]:
         """The models that the provider says answered for this rater, each with how often."""
         query = (
-            sa.select(_calls.c.model, sa.func.count())
-            .where(_calls.c.rater == rater, _calls.c.revision == revision, _calls.c.model != "")
-            .group_by(_calls.c.model)
-            .order_by(_calls.c.model)
+            sa.select(schema.calls.c.model, sa.func.count())
+            .where(schema.calls.c.rater == rater, schema.calls.c.revision == revision, schema.calls.c.model != "")
+            .group_by(schema.calls.c.model)
+            .order_by(schema.calls.c.model)
         )
         return {r[0]: r[1] for r in self._rows(query)}
 
     def answered(self, rater: str, revision: str) -> dict[str, Status]:
         """How this rater's calls ended, by request id."""
-        query = sa.select(_replies.c.request_id, _replies.c.status).where(
-            _replies.c.rater == rater, _replies.c.revision == revision
+        query = sa.select(schema.replies.c.request_id, schema.replies.c.status).where(
+            schema.replies.c.rater == rater, schema.replies.c.revision == revision
         )
         return {r.request_id: Status(r.status) for r in self._rows(query)}
 
     def ratings(self, rater: str, revision: str) -> Iterator[Rating]:
         """One rater's answers, with the state of the call they came from."""
-        joined = _ratings.join(
-            _replies,
+        joined = schema.ratings.join(
+            schema.replies,
             sa.and_(
-                _ratings.c.request_id == _replies.c.request_id,
-                _ratings.c.rater == _replies.c.rater,
-                _ratings.c.revision == _replies.c.revision,
+                schema.ratings.c.request_id == schema.replies.c.request_id,
+                schema.ratings.c.rater == schema.replies.c.rater,
+                schema.ratings.c.revision == schema.replies.c.revision,
             ),
         )
         query = (
             sa.select(
-                _ratings.c.request_id,
-                _ratings.c.question_id,
-                _ratings.c.value,
-                _ratings.c.confidence,
-                _replies.c.kind,
-                _replies.c.status,
-                _replies.c.reason,
+                schema.ratings.c.request_id,
+                schema.ratings.c.question_id,
+                schema.ratings.c.value,
+                schema.ratings.c.confidence,
+                schema.replies.c.kind,
+                schema.replies.c.status,
+                schema.replies.c.reason,
             )
             .select_from(joined)
-            .where(_ratings.c.rater == rater, _ratings.c.revision == revision)
+            .where(schema.ratings.c.rater == rater, schema.ratings.c.revision == revision)
         )
         for r in self._rows(query):
             yield Rating(
@@ -460,36 +341,41 @@ class Store:
 
     def replies(self, request_id: str) -> dict[tuple[str, str], Reply]:
         """What was replied about one edit, as it came, by rater and revision; values are in `ratings`."""
-        query = sa.select(_replies).where(_replies.c.request_id == request_id)
+        query = sa.select(schema.replies).where(schema.replies.c.request_id == request_id)
         return {(r.rater, r.revision): Reply(Status(r.status), reason=r.reason, raw=r.raw) for r in self._rows(query)}
 
     def measured(self, version: str) -> set[str]:
         """The requests whose edits were measured by this version."""
-        query = sa.select(_measurements.c.request_id).where(_measurements.c.version == version)
+        query = sa.select(schema.measurements.c.request_id).where(schema.measurements.c.version == version)
         return {r.request_id for r in self._rows(query)}
 
     def measurements(self, version: str, only: str | None = None) -> dict[str, tuple[dict[str, Any], dict[str, str]]]:
         """Numbers and reasons by request id, of all or of one."""
-        query = sa.select(_measurements).where(_measurements.c.version == version)
-        query = query if only is None else query.where(_measurements.c.request_id == only)
+        query = sa.select(schema.measurements).where(schema.measurements.c.version == version)
+        query = query if only is None else query.where(schema.measurements.c.request_id == only)
         return {r.request_id: (r.numbers, r.reasons) for r in self._rows(query)}
 
     def runs(self) -> list[dict[str, Any]]:
         """Every run with its provenance, oldest first."""
-        return [dict(r._mapping) for r in self._rows(sa.select(_runs).order_by(_runs.c.id))]
+        return [dict(r._mapping) for r in self._rows(sa.select(schema.runs).order_by(schema.runs.c.id))]
 
     def run_of_edits(self) -> dict[str, int]:
         """Which run made each edit."""
-        return {r.request_id: r.run_id for r in self._rows(sa.select(_edits.c.request_id, _edits.c.run_id))}
+        return {r.request_id: r.run_id for r in self._rows(sa.select(schema.edits.c.request_id, schema.edits.c.run_id))}
 
     def run_of_replies(self) -> dict[tuple[str, str, str], int]:
         """Which run obtained each reply, by request, rater and revision."""
-        columns = (_replies.c.request_id, _replies.c.rater, _replies.c.revision, _replies.c.run_id)
+        columns = (
+            schema.replies.c.request_id,
+            schema.replies.c.rater,
+            schema.replies.c.revision,
+            schema.replies.c.run_id,
+        )
         return {(r[0], r[1], r[2]): r[3] for r in self._rows(sa.select(*columns))}
 
     def open_jobs(self) -> list[Job]:
         """Batch jobs whose results are not here yet, oldest first."""
-        query = sa.select(_jobs).where(_jobs.c.state == "open").order_by(_jobs.c.created)
+        query = sa.select(schema.jobs).where(schema.jobs.c.state == "open").order_by(schema.jobs.c.created)
         return [
             Job(r.tag, r.rater, r.revision, r.items, datetime.fromisoformat(r.created), r.remote)
             for r in self._rows(query)
@@ -497,8 +383,8 @@ class Store:
 
     def calls(self, rater: str, revision: str | None = None) -> list[Any]:
         """How this rater's replies were obtained: via call, batch or cache, by which model, with how many tokens."""
-        query = sa.select(_calls).where(_calls.c.rater == rater)
-        return self._rows(query if revision is None else query.where(_calls.c.revision == revision))
+        query = sa.select(schema.calls).where(schema.calls.c.rater == rater)
+        return self._rows(query if revision is None else query.where(schema.calls.c.revision == revision))
 
     def tokens(self, rater: str) -> tuple[float, float] | None:
         """Tokens in and out of one of this rater's calls, on average; None before the first."""
@@ -509,7 +395,7 @@ class Store:
 
     def run_of_measurements(self) -> dict[tuple[str, str], int]:
         """Which run measured each edit, by request and version."""
-        columns = (_measurements.c.request_id, _measurements.c.version, _measurements.c.run_id)
+        columns = (schema.measurements.c.request_id, schema.measurements.c.version, schema.measurements.c.run_id)
         return {(r[0], r[1]): r[2] for r in self._rows(sa.select(*columns))}
 
     def mark(self, *beside: str) -> tuple[int, ...]:
@@ -551,17 +437,19 @@ class Store:
                 own.execute(statement, rows)
 
     def _check_version(self) -> None:
-        _meta.create_all(self._engine)
+        schema.meta.create_all(self._engine)
         version = self.fact("schema")
         if version is None:
-            self.set_fact("schema", str(SCHEMA_VERSION))
-        elif int(version) < SCHEMA_VERSION:
+            self.set_fact("schema", str(schema.VERSION))
+        elif int(version) < schema.VERSION:
             with self._engine.begin() as db:  # a database of an earlier release: the column is all it lacks
                 db.execute(sa.text("ALTER TABLE ratings ADD COLUMN confidence FLOAT"))
-                db.execute(_facts.update().where(_facts.c.key == "schema").values(value=str(SCHEMA_VERSION)))
-        elif int(version) > SCHEMA_VERSION:
+                db.execute(
+                    schema.facts.update().where(schema.facts.c.key == "schema").values(value=str(schema.VERSION))
+                )
+        elif int(version) > schema.VERSION:
             raise UserError(
-                f"the study's database has schema {version}; this EvenEdit knows {SCHEMA_VERSION}. "
+                f"the study's database has schema {version}; this EvenEdit knows {schema.VERSION}. "
                 "Upgrade: pip install --upgrade evenedit"
             )
 
@@ -588,9 +476,9 @@ def _create_whole(path: Path) -> None:
     temporary = path.with_name(f".{path.name}.new")
     temporary.unlink(missing_ok=True)
     engine = sa.create_engine(f"sqlite:///{temporary}")
-    _meta.create_all(engine)
+    schema.meta.create_all(engine)
     with engine.begin() as db:
-        db.execute(_facts.insert(), {"key": "schema", "value": str(SCHEMA_VERSION)})
+        db.execute(schema.facts.insert(), {"key": "schema", "value": str(schema.VERSION)})
     engine.dispose()
     temporary.replace(path)
 

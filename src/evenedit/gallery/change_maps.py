@@ -6,12 +6,12 @@ import io
 import threading
 from pathlib import Path
 
-from evenedit.images import ImageFolder, write_whole
+from evenedit.gallery.thumbnails import FOLDER, kept
+from evenedit.images import ImageFolder
 from evenedit.instruments import VERSION
 from evenedit.instruments.picture import change_map
 from evenedit.records import UserError
 
-FOLDER = "thumbnails"
 LONGEST = 768
 """The longer side of a map, in pixels."""
 QUALITY = 85
@@ -29,13 +29,7 @@ class ChangeMaps:
         """WebP bytes of the map of two stored pictures."""
         target = self._folder / edited[:2] / f"{edited}-{source[:16]}.webp"
         with self._one:
-            try:
-                return target.read_bytes()
-            except FileNotFoundError:
-                content = self._make(source, edited)
-            target.parent.mkdir(parents=True, exist_ok=True)
-            write_whole(target, content)
-        return content
+            return kept(target, lambda: self._make(source, edited))
 
     def _make(self, source: str, edited: str) -> bytes:
         pictures = self._images.open(source), self._images.open(edited)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from collections.abc import Callable
 from pathlib import Path
 
 from PIL import Image
@@ -31,14 +32,7 @@ class Thumbnails:
         """WebP bytes of the picture, no wider than `width`; made at the first call."""
         if width not in WIDTHS:
             raise ValueError(f"{width} is not one of {WIDTHS}")
-        target = self.path(sha256, width)
-        try:
-            return target.read_bytes()
-        except FileNotFoundError:
-            content = self._make(sha256, width)
-        target.parent.mkdir(parents=True, exist_ok=True)
-        write_whole(target, content)
-        return content
+        return kept(self.path(sha256, width), lambda: self._make(sha256, width))
 
     def _make(self, sha256: str, width: int) -> bytes:
         picture = self._images.open(sha256)
@@ -54,3 +48,14 @@ class Thumbnails:
         buffer = io.BytesIO()
         small.save(buffer, "WEBP", quality=QUALITY)
         return buffer.getvalue()
+
+
+def kept(target: Path, make: Callable[[], bytes]) -> bytes:
+    """A file's bytes, made at the first call."""
+    try:
+        return target.read_bytes()
+    except FileNotFoundError:
+        content = make()
+    target.parent.mkdir(parents=True, exist_ok=True)
+    write_whole(target, content)
+    return content

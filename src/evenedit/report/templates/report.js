@@ -106,5 +106,6 @@
   addEventListener("hashchange", unfold);
   unfold();
 
-  addEventListener("beforeprint", () => { for (const part of document.querySelectorAll("details")) part.open = true; });
+  // Print tells what was observed of every editor; of the folded tables, those that the reader has unfolded.
+  addEventListener("beforeprint", () => { for (const part of document.querySelectorAll("details.editor")) part.open = true; });
 })();
