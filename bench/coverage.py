@@ -14,14 +14,14 @@ from statistics import NormalDist
 import numpy as np
 import pandas as pd
 
-from evenedit.protocol.grid import cells
-from evenedit.stats.bootstrap import Bootstrap
-from evenedit.stats.estimates import estimates
-from evenedit.stats.gaps import contrasts, gaps
-from evenedit.stats.panel import Measure, Panel, by_face, lay_out
-from evenedit.stats.permutation import gap_tests
-from evenedit.stats.prediction import Sample, _contrast, _told, together, tuned
-from evenedit.stats.rules import AnalysisRules
+from evenedit.protocol.factors import cells
+from evenedit.stats.agreement.prediction_powered import Sample, _contrast, _told, together, tuned
+from evenedit.stats.disparity.gaps import contrasts, gaps
+from evenedit.stats.engine.bootstrap import Bootstrap
+from evenedit.stats.engine.estimates import estimates
+from evenedit.stats.engine.panel import Measure, Panel, by_face, lay_out
+from evenedit.stats.engine.permutation import gap_tests
+from evenedit.stats.engine.rules import AnalysisRules
 
 RATES = 9
 """Rates of one report: with three factors a family of 27 gaps."""

@@ -5,11 +5,12 @@ import sys
 from pathlib import Path
 
 from bench.clock import timed
-from evenedit import executors, plugins
-from evenedit.pipeline import Pipeline
-from evenedit.store import Store
-from evenedit.study import Study
-from evenedit.worker import Task, Workshop
+from evenedit.config.study_file import Study
+from evenedit.core import plugins
+from evenedit.run import executors
+from evenedit.run.runner import Pipeline
+from evenedit.run.worker import Task, Workshop
+from evenedit.storage.store import Store
 
 
 def study(prompts: list[str] | None, size: int, editors: list[str]) -> dict:

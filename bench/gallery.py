@@ -10,17 +10,17 @@ import numpy as np
 import pandas as pd
 from fastapi.testclient import TestClient
 
-from evenedit.ensemble import combine
-from evenedit.gallery.case import Casebook
-from evenedit.gallery.index import Gallery
-from evenedit.pipeline import Pipeline
+from evenedit.config.study_file import Study
+from evenedit.core.records import Kind, Source
 from evenedit.protocol import FACTORS
-from evenedit.protocol.grid import cells
-from evenedit.ratings import EDIT_COLUMNS, NOT_ASKED, QUESTION_IDS, RatingTable, Reading
-from evenedit.records import Kind, Source
-from evenedit.store import Store
-from evenedit.study import Study
-from evenedit.web import guard
+from evenedit.protocol.factors import cells
+from evenedit.ratings.combine import combine
+from evenedit.ratings.table import EDIT_COLUMNS, NOT_ASKED, QUESTION_IDS, RatingTable, Reading
+from evenedit.run.runner import Pipeline
+from evenedit.storage.store import Store
+from evenedit.study.gallery.cases import Casebook
+from evenedit.study.gallery.search import Gallery
+from evenedit.web import auth as guard
 from evenedit.web.app import create_app
 
 SIZES = (500, 5_000, 50_000)

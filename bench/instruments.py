@@ -11,8 +11,8 @@ import cv2
 from PIL import Image
 
 from evenedit.instruments import measure
-from evenedit.sources.drawn import sample
-from evenedit.sources.portrait import lighten, render
+from evenedit.simulation.portraits.drawn import sample
+from evenedit.simulation.portraits.portrait import lighten, render
 
 PEOPLE = 25
 SIDE = 1024

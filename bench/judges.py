@@ -12,12 +12,12 @@ from pathlib import Path
 from PIL import Image
 
 from bench.clock import timed
-from evenedit.calls import Provider, to_png
-from evenedit.dev.provider import SUCCESS, Answer, Seen, Wire, rate_limit
-from evenedit.images import ImageFolder
-from evenedit.pipeline import Pipeline
-from evenedit.store import Store
-from evenedit.study import Study
+from evenedit.config.study_file import Study
+from evenedit.core.images import ImageFolder
+from evenedit.providers.calls import Provider, to_png
+from evenedit.run.runner import Pipeline
+from evenedit.simulation.provider.server import SUCCESS, Answer, Seen, Wire, rate_limit
+from evenedit.storage.store import Store
 
 CALLS = 32
 """At once to each judge while resuming."""

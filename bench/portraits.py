@@ -12,9 +12,9 @@ import pyarrow.parquet as pq
 
 from bench.clock import timed
 from evenedit.curation.pools import make_pools
-from evenedit.protocol.grid import cells
-from evenedit.sources.drawn import sample
-from evenedit.sources.portrait import render
+from evenedit.protocol.factors import cells
+from evenedit.simulation.portraits.drawn import sample
+from evenedit.simulation.portraits.portrait import render
 
 IMAGES = 20_000
 PEAK = (

@@ -5,9 +5,9 @@ import subprocess
 import sys
 from pathlib import Path
 
-from evenedit.pipeline import Pipeline
-from evenedit.store import Store
-from evenedit.study import Study
+from evenedit.config.study_file import Study
+from evenedit.run.runner import Pipeline
+from evenedit.storage.store import Store
 
 EDITORS = ("simulated-even", "simulated-lightening", "simulated-replacing")
 ALONE = """

@@ -8,17 +8,17 @@ import pandas as pd
 from scipy.stats import bootstrap
 
 from bench.clock import timed
-from evenedit.ensemble import combine
-from evenedit.imports import read_tables
 from evenedit.protocol import AXES, load_prompts
-from evenedit.protocol.grid import cells
-from evenedit.ratings import RatingTable
+from evenedit.protocol.factors import cells
+from evenedit.ratings.combine import combine
+from evenedit.ratings.from_csv import read_tables
+from evenedit.ratings.table import RatingTable
 from evenedit.stats import AnalysisRules, analyse
-from evenedit.stats.bootstrap import Bootstrap
-from evenedit.stats.diagnosis import diagnosis_panels
-from evenedit.stats.estimates import estimates
-from evenedit.stats.gaps import contrasts, gaps
-from evenedit.stats.measures import answers
+from evenedit.stats.disparity.diagnosis import diagnosis_panels
+from evenedit.stats.disparity.gaps import contrasts, gaps
+from evenedit.stats.engine.bootstrap import Bootstrap
+from evenedit.stats.engine.estimates import estimates
+from evenedit.stats.engine.measures import answers
 
 DRAWS = 2000
 NAIVE_DRAWS = 4

@@ -15,11 +15,11 @@ from pathlib import Path
 
 import numpy as np
 
-from evenedit.pipeline import Pipeline
-from evenedit.store import Store
-from evenedit.study import Study
-from evenedit.survey.desk import Arrival, Desk
+from evenedit.config.study_file import Study
+from evenedit.run.runner import Pipeline
+from evenedit.storage.store import Store
 from evenedit.survey.questions import checks
+from evenedit.survey.sessions import Arrival, Desk
 
 PEOPLE = 300
 PACED = 12.0

@@ -7,10 +7,11 @@ import cv2
 import numpy as np
 from PIL import Image
 
+from evenedit.core.color import MONK
 from evenedit.instruments import examine
-from evenedit.instruments.picture import draw
-from evenedit.sources.drawn import sample
-from evenedit.sources.portrait import MONK, lighten, render
+from evenedit.instruments.evidence_image import draw
+from evenedit.simulation.portraits.drawn import sample
+from evenedit.simulation.portraits.portrait import lighten, render
 
 OUT = Path(__file__).parent / "images"
 WIDTH = 760

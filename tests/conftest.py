@@ -10,10 +10,10 @@ from typing import Any
 
 import pytest
 
-from evenedit.dev.provider import Wire
-from evenedit.pipeline import Pipeline
-from evenedit.store import Store
-from evenedit.study import Study
+from evenedit.config.study_file import Study
+from evenedit.run.runner import Pipeline
+from evenedit.simulation.provider.server import Wire
+from evenedit.storage.store import Store
 
 SHARED = Path(__file__).parents[2] / "shared" / "data"
 

@@ -15,12 +15,12 @@ from fastapi import FastAPI, Request
 from PIL import ImageEnhance, ImageOps
 
 from conftest import toml
+from evenedit.config.study_file import Study
 from evenedit.curation.log import CRITERIA
-from evenedit.pipeline import Pipeline
-from evenedit.sources.drawn import Drawn
-from evenedit.store import Store
-from evenedit.study import Study
-from evenedit.web import guard
+from evenedit.run.runner import Pipeline
+from evenedit.simulation.portraits.drawn import Drawn
+from evenedit.storage.store import Store
+from evenedit.web import auth as guard
 from evenedit.web.app import create_app
 
 NAMES = {"EastAsian": "East Asian", "SoutheastAsian": "Southeast Asian", "MiddleEastern": "Middle Eastern"}

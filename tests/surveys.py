@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import Any
 
 from conftest import open_study
-from evenedit.pipeline import Pipeline
-from evenedit.survey.database import Database
-from evenedit.survey.desk import Arrival, Desk, Visit
+from evenedit.run.runner import Pipeline
+from evenedit.storage.survey_store import Database
 from evenedit.survey.questions import checks
+from evenedit.survey.sessions import Arrival, Desk, Visit
 
 STUDY = {
     "experiments": {

@@ -12,10 +12,10 @@ import uvicorn
 from fastapi import FastAPI
 
 from conftest import open_study
-from evenedit.pipeline import Pipeline
+from evenedit.run.runner import Pipeline
 from evenedit.survey.questions import checks
 from evenedit.web.app import create_app
-from evenedit.web.setup import Setup
+from evenedit.web.settings import Setup
 
 PASSWORD = "a quiet morning"
 SURVEY: dict[str, Any] = {

@@ -12,11 +12,11 @@ from evenedit.cli import compare, dev, editors, gate, judges, pictures, serve, s
 
 def main() -> None:
     """Run the command line; what the user can mend is one message and exit code 2."""
-    from evenedit.records import UserError
+    from evenedit.core.errors import EvenEditError
 
     try:
         commands.main(standalone_mode=False)
-    except UserError as error:
+    except EvenEditError as error:
         for line in error.problems:
             click.echo(f"evenedit: {line}", err=True)
         sys.exit(2)

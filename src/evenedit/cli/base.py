@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 if TYPE_CHECKING:
-    from evenedit.pipeline import Pipeline
+    from evenedit.run.runner import Pipeline
 
 STUDY = click.argument("study", type=click.Path(path_type=Path), default=Path())
 OUT = click.option("--out", type=click.Path(path_type=Path), help="Folder to write to.")
@@ -32,9 +32,9 @@ def example(text: str) -> Callable[[Any], Any]:
 
 def open_study(study: Path) -> Pipeline:
     """The pipeline of a study folder or file."""
-    from evenedit.pipeline import Pipeline
-    from evenedit.store import Store
-    from evenedit.study import Study
+    from evenedit.config.study_file import Study
+    from evenedit.run.runner import Pipeline
+    from evenedit.storage.store import Store
 
     loaded = Study.load(study)
     return Pipeline(loaded, Store(loaded.folder, loaded.file.store.url, loaded.file.store.images))
@@ -42,7 +42,7 @@ def open_study(study: Path) -> Pipeline:
 
 def write_report(pipeline: Pipeline, out: Path) -> None:
     """Write a study's report and print where it is."""
-    from evenedit.analysis import report_study
+    from evenedit.study.results import report_study
 
     click.echo(report_study(pipeline, out))
 

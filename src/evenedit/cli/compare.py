@@ -10,7 +10,7 @@ import click
 from evenedit.cli.base import example, open_study
 
 if TYPE_CHECKING:
-    from evenedit.comparison import Side
+    from evenedit.study.compare import Side
 
 
 @click.command()
@@ -23,14 +23,14 @@ def compare(first: str, second: str, out: Path) -> None:
 
     FIRST and SECOND are study folders, or FOLDER:EDITOR where a study has several editors.
     """
-    from evenedit.comparison import compare as write
+    from evenedit.study.compare import compare as write
 
     page = write(_side(first), _side(second), out)
     click.echo(page)
 
 
 def _side(text: str) -> Side:
-    from evenedit.comparison import Side
+    from evenedit.study.compare import Side
 
     if Path(text).exists():
         return Side.of(open_study(Path(text)), None)
@@ -44,6 +44,6 @@ def _side(text: str) -> Side:
 @example("evenedit leaderboard flux-study qwen-study step1x-study --out leaderboard")
 def leaderboard(studies: tuple[Path, ...], out: Path) -> None:
     """Put the editors of several studies into one table, by edit success and by their widest gaps."""
-    from evenedit.leaderboard import write_leaderboard
+    from evenedit.study.leaderboard import write_leaderboard
 
     click.echo(write_leaderboard([open_study(s) for s in studies], out))

@@ -42,9 +42,9 @@ def fake_provider(
 
     It knows only models whose name begins with 'simulated-', so that no study against it can pass as real.
     """
-    from evenedit.dev.modes import mixed
-    from evenedit.dev.provider import Wire
-    from evenedit.records import UserError
+    from evenedit.core.errors import EvenEditError
+    from evenedit.simulation.provider.modes import mixed
+    from evenedit.simulation.provider.server import Wire
 
     try:
         wire = Wire(
@@ -57,7 +57,7 @@ def fake_provider(
             remember=False,
         )
     except OSError as error:
-        raise UserError(f"port {port} cannot be used ({error.strerror}). Try: --port 0") from None
+        raise EvenEditError(f"port {port} cannot be used ({error.strerror}). Try: --port 0") from None
     wire.desk.seconds = batch_seconds
     click.echo(f"SIMULATED provider: every score it gives is made up.\nopenai  base_url = {wire.openai}")
     click.echo(f"gemini  base_url = {wire.gemini}\nAny key will do; models are called 'simulated-…'. Stop with Ctrl-C.")

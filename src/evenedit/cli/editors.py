@@ -17,14 +17,14 @@ from evenedit.cli.base import example
 @example("evenedit editors setup step1x")
 def editors(action: str, name: str | None, perform: bool, folder: Path | None) -> None:
     """List the installed editors, or set up one that needs an environment of its own (step1x)."""
-    from evenedit import plugins
-    from evenedit.editors import step1x
-    from evenedit.records import UserError
+    from evenedit.core import plugins
+    from evenedit.core.errors import EvenEditError
+    from evenedit.editors.local import step1x
 
     if action == "list":
         for editor, point in sorted(plugins.installed("editors").items()):
             click.echo(f"{editor:24}{point.value}")
     elif name not in ("step1x", step1x.ID):
-        raise UserError(f"'{name}' needs no environment of its own. Try: evenedit editors setup step1x")
+        raise EvenEditError(f"'{name}' needs no environment of its own. Try: evenedit editors setup step1x")
     else:
         step1x.setup(folder, run=perform)

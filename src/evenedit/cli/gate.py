@@ -31,9 +31,9 @@ def gate(
     A rule passes where its whole interval keeps the limit and fails where the whole interval breaks it; in between the
     data cannot tell, and the answer is undecided.
     """
-    from evenedit.analysis import results_of
-    from evenedit.gate import EXIT, Rule, check, junit, markdown, overall
-    from evenedit.images import write_whole
+    from evenedit.core.images import write_whole
+    from evenedit.report.gate import EXIT, Rule, check, junit, markdown, overall
+    from evenedit.study.results import results_of
 
     parsed = [Rule.parse(text) for text in rules]
     pipeline = open_study(study)

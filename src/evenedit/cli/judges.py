@@ -12,8 +12,8 @@ import click
 from evenedit.cli.base import OUT, STUDY, example, folder_of, open_study
 
 if TYPE_CHECKING:
-    from evenedit.judge_results import AnchorCheck
-    from evenedit.pipeline import Pipeline
+    from evenedit.results.judge_checks import AnchorCheck
+    from evenedit.run.runner import Pipeline
 
 JUDGE = click.option("--judge", "names", multiple=True, help="Only this judge of the study; can be given again.")
 
@@ -33,8 +33,8 @@ def budgeted(function: Callable[..., Any]) -> Callable[..., Any]:
 
 def open_with_budget(study: Path, max_calls: int | None, max_cost: float | None, prices: Path | None) -> Pipeline:
     """The pipeline of a study, with what it may spend."""
-    from evenedit.budget import Budget
-    from evenedit.prices import Prices
+    from evenedit.providers.budget import Budget
+    from evenedit.providers.prices import Prices
 
     pipeline = open_study(study)
     pipeline.budget, pipeline.prices = Budget(max_calls, max_cost), Prices.load(prices)
@@ -56,7 +56,7 @@ def judges() -> None:
 @example("evenedit judges list my-study")
 def list_judges(study: Path | None) -> None:
     """List the installed kinds of judges, or a study's judges with the models that answered."""
-    from evenedit import plugins
+    from evenedit.core import plugins
 
     if study is None:
         for kind, point in sorted(plugins.installed("judges").items()):
@@ -90,8 +90,8 @@ def check(
 
     Writes how far each moves the scores, by group. Stop it with Ctrl-C, go on with the same command.
     """
-    from evenedit import judge_check
-    from evenedit.report.check import write_check
+    from evenedit.report.pages.judge_check import write_check
+    from evenedit.study import judge_checks as judge_check
 
     pipeline = open_with_budget(study, max_calls, max_cost, prices)
     plan = judge_check.make_plan(pipeline, sample, names)
@@ -136,9 +136,9 @@ def anchors(
 
     Exit code 0: no change seen. 1: answers moved, or the provider reports another model.
     """
-    from evenedit import anchors as anchoring
-    from evenedit.judge_check import judges_of
-    from evenedit.records import UserError
+    from evenedit.core.errors import EvenEditError
+    from evenedit.study import anchors as anchoring
+    from evenedit.study.judge_checks import judges_of
 
     pipeline = open_with_budget(study, max_calls, max_cost, prices)
     place = folder or folder_of(study) / anchoring.FOLDER
@@ -150,7 +150,7 @@ def anchors(
         for judge in (j for j in chosen if j not in ready):
             click.echo(f"{judge.id}: not frozen with these settings and this prompt. Try: --freeze")
         if not ready:
-            raise UserError(f"no judge of the study has frozen answers in {place}. Try: --freeze")
+            raise EvenEditError(f"no judge of the study has frozen answers in {place}. Try: --freeze")
         chosen, sitting = ready, found.sitting(ready)
     left = len(found.left(chosen, sitting))
     total = len(chosen) * len(found.anchors) * found.repeats
@@ -159,7 +159,7 @@ def anchors(
     anchoring.ask(pipeline, found, chosen, sitting)
     waiting = len(found.left(chosen, sitting))
     if waiting:
-        raise UserError(f"not complete: {waiting:,} calls are still to be made; the same command goes on")
+        raise EvenEditError(f"not complete: {waiting:,} calls are still to be made; the same command goes on")
     if freezing:
         click.echo(f"frozen in {place}. Later: evenedit judges anchors {study}")
         return

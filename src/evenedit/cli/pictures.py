@@ -28,13 +28,13 @@ def audit(
     out: Path,
 ) -> None:
     """Go from edited images that exist to a report: from a table of pairs, or from how their files are named."""
-    from evenedit.audit import begin, table_of
-    from evenedit.records import UserError
+    from evenedit.core.errors import EvenEditError
+    from evenedit.run.from_images import begin, table_of
 
     if not (out / "study.toml").exists():
         if pairs is None:
             if edited is None or sources is None:
-                raise UserError("name a table with --pairs, or folders with --edited and --sources (and --pattern)")
+                raise EvenEditError("name a table with --pairs, or folders with --edited and --sources (and --pattern)")
             pairs, sources = table_of(edited, pattern, sources, prompts, out), None
         begin(pairs, out, editor=editor, sources=sources)
     pipeline = open_study(out)
@@ -53,7 +53,7 @@ def measure(source: Path, edited: Path, as_json: bool, picture: Path | None, ref
     """Measure what an edit did to the pixels: skin tone, how much changed and where, distance between the faces."""
     import json
 
-    from evenedit.measuring import measure_files
+    from evenedit.instruments.files import measure_files
 
     found = measure_files(source, edited, picture, reference)
     if as_json:
@@ -73,7 +73,7 @@ def measure(source: Path, edited: Path, as_json: bool, picture: Path | None, ref
 @example("evenedit cards my-study --count 12 --out cards")
 def cards(study: Path, out: Path | None, count: int) -> None:
     """Write blind evidence cards: one printable page per case, with no label, editor or score, and a key apart."""
-    from evenedit.cards import write_cards
+    from evenedit.study.cards import write_cards
 
     page, key = write_cards(open_study(study), out or folder_of(study) / "cards", count)
     click.echo(f"{page}\nkey, to be kept apart: {key}")

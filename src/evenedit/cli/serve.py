@@ -24,8 +24,8 @@ def serve(study: Path, host: str, port: int, production: bool, proxy: str | None
     import secrets
 
     from evenedit.web import server
-    from evenedit.web.guard import passwords
-    from evenedit.web.setup import SECRET, Setup, check_production
+    from evenedit.web.auth import passwords
+    from evenedit.web.settings import SECRET, Setup, check_production
 
     pipeline = open_study(study)
     secret = os.environ.get(SECRET)
@@ -52,7 +52,7 @@ def admin() -> None:
 @example("evenedit admin password my-study --name reviewer")
 def password(study: Path, name: str, password: str) -> None:
     """Set a member of staff's password; only its hash is kept."""
-    from evenedit.web.guard import set_password
+    from evenedit.web.auth import set_password
 
     set_password(open_study(study).store, name, password)
     click.echo(f"{name} can sign in with the new password; former sessions have ended")

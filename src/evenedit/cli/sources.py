@@ -10,8 +10,8 @@ import click
 from evenedit.cli.base import STUDY, example
 
 if TYPE_CHECKING:
-    from evenedit.curation.desk import Desk
     from evenedit.curation.pools import Pools
+    from evenedit.curation.session import Desk
 
 
 @click.group()
@@ -104,29 +104,29 @@ def verify(folder: Path) -> None:
 
 
 def _seeds(count: int | None, text: str | None) -> list[int]:
+    from evenedit.core.errors import EvenEditError
     from evenedit.curation.pools import SEEDS
-    from evenedit.records import UserError
 
     try:
         seeds = list(SEEDS) if text is None else [int(part) for part in text.split(",")]
     except ValueError:
-        raise UserError(f"--seeds is '{text}'; it needs whole numbers with commas, e.g. 42,1000,1001") from None
+        raise EvenEditError(f"--seeds is '{text}'; it needs whole numbers with commas, e.g. 42,1000,1001") from None
     if count is None or len(seeds) == count:
         return seeds
     if text is None and count < len(seeds):
         return seeds[:count]
-    raise UserError(f"{count} pools need {count} seeds; there are {len(seeds)}. Try: --seeds with {count} numbers")
+    raise EvenEditError(f"{count} pools need {count} seeds; there are {len(seeds)}. Try: --seeds with {count} numbers")
 
 
 def _desk(study: Path) -> Desk:
-    from evenedit.curation.desk import Desk
-    from evenedit.records import UserError
-    from evenedit.study import Study
+    from evenedit.config.study_file import Study
+    from evenedit.core.errors import EvenEditError
+    from evenedit.curation.session import Desk
 
     loaded = Study.load(study)
     section = loaded.file.curation
     if section is None:
-        raise UserError(f'{study} curates no portraits. Add to its study.toml: [curation] with pools = "pools"')
+        raise EvenEditError(f'{study} curates no portraits. Add to its study.toml: [curation] with pools = "pools"')
     folder = loaded.folder
     return Desk(folder, folder / section.pools, folder / section.out, section.faces_per_cell)
 

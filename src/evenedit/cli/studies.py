@@ -19,9 +19,9 @@ def demo(out: Path | None, seed: int) -> None:
 
     Simulated people fill the survey's seats through the pages of a server on this machine.
     """
-    from evenedit import templates
-    from evenedit.progress import say
-    from evenedit.rehearsal import rehearse
+    from evenedit.config import templates
+    from evenedit.core.progress import say
+    from evenedit.web.rehearsal import rehearse
 
     folder = out or Path("demo")
     if not (folder / "study.toml").exists():
@@ -44,7 +44,7 @@ def demo(out: Path | None, seed: int) -> None:
 @example("evenedit new my-study --template published")
 def new(folder: Path, template: str) -> None:
     """Begin a study: a folder with a commented study.toml."""
-    from evenedit import templates
+    from evenedit.config import templates
 
     path = templates.write(template, folder)
     click.echo(f"{path}\nEdit it, then: evenedit plan {folder}")
@@ -58,7 +58,7 @@ def new(folder: Path, template: str) -> None:
 @example("evenedit plan my-study --probe 2 --power")
 def plan(study: Path, probe: int | None, prices: Path | None, power: bool) -> None:
     """Show what a run would do: edits, calls, hours, disk, memory, money, power."""
-    from evenedit import plan as planning
+    from evenedit.study import plan as planning
 
     pipeline = open_study(study)
     if probe:
@@ -91,7 +91,7 @@ def plan(study: Path, probe: int | None, prices: Path | None, power: bool) -> No
     for note in made.notes:
         click.echo(f"note: {note}")
     if power:
-        from evenedit.stats.power import describe
+        from evenedit.stats.disparity.power import describe
 
         design = planning.design_of(pipeline)
         if design is None:
@@ -121,8 +121,8 @@ def run(
     no_cache: bool,
 ) -> None:
     """Edit and rate all that is not there yet. Stop it with Ctrl-C, go on with the same command."""
-    from evenedit.budget import Budget
-    from evenedit.prices import Prices
+    from evenedit.providers.budget import Budget
+    from evenedit.providers.prices import Prices
 
     pipeline = open_study(study)
     pipeline.budget, pipeline.prices, pipeline.batch = Budget(max_calls, max_cost), Prices.load(prices), batch
@@ -138,7 +138,7 @@ def run(
 @example("evenedit status my-study")
 def status(study: Path) -> None:
     """Show how far a study is, and what went wrong."""
-    from evenedit.status import describe
+    from evenedit.study.status import describe
 
     for line in describe(open_study(study)):
         click.echo(line)
@@ -158,7 +158,7 @@ def report(study: Path, out: Path | None) -> None:
 @example("evenedit doctor my-study")
 def doctor(study: Path | None) -> None:
     """Check this installation, and a study's database and images."""
-    from evenedit.doctor import examine
+    from evenedit.study.doctor import examine
 
     healthy = True
     for finding in examine(open_study(study) if study else None):

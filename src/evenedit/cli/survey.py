@@ -13,12 +13,12 @@ import click
 from evenedit.cli.base import OUT, STUDY, example, folder_of, open_study
 
 if TYPE_CHECKING:
-    from evenedit.pipeline import Pipeline
-    from evenedit.study import SurveySection
-    from evenedit.survey.database import Database
-    from evenedit.survey.desk import Desk
-    from evenedit.survey.planner import Budget
+    from evenedit.config.study_file import SurveySection
+    from evenedit.run.runner import Pipeline
+    from evenedit.storage.survey_store import Database
+    from evenedit.survey.cost import Budget
     from evenedit.survey.quality import Quality
+    from evenedit.survey.sessions import Desk
 
 ACTOR = click.option("--as", "actor", default=getpass.getuser, help="Who decides; your login name by default.")
 
@@ -34,7 +34,7 @@ def survey() -> None:
 @example("evenedit survey sample my-study")
 def sample(study: Path) -> None:
     """Draw the cases people will see, keep them with their inclusion probabilities, and print the margins."""
-    from evenedit.survey.cases import margins, sampled
+    from evenedit.survey.sample import margins, sampled
 
     pipeline = open_study(study)
     section = _section(pipeline)
@@ -69,11 +69,11 @@ def plan(
     """Show what a survey takes: tasks, people, hours, pay per hour, fees, total."""
     from dataclasses import replace
 
-    from evenedit.records import UserError
-    from evenedit.survey import planner
+    from evenedit.core.errors import EvenEditError
+    from evenedit.survey import cost as planner
 
     if (study is None) == (preset is None):
-        raise UserError("name a study or a --preset (paper-prolific, plan-002)")
+        raise EvenEditError("name a study or a --preset (paper-prolific, plan-002)")
     if preset:
         made = planner.preset(preset, gold=not no_gold)
     else:
@@ -116,7 +116,7 @@ def _show(made: Budget) -> None:
 @example("evenedit survey status my-study")
 def status(study: Path) -> None:
     """Show how far the survey is: seats by task, endings, and everybody's quality."""
-    from evenedit.survey.office import Office
+    from evenedit.survey.admin import Office
 
     with _desk(study, write=False) as desk:
         office = Office(desk)
@@ -169,16 +169,16 @@ def export(study: Path, out: Path | None) -> None:
 @example("evenedit survey import my-study ratings.csv --editor flux=flux2-dev")
 def import_(study: Path, files: tuple[Path, ...], editors: tuple[str, ...], actor: str) -> None:
     """Take in ratings by people that another tool collected (a long CSV, or Mechanical Turk results)."""
-    from evenedit.records import UserError
-    from evenedit.survey import imports
-    from evenedit.survey.database import Database
-    from evenedit.survey.people import people_frame
+    from evenedit.core.errors import EvenEditError
+    from evenedit.storage.survey_store import Database
+    from evenedit.survey import import_csv as imports
+    from evenedit.survey.answers import people_frame
 
     names: dict[str, str] = {}
     for pair in editors:
         given, equals, meant = pair.partition("=")
         if not equals:
-            raise UserError(f"--editor {pair}: expected NAME=ID")
+            raise EvenEditError(f"--editor {pair}: expected NAME=ID")
         names[given] = meant
     pipeline = open_study(study)
     _section(pipeline)
@@ -204,14 +204,14 @@ def import_(study: Path, files: tuple[Path, ...], editors: tuple[str, ...], acto
 @example("evenedit survey withdraw my-study person-3f2a9c01d4e7")
 def withdraw(study: Path, who: str, platform: str | None, actor: str) -> None:
     """Erase a participant's answers and ids, and open the seat again."""
-    from evenedit.records import UserError
-    from evenedit.survey.office import Office
+    from evenedit.core.errors import EvenEditError
+    from evenedit.survey.admin import Office
 
     with _desk(study) as desk:
         if platform is None:
             Office(desk).withdraw(who, actor)
         elif not Office(desk).withdraw_external(platform, who, actor):
-            raise UserError(f"nobody with that id came from {platform}")
+            raise EvenEditError(f"nobody with that id came from {platform}")
     click.echo("erased; the seat is open again")
 
 
@@ -222,7 +222,7 @@ def withdraw(study: Path, who: str, platform: str | None, actor: str) -> None:
 @example("evenedit survey release my-study person-3f2a9c01d4e7")
 def release(study: Path, pseudonym: str, actor: str) -> None:
     """Open a participant's seat again; the answers are kept but no longer counted."""
-    from evenedit.survey.office import Office
+    from evenedit.survey.admin import Office
 
     with _desk(study) as desk:
         had = Office(desk).release(pseudonym, actor)
@@ -254,7 +254,7 @@ def invite(study: Path, base: str, count: int, prefix: str, number: int) -> None
 @example("evenedit survey rehearse my-study")
 def rehearse(study: Path) -> None:
     """Fill the seats with simulated people, who answer through the real pages of a server of their own."""
-    from evenedit.rehearsal import rehearse as fill
+    from evenedit.web.rehearsal import rehearse as fill
 
     click.echo(fill(open_study(study)))
 
@@ -327,17 +327,17 @@ def decide(study: Path, ident: str, pseudonym: str, decision: str, message: str,
 
 
 def _section(pipeline: Pipeline) -> SurveySection:
-    from evenedit.records import UserError
+    from evenedit.core.errors import EvenEditError
 
     section = pipeline.study.file.survey
     if section is None:
-        raise UserError("study.toml has no [survey]; add the table to ask people")
+        raise EvenEditError("study.toml has no [survey]; add the table to ask people")
     return section
 
 
 @contextmanager
 def _desk(study: Path, *, write: bool = True) -> Iterator[Desk]:
-    from evenedit.survey.desk import Desk
+    from evenedit.survey.sessions import Desk
 
     desk = Desk.open(open_study(study), write=write)
     try:
@@ -348,7 +348,7 @@ def _desk(study: Path, *, write: bool = True) -> Iterator[Desk]:
 
 @contextmanager
 def _reading(pipeline: Pipeline) -> Iterator[Database]:
-    from evenedit.survey.database import Database
+    from evenedit.storage.survey_store import Database
 
     database = Database(pipeline.study.folder, pipeline.study.file.store.url, write=False)
     try:

@@ -34,11 +34,11 @@ def analyze(
     """
     from dataclasses import replace
 
-    from evenedit.human_ratings import read_with_people
-    from evenedit.imports import read_tables
-    from evenedit.progress import say
+    from evenedit.core.progress import say
+    from evenedit.core.provenance import provenance
     from evenedit.protocol import load_prompts
-    from evenedit.provenance import provenance
+    from evenedit.ratings.from_csv import read_tables
+    from evenedit.ratings.human_csv import read_with_people
     from evenedit.report import write_report
     from evenedit.stats import AnalysisRules, analyse
 
@@ -61,8 +61,8 @@ def analyze(
 @example("evenedit export my-study --out my-study/export")
 def export(study: Path, out: Path | None) -> None:
     """Write every rating as CSV, in the format that `evenedit analyze` reads, and reviews with their notes."""
-    from evenedit.exports import write_tables
-    from evenedit.review_desk import write_reviews
+    from evenedit.ratings.to_csv import write_tables
+    from evenedit.study.review_queue import write_reviews
 
     pipeline, folder = open_study(study), out or folder_of(study) / "export"
     for path in [*write_tables(pipeline.table(), folder), *write_reviews(pipeline, folder)]:

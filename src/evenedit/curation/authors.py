@@ -7,9 +7,9 @@ from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from evenedit.core.errors import EvenEditError
 from evenedit.curation.log import CRITERIA, Action, CellState, Deed, fold
 from evenedit.curation.pools import CELLS, Pools
-from evenedit.records import UserError
 
 FILE = "selection_log.json"
 
@@ -20,9 +20,9 @@ def read_log(path: Path, pools: Pools, faces: int, reviewer: str) -> list[Action
         data = json.loads(path.read_text("utf-8"))
         rows, selected = list(data["actions"]), dict(data.get("selected") or {})
     except FileNotFoundError:
-        raise UserError(f"{path}: no such file") from None
+        raise EvenEditError(f"{path}: no such file") from None
     except (ValueError, KeyError, TypeError) as error:
-        raise UserError(
+        raise EvenEditError(
             f"{path} is not a selection log ({error!r}); it needs 'actions', each with timestamp, demo_id, version, "
             "criteria, notes and action"
         ) from None
@@ -31,15 +31,15 @@ def read_log(path: Path, pools: Pools, faces: int, reviewer: str) -> list[Action
     for number, row in enumerate(rows, 1):
         try:
             actions.append(_action(row, number, pools, reviewer))
-        except UserError as error:
+        except EvenEditError as error:
             problems += [f"{path.name} action {number}: {line}" for line in error.problems]
     if problems:
-        raise UserError(*problems)
+        raise EvenEditError(*problems)
     state = fold(actions, CELLS, faces)
     told = {cell: [pool] if isinstance(pool, str) else list(pool) for cell, pool in selected.items()}
     differing = [cell for cell in CELLS if selected and state[cell].selected != told.get(cell, [])]
     if differing:
-        raise UserError(
+        raise EvenEditError(
             *(
                 f"{path.name}: its actions end with {state[c].selected or 'nothing'} for {c}, its 'selected' says "
                 f"{told.get(c) or 'nothing'}"
@@ -51,18 +51,18 @@ def read_log(path: Path, pools: Pools, faces: int, reviewer: str) -> list[Action
 
 def _action(row: Any, number: int, pools: Pools, reviewer: str) -> Action:
     if not isinstance(row, Mapping) or not {"action", "timestamp"} <= row.keys():
-        raise UserError("lacks action or timestamp")
+        raise EvenEditError("lacks action or timestamp")
     if row["action"] not in list(Deed):
-        raise UserError(f"unknown action '{row['action']}'; known: {', '.join(Deed)}")
+        raise EvenEditError(f"unknown action '{row['action']}'; known: {', '.join(Deed)}")
     deed = Deed(row["action"])
     cell, pool, ticked = row.get("demo_id") or "", row.get("version"), row.get("criteria") or {}
     if deed is not Deed.FINALISE and cell not in CELLS:
-        raise UserError(f"demo_id '{cell}' is not a cell of the grid")
+        raise EvenEditError(f"demo_id '{cell}' is not a cell of the grid")
     if (pool is not None or deed in (Deed.SELECT, Deed.ASSESS)) and (cell, pool) not in pools.candidates:
-        raise UserError(f"there is no candidate '{pool}' for {cell}; pools: {', '.join(pools.ids)}")
+        raise EvenEditError(f"there is no candidate '{pool}' for {cell}; pools: {', '.join(pools.ids)}")
     unknown = [c for c in ticked if c not in CRITERIA]
     if unknown:
-        raise UserError(f"unknown criterion {', '.join(unknown)}; known: {', '.join(CRITERIA)}")
+        raise EvenEditError(f"unknown criterion {', '.join(unknown)}; known: {', '.join(CRITERIA)}")
     return Action(
         reviewer=row.get("reviewer") or reviewer,
         deed=deed,

@@ -13,7 +13,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from evenedit.records import UserError
+from evenedit.core.errors import EvenEditError
 
 DATABASE = "curation.db"
 CRITERIA: Mapping[str, str] = MappingProxyType(
@@ -150,7 +150,7 @@ class Log:
             db.execute("INSERT OR IGNORE INTO facts VALUES ('pools', ?)", [pools])
             (known,) = db.execute("SELECT value FROM facts WHERE key = 'pools'").fetchone()
         if known != pools:
-            raise UserError(
+            raise EvenEditError(
                 f"the candidate pools changed after the curation in {self.path} had begun; restore them, "
                 "or move that file away to begin again"
             )
@@ -181,7 +181,7 @@ class Log:
         with self._writing() as db:
             (count,) = db.execute("SELECT count(*) FROM actions").fetchone()
             if count:
-                raise UserError(
+                raise EvenEditError(
                     f"{self.path} holds {count} actions already; a log can only be imported before the first one"
                 )
             return len([_insert(db, action, None) for action in actions])
@@ -195,7 +195,7 @@ class Log:
             db.execute("PRAGMA synchronous=FULL")
             yield db
         except sqlite3.DatabaseError as error:
-            raise UserError(f"the curation log {self.path} cannot be used: {error}") from None
+            raise EvenEditError(f"the curation log {self.path} cannot be used: {error}") from None
         finally:
             db.close()
 

@@ -13,13 +13,14 @@ from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
-from evenedit.images import write_whole
-from evenedit.progress import Progress
-from evenedit.protocol import grid
-from evenedit.provenance import provenance
-from evenedit.records import UserError, digest
+from evenedit.core.errors import EvenEditError
+from evenedit.core.hashing import digest
+from evenedit.core.images import write_whole
+from evenedit.core.progress import Progress
+from evenedit.core.provenance import provenance
+from evenedit.protocol import factors as grid
 from evenedit.sources.dataset import ending, open_dataset, picture
-from evenedit.sources.draw import Drawing, draw
+from evenedit.sources.sampling import Drawing, draw
 
 MANIFEST = "pools.json"
 SCHEMA = "evenedit.pools/1"
@@ -63,7 +64,7 @@ class Pools:
         if (folder / MANIFEST).is_file():
             return _read_manifest(folder)
         if not folder.is_dir():
-            raise UserError(
+            raise EvenEditError(
                 f"no candidate pools at {folder}. Try: evenedit sources pools --from FAIRFACE --out {folder}"
             )
         return _read_folders(folder)
@@ -93,13 +94,13 @@ def make_pools(
 ) -> Pools:
     """Draw one pool per seed, screen the candidates, and write them with their manifest: all of it or nothing."""
     if len(set(seeds)) < len(seeds):
-        raise UserError(f"a seed is listed twice: {', '.join(map(str, seeds))}")
+        raise EvenEditError(f"a seed is listed twice: {', '.join(map(str, seeds))}")
     if out.exists() and (not out.is_dir() or any(out.iterdir())):
-        raise UserError(f"{out} exists already; choose another folder, or move it away")
+        raise EvenEditError(f"{out} exists already; choose another folder, or move it away")
     dataset = open_dataset(source, padding, labels)
     drawing = draw(dataset, seeds, CELLS)
     if not drawing.drawn:
-        raise UserError(f"{source} has no readable image with labels of the grid")
+        raise EvenEditError(f"{source} has no readable image with labels of the grid")
     out.parent.mkdir(parents=True, exist_ok=True)
     for left in out.parent.glob(f".{out.name}.*.tmp"):  # of a killed command
         shutil.rmtree(left)
@@ -169,7 +170,7 @@ def _read_manifest(folder: Path) -> Pools:
         }
         ids = tuple(pool["id"] for pool in data["pools"])
     except (ValueError, KeyError, TypeError) as error:
-        raise UserError(f"{folder / MANIFEST} is not a pool manifest ({error!r}); draw the pools again") from None
+        raise EvenEditError(f"{folder / MANIFEST} is not a pool manifest ({error!r}); draw the pools again") from None
     return Pools(folder, ids, candidates, {k: v for k, v in data.items() if k != "candidates"})
 
 
@@ -186,12 +187,12 @@ def _read_folders(folder: Path) -> Pools:
         sha256 = hashlib.sha256(path.read_bytes()).hexdigest()
         candidates[cell, pool] = Candidate(cell, pool, path, sha256, path.relative_to(folder).as_posix())
     if strange:
-        raise UserError(
+        raise EvenEditError(
             f"{folder}: {len(strange)} images are not named after one cell each, as in V1/Black_Female_30s.jpg: "
             f"{', '.join(strange[:5])}"
         )
     if not candidates:
-        raise UserError(
+        raise EvenEditError(
             f"{folder} has neither {MANIFEST} nor images such as V1/Black_Female_30s.jpg. "
             f"Try: evenedit sources pools --from FAIRFACE --out {folder}"
         )

@@ -16,14 +16,14 @@ from uuid import uuid4
 
 from PIL import Image
 
+from evenedit.core.errors import EvenEditError
+from evenedit.core.images import encode, write_whole
+from evenedit.core.provenance import provenance
 from evenedit.curation.authors import FILE as LOG
 from evenedit.curation.authors import log_file, read_log
 from evenedit.curation.log import CRITERIA, Action, CellState, fold
 from evenedit.curation.pools import CELLS, Candidate, Pools
-from evenedit.images import encode, write_whole
 from evenedit.protocol import FACTORS
-from evenedit.provenance import provenance
-from evenedit.records import UserError
 from evenedit.sources.dataset import picture
 from evenedit.sources.fairface import fitted
 
@@ -43,7 +43,9 @@ def write(
 ) -> Path:
     """Write a set whose state was checked before; returns the manifest's path."""
     if out.exists():
-        raise UserError(f"{out} exists already, and a finalised set is never changed; move it away to finalise again")
+        raise EvenEditError(
+            f"{out} exists already, and a finalised set is never changed; move it away to finalise again"
+        )
     out.parent.mkdir(parents=True, exist_ok=True)
     for left in out.parent.glob(f".{out.name}.*.tmp"):  # of a killed server
         shutil.rmtree(left)
@@ -88,12 +90,12 @@ def _write_portrait(folder: Path, candidate: Candidate, at: CellState, number: i
     try:
         content = candidate.path.read_bytes()
     except OSError as error:
-        raise UserError(f"{where} cannot be read ({error.strerror}); restore it") from None
+        raise EvenEditError(f"{where} cannot be read ({error.strerror}); restore it") from None
     if hashlib.sha256(content).hexdigest() != candidate.sha256:
-        raise UserError(f"{where} changed since it was drawn; restore it")
+        raise EvenEditError(f"{where} changed since it was drawn; restore it")
     image = picture(content)
     if image is None:
-        raise UserError(f"{where} is not a readable image; choose another")
+        raise EvenEditError(f"{where} is not a readable image; choose another")
     ident = candidate.cell if number == 1 else f"{candidate.cell}_{number}"
     file = f"{ident}.png"
     write_whole(folder / file, encode(fitted(image, SIDE)))
@@ -125,9 +127,9 @@ def verify(folder: Path) -> dict[str, Any]:
         if manifest["schema"] != SCHEMA:
             raise ValueError(f"schema {manifest['schema']}")
     except FileNotFoundError:
-        raise UserError(f"{folder} has no {MANIFEST}: it is not a finalised set") from None
+        raise EvenEditError(f"{folder} has no {MANIFEST}: it is not a finalised set") from None
     except (ValueError, KeyError, TypeError) as error:
-        raise UserError(f"{path} is not the manifest of a finalised set: {error!r}") from None
+        raise EvenEditError(f"{path} is not the manifest of a finalised set: {error!r}") from None
     problems = [
         f"{name}: {'is missing' if found is None else 'was changed since the set was finalised'}"
         for name, known in [*files.items(), *((r["file"], r["sha256"]) for r in rows)]
@@ -150,7 +152,7 @@ def verify(folder: Path) -> dict[str, Any]:
     if not problems:
         problems += _against_log(folder, rows, wanted)
     if problems:
-        raise UserError(*(f"{folder}: {problem}" for problem in problems))
+        raise EvenEditError(*(f"{folder}: {problem}" for problem in problems))
     return manifest
 
 

@@ -16,10 +16,10 @@ import numpy as np
 from PIL.Image import Image
 
 from evenedit.curation.pools import Candidate
-from evenedit.instruments.color import Pixels
 from evenedit.instruments.face import Face, NoFace, find_face
+from evenedit.instruments.picture import Pixels
 from evenedit.protocol import FACTORS
-from evenedit.stats.multiplicity import holm
+from evenedit.stats.engine.multiplicity import holm
 
 CHECKS = ("face", "size", "sharpness", "frontal", "exposure")
 """One face found; large enough; sharp; turned to the camera and upright; neither too dark nor burnt out."""

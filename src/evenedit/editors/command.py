@@ -13,8 +13,9 @@ from tempfile import TemporaryDirectory
 
 from PIL.Image import Image
 
-from evenedit.calls import to_image, to_png
-from evenedit.records import Failed, Failure, Refusal, UserError
+from evenedit.core.errors import EvenEditError, Failed, Failure
+from evenedit.core.interfaces import Refusal
+from evenedit.providers.calls import to_image, to_png
 
 _PLACE = re.compile(r"\{(source|source2|instruction|seed|output)\}")
 _ALL_SOURCES = "{sources}"
@@ -34,17 +35,17 @@ class Command:
 
     def __init__(self, *, command: Sequence[str], timeout: float = 600, refusal_exit: int = 77) -> None:
         if isinstance(command, str) or not command or not all(isinstance(part, str) for part in command):
-            raise UserError("setting 'command' must be a list of strings: the program and its arguments")
+            raise EvenEditError("setting 'command' must be a list of strings: the program and its arguments")
         places = {f"{{{name}}}" for part in command[1:] for name in _PLACE.findall(part)}
         if _ALL_SOURCES in command[1:]:
             places |= {"{source}", "{source2}"}
         elif any(_ALL_SOURCES in part for part in command):
-            raise UserError(f"setting 'command': {_ALL_SOURCES} must be an argument by itself")
+            raise EvenEditError(f"setting 'command': {_ALL_SOURCES} must be an argument by itself")
         lacking = [place for place in ("{source}", "{instruction}", "{output}") if place not in places]
         if lacking:
-            raise UserError(f"setting 'command' has no place for {', '.join(lacking)}")
+            raise EvenEditError(f"setting 'command' has no place for {', '.join(lacking)}")
         if not 1 <= refusal_exit <= 255:
-            raise UserError(f"setting 'refusal_exit' is {refusal_exit}; it must lie between 1 and 255")
+            raise EvenEditError(f"setting 'refusal_exit' is {refusal_exit}; it must lie between 1 and 255")
         self.command = tuple(command)
         self.timeout = timeout
         self.refusal_exit = refusal_exit
@@ -53,7 +54,7 @@ class Command:
     def edit(self, images: Sequence[Image], instruction: str, seed: int) -> Image | Refusal:
         """Return what the program wrote, or its refusal."""
         if len(images) > self.max_images:
-            raise UserError(
+            raise EvenEditError(
                 f"the command has places for {self.max_images} image(s), {len(images)} are asked for. Try: add "
                 '{source2} or {sources}, or leave the editor out with experiments = ["diagnosis"]'
             )
@@ -94,7 +95,9 @@ class Command:
     def _program(self) -> str:
         found = shutil.which(self.command[0])
         if found is None:
-            raise UserError(f"the program '{self.command[0]}' was not found, or may not be executed; check 'command'")
+            raise EvenEditError(
+                f"the program '{self.command[0]}' was not found, or may not be executed; check 'command'"
+            )
         return str(Path(found).absolute())  # the program runs in another folder
 
     def _run(self, arguments: Sequence[str], folder: Path) -> tuple[int, str, str]:
@@ -106,7 +109,7 @@ class Command:
                     arguments, cwd=folder, stdin=subprocess.DEVNULL, stdout=out, stderr=err, start_new_session=True
                 )
             except OSError as error:
-                raise UserError(f"the program '{self.command[0]}' cannot be run ({error.strerror})") from None
+                raise EvenEditError(f"the program '{self.command[0]}' cannot be run ({error.strerror})") from None
             try:
                 code = process.wait(self.timeout)
             except subprocess.TimeoutExpired:

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
-from evenedit.records import Failed, Failure
+from evenedit.core.errors import Failed, Failure
 
 
 def picture(values: NDArray[np.floating]) -> Image.Image:

@@ -1,7 +1,7 @@
 """What can be measured in pixels: skin tone, amount and place of change, identity. An instrument is a rater."""
 
+from evenedit.instruments.as_raters import ChangeInstrument, Instrument, SkinInstrument
 from evenedit.instruments.measure import Measurement, examine, measure
-from evenedit.instruments.raters import ChangeInstrument, Instrument, SkinInstrument
 
 __all__ = ["VERSION", "ChangeInstrument", "Instrument", "Measurement", "SkinInstrument", "examine", "measure"]
 

@@ -14,8 +14,8 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from evenedit.instruments.color import Mask, Pixels
 from evenedit.instruments.face import Face
+from evenedit.instruments.picture import Mask, Pixels
 
 SEARCH_SIDE = 128
 """Candidates are compared at this longer side."""

@@ -11,11 +11,11 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from evenedit.instruments import color
+from evenedit.instruments import picture
 from evenedit.instruments.align import Aligned
-from evenedit.instruments.color import Mask
 from evenedit.instruments.face import Face
 from evenedit.instruments.light import Relighting, relighting
+from evenedit.instruments.picture import Mask
 
 REGIONS = ("face", "hair", "clothes", "background")
 VISIBLE = 5.0
@@ -110,16 +110,16 @@ def regions(face: Face, shape: tuple[int, int]) -> dict[str, Mask]:
     return {"face": front, "hair": hair, "clothes": clothes, "background": ~(front | hair | clothes)}
 
 
-def find_change(source: color.Pixels, aligned: Aligned, face: Face | None) -> Change:
+def find_change(source: picture.Pixels, aligned: Aligned, face: Face | None) -> Change:
     """Compare a source with the edited picture laid over it."""
-    first, second = color.linear(source), color.linear(aligned.rgb)
+    first, second = picture.linear(source), picture.linear(aligned.rgb)
     shape = source.shape[:2]
     zones = regions(face, shape) if face else None
     elsewhere = aligned.seen & ~zones["face"] if zones else aligned.seen
     light = relighting(first, second, elsewhere)
-    lab_source, lab_edited = color.lab_map(first), color.lab_map(second)
-    gray = (color.is_gray(lab_source), color.is_gray(lab_edited))
-    expected = lab_source if light is None or light.steady else color.lab_map(light.apply(source))
+    lab_source, lab_edited = picture.lab_map(first), picture.lab_map(second)
+    gray = (picture.is_gray(lab_source), picture.is_gray(lab_edited))
+    expected = lab_source if light is None or light.steady else picture.lab_map(light.apply(source))
     if gray[0] != gray[1]:  # a loss of colour is not a change of place: compare lightness
         expected, lab_edited = expected[..., :1], lab_edited[..., :1]
     trace = ANEW if aligned.drift >= REDRAWN else IN_PLACE
@@ -144,7 +144,7 @@ def find_change(source: color.Pixels, aligned: Aligned, face: Face | None) -> Ch
 
 def _difference(
     first: NDArray[np.float32], second: NDArray[np.float32], shape: tuple[int, ...], slack: int
-) -> color.Light:
+) -> picture.Light:
     """CIELAB distance of every pixel to what its neighbourhood held in the other picture, the larger of both ways.
 
     An edge that moved by a pixel, or a resampled texture, stays within its neighbourhood; a new thing does not.

@@ -13,8 +13,8 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from evenedit.instruments.color import Pixels
-from evenedit.records import UserError
+from evenedit.core.errors import EvenEditError
+from evenedit.instruments.picture import Pixels
 
 DETECTION_SIDE = 320
 """Pictures are searched at this longer side."""
@@ -124,7 +124,7 @@ def package_file(package: str, name: str, extra: str = "") -> Path:
         if path.is_file():
             return path
     fix = f"evenedit[{extra}]" if extra else "evenedit"
-    raise UserError(f"the file {name} of the package '{package}' is missing. Try: pip install --upgrade '{fix}'")
+    raise EvenEditError(f"the file {name} of the package '{package}' is missing. Try: pip install --upgrade '{fix}'")
 
 
 def _detect(rgb: Pixels, side: int) -> list[Face]:

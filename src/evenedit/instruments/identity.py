@@ -17,10 +17,11 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
-from evenedit.instruments import color
-from evenedit.instruments.color import Pixels
+from evenedit.core.errors import EvenEditError
+from evenedit.core.hashing import digest
+from evenedit.instruments import picture
 from evenedit.instruments.face import Face, find_face, package_file
-from evenedit.records import UserError, digest
+from evenedit.instruments.picture import Pixels
 
 BIAS = (
     "The embedding tells people of some groups apart less well than others: of pairs of different people in 84 "
@@ -51,7 +52,7 @@ def available() -> bool:
 def embed(rgb: Pixels, face: Face) -> NDArray[np.float64]:
     """128 numbers that are close for pictures of one person."""
     if not available():
-        raise UserError(MISSING)
+        raise EvenEditError(MISSING)
     key = hashlib.sha1(np.ascontiguousarray(rgb).data, usedforsecurity=False).digest()
     if key not in _remembered:
         while len(_remembered) >= REMEMBERED:
@@ -150,7 +151,7 @@ class Sitter:
 
 def sit(group: str, image: Image.Image) -> Sitter | None:
     """Embed a portrait and its harmless variants; None where it shows no face."""
-    rgb = color.pixels(image)
+    rgb = picture.pixels(image)
     face = find_face(rgb)
     if not isinstance(face, Face):
         return None

@@ -8,8 +8,8 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from evenedit.instruments import color
-from evenedit.instruments.color import Mask
+from evenedit.instruments import picture
+from evenedit.instruments.picture import Mask
 
 STUDY_SIDE = 128
 DARK, BRIGHT = 0.004, 0.85
@@ -57,9 +57,9 @@ class Relighting:
         factor: NDArray[np.float64] = np.exp(self.gain + (self.gamma - 1) * seen)
         return factor
 
-    def apply(self, rgb: color.Pixels) -> color.Light:
+    def apply(self, rgb: picture.Pixels) -> picture.Light:
         """A source in linear light as it would look in the edit's light."""
-        levels = color.linear(np.arange(256, dtype=np.uint8)).reshape(256, 1)
+        levels = picture.linear(np.arange(256, dtype=np.uint8)).reshape(256, 1)
         table = np.clip(levels * self.factor(np.repeat(levels, 3, axis=1)), 0, 1).astype(np.float32)
         return np.asarray(cv2.LUT(rgb, table.reshape(256, 1, 3)), dtype=np.float32)
 
@@ -67,7 +67,7 @@ class Relighting:
     def shift_L(self) -> float:  # noqa: N802
         """How strong it is, in L*: what a mid gray would move if lit like the middle of what it was seen on."""
         gray = np.full(3, 0.184)
-        return color.lab_of(gray * self.factor(np.exp((self.low + self.high) / 2)))[0] - color.lab_of(gray)[0]
+        return picture.lab_of(gray * self.factor(np.exp((self.low + self.high) / 2)))[0] - picture.lab_of(gray)[0]
 
     def covers(self, light: NDArray[np.floating]) -> bool:
         """Whether light like this was among what it was judged by, give or take a third of a stop."""
@@ -75,7 +75,7 @@ class Relighting:
         return bool(((log > self.low - 0.25) & (log < self.high + 0.25)).all())
 
 
-def relighting(source: color.Light, edited: color.Light, usable: Mask) -> Relighting | None:
+def relighting(source: picture.Light, edited: picture.Light, usable: Mask) -> Relighting | None:
     """How the light changed, judged by `usable` pixels with kept structure; None where too few are left."""
     high, wide = source.shape[:2]
     scale = STUDY_SIDE / max(high, wide)

@@ -8,7 +8,8 @@ from typing import Any
 
 from PIL.Image import Image
 
-from evenedit.instruments import color
+from evenedit.core import color
+from evenedit.instruments import picture
 from evenedit.instruments.align import align, settle
 from evenedit.instruments.change import Change, Verdict, find_change
 from evenedit.instruments.face import Face, NoFace, find_face
@@ -88,8 +89,8 @@ class Evidence:
     """A measurement and what it was read from, for the picture."""
 
     measurement: Measurement
-    source: color.Pixels
-    edited: color.Pixels
+    source: picture.Pixels
+    edited: picture.Pixels
     change: Change
     skin: SkinChange | None
 
@@ -115,7 +116,7 @@ def examine(
     group: str | None = None,
 ) -> Evidence:
     """Measure one pair and keep what it was read from."""
-    first, second = color.pixels(source), color.pixels(edited)
+    first, second = picture.pixels(source), picture.pixels(edited)
     faces = find_face(first), find_face(second)
     here, there = (face if isinstance(face, Face) else None for face in faces)
     change = find_change(first, settle(first, align(first, second, here, there)), here)
@@ -157,7 +158,7 @@ def _missing(faces: tuple[Face | NoFace, Face | NoFace]) -> str:
 
 
 def _skin(
-    first: color.Pixels, second: color.Pixels, faces: tuple[Face | NoFace, Face | NoFace], change: Change
+    first: picture.Pixels, second: picture.Pixels, faces: tuple[Face | NoFace, Face | NoFace], change: Change
 ) -> SkinChange | str:
     here, there = faces
     if not isinstance(here, Face) or not isinstance(there, Face):
@@ -165,7 +166,7 @@ def _skin(
     if any(change.gray):
         which = [name for name, gray in zip(("source", "edited picture"), change.gray, strict=True) if gray]
         return f"{' and '.join(which)}: no colour"
-    return skin_change(color.linear(first), color.linear(second), here, there, change.light)
+    return skin_change(picture.linear(first), picture.linear(second), here, there, change.light)
 
 
 def _skin_numbers(found: SkinChange | str) -> tuple[dict[str, Any], dict[str, str]]:

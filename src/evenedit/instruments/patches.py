@@ -10,9 +10,10 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from evenedit.instruments import color
+from evenedit.core import color
+from evenedit.core.color import Lab
+from evenedit.instruments import picture
 from evenedit.instruments.face import Face
-from evenedit.sources.canvas import Lab
 
 Polygon: TypeAlias = NDArray[np.float64]
 
@@ -45,7 +46,7 @@ class Patch:
     @property
     def lab(self) -> Lab:
         """Its CIELAB."""
-        return color.lab_of(self.light)
+        return picture.lab_of(self.light)
 
 
 def outlines(face: Face) -> dict[str, Polygon]:
@@ -62,7 +63,7 @@ def outlines(face: Face) -> dict[str, Polygon]:
     return spots
 
 
-def read(light: color.Light, spots: Mapping[str, Polygon]) -> dict[str, Patch]:
+def read(light: picture.Light, spots: Mapping[str, Polygon]) -> dict[str, Patch]:
     """The patches that lie in the picture, without their shine and shadow."""
     found = {}
     for name, outline in spots.items():
@@ -88,7 +89,7 @@ def strays(patches: Mapping[str, Patch]) -> list[str]:
     return []
 
 
-def _patch(light: color.Light, name: str, outline: Polygon) -> Patch | None:
+def _patch(light: picture.Light, name: str, outline: Polygon) -> Patch | None:
     high, wide = light.shape[:2]
     left, top = np.floor(outline.min(axis=0)).astype(int)
     right, bottom = np.ceil(outline.max(axis=0)).astype(int) + 1
@@ -104,10 +105,10 @@ def _patch(light: color.Light, name: str, outline: Polygon) -> Patch | None:
     middle_row, middle_column = np.median(rows), np.median(columns)
     quarters = (rows > middle_row) * 2 + (columns > middle_column)
     parts = [values[kept & (quarters == q)].mean(axis=0) for q in range(4) if (kept & (quarters == q)).sum() >= 5]
-    return Patch(name, outline, values[kept].mean(axis=0), np.array([color.lab_of(part) for part in parts]))
+    return Patch(name, outline, values[kept].mean(axis=0), np.array([picture.lab_of(part) for part in parts]))
 
 
-def _fair(values: NDArray[np.float64]) -> color.Mask:
+def _fair(values: NDArray[np.float64]) -> picture.Mask:
     """Pixels neither shiny nor shadowed."""
     luminance = values @ LUMINANCE
     low, high = np.percentile(luminance, KEPT)

@@ -14,11 +14,12 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from evenedit.instruments import color
+from evenedit.core import color
+from evenedit.core.color import Lab
+from evenedit.instruments import picture
 from evenedit.instruments.face import Face
 from evenedit.instruments.light import Relighting
 from evenedit.instruments.patches import LUMINANCE, PATCHES, Patch, outlines, read, strays
-from evenedit.sources.canvas import Lab
 
 CUTS = (-10.0, -3.0, 3.0, 10.0)
 """L* steps between the five answers of the skin axis: half-way between planted steps of 0, ±6 and ±14."""
@@ -56,20 +57,20 @@ class Chart:
     light: NDArray[np.float64]
     """One row of light for each grid point; NaN outside the picture."""
 
-    def skin(self, seed: NDArray[np.float64]) -> color.Mask:
+    def skin(self, seed: NDArray[np.float64]) -> picture.Mask:
         """The points that look like the seed, in whatever light."""
-        inside: color.Mask = np.asarray(np.isfinite(self.light).all(axis=1))
+        inside: picture.Mask = np.asarray(np.isfinite(self.light).all(axis=1))
         light = np.where(inside[:, None], self.light, 1.0)
         alike = np.abs(_chroma(light) - _chroma(seed)).max(axis=1) < ALIKE
         bright, middle = _lightness(light @ LUMINANCE), float(_lightness(seed @ LUMINANCE))
         for _ in range(3):  # the seed may be lit more than the rest: look again around the middle found
-            found: color.Mask = inside & alike & (bright > middle - SHADOW) & (bright < middle + SHINE)
+            found: picture.Mask = inside & alike & (bright > middle - SHADOW) & (bright < middle + SHINE)
             if not found.any():
                 break
             middle = float(np.median(bright[found]))
         return found
 
-    def tone(self, where: color.Mask) -> NDArray[np.float64]:
+    def tone(self, where: picture.Mask) -> NDArray[np.float64]:
         """The mean light of the middle fifth of these points, by luminance: shine and shadow lie outside it."""
         light = self.light[where]
         bright = light @ LUMINANCE
@@ -113,7 +114,7 @@ class SkinChange:
         return None if first is None or second is None else second - first
 
 
-def chart(light: color.Light, face: Face, stretch: NDArray[np.float64] | None = None) -> Chart:
+def chart(light: picture.Light, face: Face, stretch: NDArray[np.float64] | None = None) -> Chart:
     """Unroll the face and neck; `stretch` takes the face's pixels to the picture's."""
     points = face.place(_GRID) * (1.0 if stretch is None else stretch)
     high, wide = light.shape[:2]
@@ -126,7 +127,7 @@ def chart(light: color.Light, face: Face, stretch: NDArray[np.float64] | None = 
     return Chart(light_there)
 
 
-def tone(light: color.Light, face: Face) -> Lab | None:
+def tone(light: picture.Light, face: Face) -> Lab | None:
     """The skin tone of one face; None where no skin is in sight."""
     patches = read(light, outlines(face))
     for name in strays(patches):
@@ -135,11 +136,11 @@ def tone(light: color.Light, face: Face) -> Lab | None:
         return None
     unrolled, seed = chart(light, face), _seed(patches.values())
     where = unrolled.skin(seed)
-    return color.lab_of(unrolled.tone(where) if where.sum() >= LEAST_CHART else seed)
+    return picture.lab_of(unrolled.tone(where) if where.sum() >= LEAST_CHART else seed)
 
 
 def skin_change(
-    source: color.Light, edited: color.Light, source_face: Face, edited_face: Face, light: Relighting | None
+    source: picture.Light, edited: picture.Light, source_face: Face, edited_face: Face, light: Relighting | None
 ) -> SkinChange | str:
     """Compare the skin of an edit with its source's, each in its own pixels; text says why it cannot be done."""
     spots = outlines(source_face)
@@ -169,11 +170,11 @@ def skin_change(
     tone_was = was.tone(skin_was) if enough else _seed(first)
     tone_now = now.tone(skin_now) if enough else _seed(second)
     return SkinChange(
-        before=color.lab_of(tone_was),
-        after=color.lab_of(tone_now),
+        before=picture.lab_of(tone_was),
+        after=picture.lab_of(tone_now),
         after_relit=None if light is None else _in_old_light(tone_was, tone_now, light),
         light_before=tone_was,
-        uncertainty_L=_uncertainty(first, second, color.lab_of(tone_was)[0], color.lab_of(tone_now)[0], light),
+        uncertainty_L=_uncertainty(first, second, picture.lab_of(tone_was)[0], picture.lab_of(tone_now)[0], light),
         left_right_L=(_left_right(before), _left_right(after)),
         patches_before=tuple(first),
         patches_after=tuple(second),
@@ -216,14 +217,14 @@ def _lightness(luminance: NDArray[np.float64]) -> NDArray[np.float64]:
 def _in_old_light(before: NDArray[np.float64], after: NDArray[np.float64], light: Relighting) -> Lab:
     """What `after` is with the change of light taken out."""
     if after.max() > CLIPPED:  # light that is cut off cannot be taken out again: relight the source, cut off alike
-        relit = color.lab_of(np.minimum(before * light.factor(before), 1.0))
-        shifts = zip(color.lab_of(before), color.lab_of(after), relit, strict=True)
+        relit = picture.lab_of(np.minimum(before * light.factor(before), 1.0))
+        shifts = zip(picture.lab_of(before), picture.lab_of(after), relit, strict=True)
         lightness, a, b = (was + now - expected for was, now, expected in shifts)
         return lightness, a, b
     source = after
     for _ in range(8):  # the factor depends on the source's value: a fixed point, quickly reached
         source = after / light.factor(source)
-    return color.lab_of(source)
+    return picture.lab_of(source)
 
 
 def _uncertainty(

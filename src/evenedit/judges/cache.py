@@ -14,10 +14,11 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from evenedit.images import write_whole
+from evenedit.core.images import write_whole
+from evenedit.core.interfaces import Reply
+from evenedit.core.records import Status
+from evenedit.judges.parsing import Said
 from evenedit.judges.prompt import Ask
-from evenedit.judges.reply import Said
-from evenedit.records import Reply, Status
 
 
 class ReplyCache:

@@ -12,12 +12,13 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from evenedit.calls import Provider
-from evenedit.editors.gemini_images import POLICY
+from evenedit.core.errors import Failed, Failure
+from evenedit.core.interfaces import Reply
+from evenedit.editors.api.gemini import POLICY
+from evenedit.judges.base import STRANGE, RemoteJudge
+from evenedit.judges.parsing import JobState, Said, cut_off, named, read_lines, refused
 from evenedit.judges.prompt import Ask
-from evenedit.judges.remote import STRANGE, RemoteJudge
-from evenedit.judges.reply import JobState, Said, cut_off, named, read_lines, refused
-from evenedit.records import Failed, Failure, Reply
+from evenedit.providers.calls import Provider
 
 if TYPE_CHECKING:
     from google.genai import Client

@@ -13,11 +13,12 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from evenedit.calls import DECLINING, Declined, Provider
+from evenedit.core.errors import EvenEditError, Failed, Failure
+from evenedit.core.interfaces import Reply
+from evenedit.judges.base import STRANGE, RemoteJudge
+from evenedit.judges.parsing import JobState, Said, cut_off, named, read_lines, refused
 from evenedit.judges.prompt import Ask
-from evenedit.judges.remote import STRANGE, RemoteJudge
-from evenedit.judges.reply import JobState, Said, cut_off, named, read_lines, refused
-from evenedit.records import Failed, Failure, Reply, UserError
+from evenedit.providers.calls import DECLINING, Declined, Provider
 
 if TYPE_CHECKING:
     from openai import OpenAI
@@ -52,7 +53,7 @@ class OpenAIJudge(RemoteJudge["OpenAI"]):
         batch: bool | None = None,
     ) -> None:
         if api not in ("chat", "responses"):
-            raise UserError(f"setting 'api' is '{api}'; it must be 'chat' or 'responses'")
+            raise EvenEditError(f"setting 'api' is '{api}'; it must be 'chat' or 'responses'")
         self.api = api
         self.structured = structured
 

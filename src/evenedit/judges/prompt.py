@@ -16,9 +16,12 @@ from typing import Any
 
 from PIL import Image
 
-from evenedit.calls import to_png
+from evenedit.core.errors import EvenEditError
+from evenedit.core.hashing import digest
+from evenedit.core.interfaces import Case
+from evenedit.core.records import Prompt, Question
 from evenedit.protocol.rubric import AXES, IDENTITY, QUESTIONS, STEREOTYPE_QUESTIONS
-from evenedit.records import Case, Prompt, Question, UserError, digest
+from evenedit.providers.calls import to_png
 
 VERSION = "2"
 """Raised with every change of the wording below; `prompt_hash` tells when that was forgotten."""
@@ -83,9 +86,9 @@ def render(case: Case, questions: Sequence[Question], *, image_size: int) -> Ask
 def check_settings(temperature: float | None, image_size: int) -> None:
     """Refuse what no provider takes."""
     if temperature is not None and not 0 <= temperature <= 2:
-        raise UserError(f"setting 'temperature' is {temperature}; it must lie between 0 and 2")
+        raise EvenEditError(f"setting 'temperature' is {temperature}; it must lie between 0 and 2")
     if image_size < 32:
-        raise UserError(f"setting 'image_size' is {image_size}; it must be at least 32")
+        raise EvenEditError(f"setting 'image_size' is {image_size}; it must be at least 32")
 
 
 def pixels(image: Image.Image, longest: int) -> bytes:

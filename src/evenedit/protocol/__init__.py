@@ -1,15 +1,8 @@
 """What is asked, as data (TOML beside this file) and its typed reader."""
 
-from evenedit.protocol.grid import FACTORS, Factor, Level, factor, level_code
+from evenedit.protocol.factors import FACTORS, Factor, Level, factor, level_code
 from evenedit.protocol.prompts import PromptSet, load_prompts
-from evenedit.protocol.rubric import (
-    AXES,
-    DEFAULT_RATES,
-    QUESTIONS,
-    VERDICTS,
-    Rate,
-    questions_for,
-)
+from evenedit.protocol.rubric import AXES, DEFAULT_RATES, QUESTIONS, VERDICTS, Rate, questions_for
 
 __all__ = [
     "AXES",

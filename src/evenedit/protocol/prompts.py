@@ -10,7 +10,8 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-from evenedit.records import Prompt, UserError
+from evenedit.core.errors import EvenEditError
+from evenedit.core.records import Prompt
 
 BUILT_IN = ("diagnostic", "winobias")
 FORMS = {"paper": "the paper's (O-04)", "rules": "the rules' (O04)", "code": "the code's (B04)"}
@@ -73,7 +74,7 @@ class PromptSet:
             risky = [n for n in names if len({p.id for _, _, p in self._alike(n, table)}) > 1]
             problems += [f"  '{name}'{self._readings(name, table)}" for name in (risky or names)[:2]]
         if problems:
-            raise UserError(*problems)
+            raise EvenEditError(*problems)
         return found
 
     def _alike(self, name: str, table: dict[str, dict[str, Prompt]]) -> list[tuple[str, str, Prompt]]:
@@ -108,7 +109,7 @@ def load_prompts(name: str, folder: Path | None = None) -> PromptSet:
         return _parse(files(__package__).joinpath(f"{name}.toml").read_text("utf-8"), f"{name}.toml")
     path = (folder or Path()) / name
     if not path.is_file():
-        raise UserError(f"prompt set '{name}' is neither built in ({', '.join(BUILT_IN)}) nor a file at {path}")
+        raise EvenEditError(f"prompt set '{name}' is neither built in ({', '.join(BUILT_IN)}) nor a file at {path}")
     return _parse(path.read_text("utf-8"), str(path))
 
 
@@ -119,7 +120,7 @@ def merge(sets: Iterable[PromptSet]) -> PromptSet:
     seen: set[str] = set()
     for prompt in prompts:
         if prompt.id in seen:
-            raise UserError(f"prompt id '{prompt.id}' occurs twice in {', '.join(s.id for s in sets)}")
+            raise EvenEditError(f"prompt id '{prompt.id}' occurs twice in {', '.join(s.id for s in sets)}")
         seen.add(prompt.id)
     return PromptSet("+".join(s.id for s in sets), prompts)
 
@@ -128,7 +129,7 @@ def _parse(text: str, where: str) -> PromptSet:
     try:
         data = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
-        raise UserError(f"{where} is not valid TOML: {error}") from None
+        raise EvenEditError(f"{where} is not valid TOML: {error}") from None
     known = {f.name for f in fields(Prompt)}
     problems: list[str] = []
     prompts: list[Prompt] = []
@@ -148,5 +149,5 @@ def _parse(text: str, where: str) -> PromptSet:
         if not missing and not unknown:
             prompts.append(Prompt(**row))
     if problems:
-        raise UserError(*problems)
+        raise EvenEditError(*problems)
     return merge([PromptSet(str(data.get("id", where)), tuple(prompts))])

@@ -6,7 +6,7 @@ import tomllib
 from dataclasses import dataclass, replace
 from importlib.resources import files
 
-from evenedit.records import Experiment, Prompt, Question
+from evenedit.core.records import Experiment, Prompt, Question
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,10 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable, Collection
 from dataclasses import dataclass, replace
 
-from evenedit.report import arms, checks, curve, figures, inference, measured, people, sample, tables
-from evenedit.report.figures import Picture
-from evenedit.report.index import Index
-from evenedit.report.table import Table
+from evenedit.report.figures import plots as figures
+from evenedit.report.figures import specification_curve as curve
+from evenedit.report.figures.plots import Picture
+from evenedit.report.render.index import Index
+from evenedit.report.render.table import Table
+from evenedit.report.tables import agreement as people
+from evenedit.report.tables import experiments as arms
+from evenedit.report.tables import inference, sample
+from evenedit.report.tables import instruments as measured
+from evenedit.report.tables import main as tables
+from evenedit.report.tables import robustness as checks
 
 TABLES: dict[str, Callable[[Index], Table | None]] = {
     "measured": measured.measured,

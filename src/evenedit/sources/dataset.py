@@ -15,8 +15,8 @@ from typing import Any, Protocol
 
 from PIL import Image, ImageOps, UnidentifiedImageError
 
+from evenedit.core.errors import EvenEditError
 from evenedit.protocol import FACTORS, level_code
-from evenedit.records import UserError
 
 LABELS = tuple(f.id for f in FACTORS)
 CLASSES: Mapping[str, tuple[str, ...]] = {
@@ -67,16 +67,16 @@ class Dataset(Protocol):
 def open_dataset(path: Path, padding: str | None = None, labels: str | None = None) -> Dataset:
     """The dataset at a folder or parquet file: FairFace in either form and padding, or any folder with a label CSV."""
     if not path.exists():
-        raise UserError(f"{path}: no such file or folder")
+        raise EvenEditError(f"{path}: no such file or folder")
     if padding is not None and padding not in PADDINGS:
-        raise UserError(f"padding is '{padding}'; FairFace has {' and '.join(PADDINGS)}")
+        raise EvenEditError(f"padding is '{padding}'; FairFace has {' and '.join(PADDINGS)}")
     place = _padded(path, padding)
     shards = [place] if place.suffix == ".parquet" else sorted(place.rglob("*.parquet"))
     if shards and labels is None:
         return Shards(shards, path if path.is_dir() else path.parent)
     tables = _tables(path, labels)
     if not tables:
-        raise UserError(
+        raise EvenEditError(
             f"{path} has neither parquet shards nor a label file. FairFace brings fairface_label_train.csv and "
             "fairface_label_val.csv; a folder of your own needs labels.csv with the columns file, race, gender, age"
         )
@@ -95,18 +95,18 @@ def _padded(path: Path, padding: str | None) -> Path:
     if not found:
         return path
     if padding is None and len(found) > 1:
-        raise UserError(f"{path} holds both paddings of FairFace; choose one: {' or '.join(found)}")
+        raise EvenEditError(f"{path} holds both paddings of FairFace; choose one: {' or '.join(found)}")
     if padding is not None and padding not in found:
-        raise UserError(f"{path} holds padding {', '.join(found)}, not {padding}")
+        raise EvenEditError(f"{path} holds padding {', '.join(found)}, not {padding}")
     return found[padding or next(iter(found))]
 
 
 def _tables(path: Path, labels: str | None) -> list[Path]:
     if path.is_file():
-        raise UserError(f"{path} is not a parquet file; name the folder that holds the images and their label CSV")
+        raise EvenEditError(f"{path} is not a parquet file; name the folder that holds the images and their label CSV")
     if labels is not None:
         if not (path / labels).is_file():
-            raise UserError(f"no label file at {path / labels}")
+            raise EvenEditError(f"no label file at {path / labels}")
         return [path / labels]
     return sorted(path.glob("fairface_label_*.csv")) or [p for p in [path / "labels.csv"] if p.is_file()]
 
@@ -127,7 +127,7 @@ class Listed:
                 reader = csv.DictReader(file)
                 absent = [c for c in ("file", *LABELS) if c not in (reader.fieldnames or ())]
                 if absent:
-                    raise UserError(f"{table} lacks the column {', '.join(absent)}; found {reader.fieldnames}")
+                    raise EvenEditError(f"{table} lacks the column {', '.join(absent)}; found {reader.fieldnames}")
                 for index, row in enumerate(reader):
                     attributes = coded(row, CLASSES, f"{table.name} line {index + 2}")
                     if attributes is None:
@@ -163,7 +163,7 @@ class Shards:
             shard = _parquet(path)
             absent = [c for c in LABELS if c not in shard.schema_arrow.names]
             if absent:
-                raise UserError(f"{path} lacks the column {', '.join(absent)}; found {shard.schema_arrow.names}")
+                raise EvenEditError(f"{path} lacks the column {', '.join(absent)}; found {shard.schema_arrow.names}")
             classes = _classes(shard.schema_arrow.metadata)
             row = 0
             for batch in shard.iter_batches(columns=list(LABELS)):
@@ -210,7 +210,7 @@ def _parquet(path: Path) -> Any:
         # A buffer makes pyarrow stream a column instead of holding a whole row group of pictures.
         return pq.ParquetFile(path, buffer_size=1 << 20, pre_buffer=False)
     except (OSError, pa.ArrowException) as error:
-        raise UserError(f"{path} is not a readable parquet file: {error}") from None
+        raise EvenEditError(f"{path} is not a readable parquet file: {error}") from None
 
 
 def _image_column(schema: Any, name: str) -> str:
@@ -223,7 +223,7 @@ def _image_column(schema: Any, name: str) -> str:
                 return f"{column}.bytes"
             if pa.types.is_binary(kind) or pa.types.is_large_binary(kind):
                 return column
-    raise UserError(f"{name} has no column 'image' of bytes; found {schema.names}")
+    raise EvenEditError(f"{name} has no column 'image' of bytes; found {schema.names}")
 
 
 def _classes(metadata: Mapping[bytes, bytes] | None) -> dict[str, tuple[str, ...]]:
@@ -240,15 +240,17 @@ def coded(row: Mapping[str, Any], classes: Mapping[str, Sequence[str]], where: s
         label = row[name]
         if isinstance(label, int) or (isinstance(label, str) and label.isdecimal()):
             if not 0 <= int(label) < len(classes[name]):
-                raise UserError(f"{where}: {name} {label} is not a class index; there are {len(classes[name])} classes")
+                raise EvenEditError(
+                    f"{where}: {name} {label} is not a class index; there are {len(classes[name])} classes"
+                )
             label = classes[name][int(label)]
         if name == "age" and label in TOO_YOUNG:
             outside = True
             continue
         try:
             found[name] = _code(name, label or "")
-        except UserError as error:
-            raise UserError(f"{where}: {error}") from None
+        except EvenEditError as error:
+            raise EvenEditError(f"{where}: {error}") from None
     return None if outside else found
 
 

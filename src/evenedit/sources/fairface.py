@@ -8,11 +8,11 @@ from pathlib import Path
 from PIL import ImageOps
 from PIL.Image import Image, Resampling
 
-from evenedit.progress import say
-from evenedit.protocol import grid
-from evenedit.records import UserError
+from evenedit.core.errors import EvenEditError
+from evenedit.core.progress import say
+from evenedit.protocol import factors as grid
 from evenedit.sources.dataset import open_dataset, picture
-from evenedit.sources.draw import draw
+from evenedit.sources.sampling import draw
 
 
 class FairFace:
@@ -29,7 +29,7 @@ class FairFace:
         size: int = 1024,
     ) -> None:
         if faces_per_cell < 1:
-            raise UserError(f"faces_per_cell is {faces_per_cell}; it must be at least 1")
+            raise EvenEditError(f"faces_per_cell is {faces_per_cell}; it must be at least 1")
         self.path = Path(path)
         self.padding = padding
         self.labels = labels
@@ -48,7 +48,7 @@ class FairFace:
             if (self.faces_per_cell - 1, cell) not in drawing.drawn
         ]
         if short:
-            raise UserError(
+            raise EvenEditError(
                 f"{self.path} has fewer than {self.faces_per_cell} readable images in {len(short)} cells: "
                 f"{', '.join(short)}. Lower faces_per_cell or bring more images"
             )

@@ -9,10 +9,11 @@ from pathlib import Path
 
 from PIL.Image import Image
 
-from evenedit.images import read_image
-from evenedit.progress import say
-from evenedit.protocol import FACTORS, grid, level_code
-from evenedit.records import UserError
+from evenedit.core.errors import EvenEditError
+from evenedit.core.images import read_image
+from evenedit.core.progress import say
+from evenedit.protocol import FACTORS, level_code
+from evenedit.protocol import factors as grid
 
 
 class Folder:
@@ -20,7 +21,7 @@ class Folder:
 
     def __init__(self, *, path: str, labels: str = "labels.csv", faces_per_cell: int | None = None) -> None:
         if faces_per_cell is not None and faces_per_cell < 1:
-            raise UserError(f"faces_per_cell is {faces_per_cell}; it must be at least 1")
+            raise EvenEditError(f"faces_per_cell is {faces_per_cell}; it must be at least 1")
         self.path = Path(path)
         self.labels = labels
         self.faces_per_cell = faces_per_cell
@@ -32,10 +33,10 @@ class Folder:
         for line, _, _, file, _ in rows:
             try:
                 read_image(self.path / file)
-            except UserError as error:
+            except EvenEditError as error:
                 problems.append(f"{self.labels} line {line}: {error}")
         if problems:
-            raise UserError(*problems)
+            raise EvenEditError(*problems)
         for _, ident, attributes, file, origin in rows:
             yield ident, attributes, origin, read_image(self.path / file)
 
@@ -49,7 +50,7 @@ class Folder:
             return
         short = [f"{cell} ({seen[cell]})" for cell in cells if seen[cell] < self.faces_per_cell]
         if short:
-            raise UserError(
+            raise EvenEditError(
                 f"faces_per_cell asks for {self.faces_per_cell}; {self.labels} has fewer in {len(short)} of "
                 f"{len(cells)} cells: {', '.join(short)}. Add faces, or leave faces_per_cell out to take what is there"
             )
@@ -57,7 +58,7 @@ class Folder:
     def _rows(self) -> list[tuple[int, str, dict[str, str], str, str]]:
         table = self.path / self.labels
         if not table.is_file():
-            raise UserError(f"no label file at {table}; it needs the columns file, race, gender, age")
+            raise EvenEditError(f"no label file at {table}; it needs the columns file, race, gender, age")
         names = [f.id for f in FACTORS]
         problems: list[str] = []
         rows: list[tuple[int, str, dict[str, str], str, str]] = []
@@ -66,11 +67,11 @@ class Folder:
             reader = csv.DictReader(file)
             absent = [c for c in ("file", *names) if c not in (reader.fieldnames or ())]
             if absent:
-                raise UserError(f"{table} lacks the column {', '.join(absent)}; found {reader.fieldnames}")
+                raise EvenEditError(f"{table} lacks the column {', '.join(absent)}; found {reader.fieldnames}")
             for line, row in enumerate(reader, 2):
                 try:
                     attributes = {name: level_code(name, row[name] or "") for name in names}
-                except UserError as error:
+                except EvenEditError as error:
                     problems.append(f"{self.labels} line {line}: {error}")
                     continue
                 cell = "_".join(attributes.values())
@@ -82,8 +83,8 @@ class Folder:
         repeated = [ident for ident, count in Counter(r[1] for r in rows).items() if count > 1]
         problems += [f"{self.labels}: id '{ident}' occurs more than once" for ident in repeated]
         if problems:
-            raise UserError(*problems)
+            raise EvenEditError(*problems)
         if not rows:
-            raise UserError(f"{table} lists no portraits")
+            raise EvenEditError(f"{table} lists no portraits")
         self._balanced(seen)
         return rows

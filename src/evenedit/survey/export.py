@@ -11,17 +11,17 @@ from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
-from evenedit.images import write_whole
+from evenedit.core.images import write_whole
+from evenedit.core.records import Request
 from evenedit.protocol import AXES, QUESTIONS
-from evenedit.records import Request
-from evenedit.survey.database import Database
-from evenedit.survey.people import people_frame
+from evenedit.storage.survey_store import Database
+from evenedit.survey.answers import people_frame
 from evenedit.survey.quality import Quality
 from evenedit.survey.questions import APPROPRIATE, PREFERENCE, ROLE
 from evenedit.survey.tasks import CASE
 
 if TYPE_CHECKING:
-    from evenedit.pipeline import Pipeline
+    from evenedit.run.runner import Pipeline
 
 FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n")
 """A spreadsheet runs a cell that begins so."""

@@ -18,7 +18,7 @@ from cryptography.hazmat.primitives.asymmetric.padding import PKCS1v15
 from cryptography.hazmat.primitives.asymmetric.rsa import RSAPublicNumbers
 from cryptography.hazmat.primitives.hashes import SHA256
 
-from evenedit.study import PlatformSection
+from evenedit.config.study_file import PlatformSection
 from evenedit.survey.visits import Arrival, Refused
 
 INVITE = "invite"

@@ -18,13 +18,13 @@ from typing import Any
 import httpx
 import sqlalchemy as sa
 
-from evenedit.records import UserError
-from evenedit.study import SurveySection
-from evenedit.survey.database import note
-from evenedit.survey.desk import Desk
-from evenedit.survey.office import Office, Standing
+from evenedit.config.study_file import SurveySection
+from evenedit.core.errors import EvenEditError
+from evenedit.storage.survey_schema import decisions, events, participants
+from evenedit.storage.survey_store import note
+from evenedit.survey.admin import Office, Standing
 from evenedit.survey.platforms import Prolific
-from evenedit.survey.tables import decisions, events, participants
+from evenedit.survey.sessions import Desk
 from evenedit.survey.visits import Ending, Refused
 
 TOKEN = "PROLIFIC_TOKEN"
@@ -67,7 +67,7 @@ class ProlificAPI:
     def __init__(self, base: str, token: str | None = None) -> None:
         token = token or os.environ.get(TOKEN)
         if not token:
-            raise UserError(f"Prolific needs an API token. Try: export {TOKEN}=…")
+            raise EvenEditError(f"Prolific needs an API token. Try: export {TOKEN}=…")
         self._client = httpx.Client(base_url=base, headers={"Authorization": f"Token {token}"}, timeout=30)
 
     def create(self, study: Mapping[str, Any]) -> str:
@@ -109,12 +109,12 @@ class ProlificAPI:
                 answer = self._client.request(method, path, json=body)
             except httpx.HTTPError as error:
                 if last:
-                    raise UserError(f"Prolific does not answer: {error}") from None
+                    raise EvenEditError(f"Prolific does not answer: {error}") from None
             else:
                 if answer.is_success:
                     return answer.json() if answer.content else {}
                 if last or (answer.status_code != 429 and answer.status_code < 500):
-                    raise UserError(f"Prolific refused {method} {path}: {answer.status_code} {_reason(answer)}")
+                    raise EvenEditError(f"Prolific refused {method} {path}: {answer.status_code} {_reason(answer)}")
                 wait = float(answer.headers.get("retry-after", wait))
             time.sleep(min(wait, 60))
             wait *= 2
@@ -132,7 +132,7 @@ def draft(
     )
     seats = sum(task.seats for task in Office(desk).progress() if task.survey == survey)
     if not section.pay.per_task:
-        raise UserError("[survey.pay] per_task is 0; say what a task pays before asking Prolific for people")
+        raise EvenEditError("[survey.pay] per_task is 0; say what a task pays before asking Prolific for people")
     return {
         "name": title,
         "description": description,
@@ -224,17 +224,19 @@ class Rejections:
         """Approve, reject, or ask for a return, in the name of a person; a rejection must meet the platform's rules."""
         case = next((w for w in self.waiting() if w.pseudonym == pseudonym), None)
         if case is None:
-            raise UserError(f"'{pseudonym}' does not await a decision")
+            raise EvenEditError(f"'{pseudonym}' does not await a decision")
         if decision not in ("approve", "reject", "return"):
-            raise UserError(f"'{decision}' is no decision; use approve, reject or return")
+            raise EvenEditError(f"'{decision}' is no decision; use approve, reject or return")
         if not actor.strip():
-            raise UserError("a decision needs the name of the person who takes it")
+            raise EvenEditError("a decision needs the name of the person who takes it")
         if decision == "reject" and not case.may_reject:
-            raise UserError(f"Prolific allows a rejection only after {FAILED} failed instructed checks")
+            raise EvenEditError(f"Prolific allows a rejection only after {FAILED} failed instructed checks")
         if decision == "reject" and len(message) < SHORTEST:
-            raise UserError(f"Prolific wants {SHORTEST} characters or more of explanation; there are {len(message)}")
+            raise EvenEditError(
+                f"Prolific wants {SHORTEST} characters or more of explanation; there are {len(message)}"
+            )
         if self._api is None:
-            raise UserError(f"Prolific needs an API token to act on this. Try: export {TOKEN}=…")
+            raise EvenEditError(f"Prolific needs an API token to act on this. Try: export {TOKEN}=…")
         submission = self._submission(pseudonym)
         if decision == "approve":
             self._api.approve(submission)
@@ -248,12 +250,12 @@ class Rejections:
         query = sa.select(participants.c.external, participants.c.session).where(participants.c.pseudonym == pseudonym)
         row = self._desk.database.row(query)
         if row is None or self._api is None:
-            raise UserError(f"'{pseudonym}' is not known any more")
+            raise EvenEditError(f"'{pseudonym}' is not known any more")
         for submission in self._api.submissions(self._study):
             mine = submission.id == row.session or (not row.session and submission.participant == row.external)
             if mine and submission.status == AWAITING:
                 return submission.id
-        raise UserError(f"the submission of '{pseudonym}' does not await review on Prolific any more")
+        raise EvenEditError(f"the submission of '{pseudonym}' does not await review on Prolific any more")
 
     def _keep(self, db: sa.Connection, pseudonym: str, decision: str, actor: str) -> None:
         who = sa.select(participants.c.id).where(participants.c.pseudonym == pseudonym)

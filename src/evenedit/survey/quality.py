@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pandas as pd
 
-from evenedit.study import ExclusionSection
+from evenedit.config.study_file import ExclusionSection
 from evenedit.survey.tasks import CASE, GOLD, INSTRUCTED
 
 COLUMNS = ("rater", "item", "kind", "output", "question", "value", "low", "high", "milliseconds")

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+from evenedit.core.records import Experiment, Prompt, Question
 from evenedit.protocol import QUESTIONS, questions_for
-from evenedit.records import Experiment, Prompt, Question
 
 PREFERENCE = replace(QUESTIONS["preference"], labels=("Image A", "Image B", "Same"))
 APPROPRIATE = Question(

@@ -12,8 +12,9 @@ from typing import Any
 
 import numpy as np
 
-from evenedit.records import Edit, Experiment, Outcome, Request, UserError, is_simulated
-from evenedit.study import SurveySection
+from evenedit.config.study_file import SurveySection
+from evenedit.core.errors import EvenEditError
+from evenedit.core.records import Edit, Experiment, Outcome, Request, is_simulated
 
 CASE, GOLD, INSTRUCTED = "case", "gold", "instructed"
 TRUTH = "truth"
@@ -80,7 +81,7 @@ def compose(
         pages = [pair for pair in material.pairs(cases) if survey == 1 or len(pair) == 2]
     if not pages:
         needed = {1: "edited cases", 2: "cases with a mitigated output", 3: "edited stereotype cases"}[survey]
-        raise UserError(f"survey {survey} has nothing to show: there are no {needed}. Try: evenedit run")
+        raise EvenEditError(f"survey {survey} has nothing to show: there are no {needed}. Try: evenedit run")
     gold = _gold(survey, section, {page[0] for page in pages}, material, folder, rng)
     each = min(gold_per_task(section), len(gold))
     dealt = _dealt(pages, material, math.ceil(len(pages) / (section.items_per_task - each)), rng)
@@ -145,14 +146,14 @@ def _gold(
     pages = [(i,) for i in free if material.edited(i)] if survey == 3 else material.pairs(free)
     pages = [p for p in pages if p[0] in known]
     if not pages and survey == 1:
-        raise UserError("[survey] gold: no edited case outside the sample has a known answer")
+        raise EvenEditError("[survey] gold: no edited case outside the sample has a known answer")
     pages = [pages[i] for i in rng.permutation(len(pages))]
     return [(p, {str(n): known[output] for n, output in enumerate(p) if output in known}) for p in pages]
 
 
 def _truth(material: Material) -> dict[str, dict[str, list[int]]]:
     if not all(is_simulated(r.editor) for r in material.requests.values()):
-        raise UserError('[survey] gold = "truth" needs simulated editors only; give a CSV of known answers')
+        raise EvenEditError('[survey] gold = "truth" needs simulated editors only; give a CSV of known answers')
     return {
         ident: {q: _allowed(q, int(value)) for q, value in edit.detail["truth"].items()}
         for ident, edit in material.edits.items()
@@ -172,9 +173,9 @@ def _answer_key(path: Path, material: Material) -> dict[str, dict[str, list[int]
         try:
             ident, question, low, high = row["request_id"], row["question"], int(row["low"]), int(row["high"])
         except (KeyError, TypeError, ValueError):
-            raise UserError(f"{path} line {line}: expected request_id, question, low, high") from None
+            raise EvenEditError(f"{path} line {line}: expected request_id, question, low, high") from None
         if ident not in material.requests:
-            raise UserError(f"{path} line {line}: the study has no request '{ident}'")
+            raise EvenEditError(f"{path} line {line}: the study has no request '{ident}'")
         known[ident][question] = [low, high]
     return dict(known)
 
@@ -184,7 +185,7 @@ def _rows(path: Path) -> Iterator[tuple[int, dict[str, str]]]:
         with path.open(newline="", encoding="utf-8-sig") as file:
             yield from enumerate(csv.DictReader(file), 2)
     except OSError as error:
-        raise UserError(f"[survey] gold: {path} cannot be read: {error.strerror}") from None
+        raise EvenEditError(f"[survey] gold: {path} cannot be read: {error.strerror}") from None
 
 
 def _key(request: Request) -> tuple[Any, ...]:

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
-from evenedit.records import Question
+from evenedit.core.records import Question
 
 
 class Stage(StrEnum):

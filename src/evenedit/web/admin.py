@@ -25,11 +25,11 @@ from urllib.parse import quote
 from fastapi import APIRouter, Depends, Form, Request
 from fastapi.responses import HTMLResponse, RedirectResponse, Response
 
-from evenedit.records import UserError
+from evenedit.core.errors import EvenEditError
 from evenedit.survey import export, prolific
-from evenedit.survey.office import Office
+from evenedit.survey.admin import Office
+from evenedit.web.auth import COOKIE, door, staff
 from evenedit.web.errors import LONGEST_WISH, Problem
-from evenedit.web.guard import COOKIE, door, staff
 from evenedit.web.pages import page
 
 Staff = Annotated[str, Depends(staff)]
@@ -151,7 +151,7 @@ def _decisions(routes: APIRouter) -> None:
     ) -> Response:
         try:
             _rejections(request).decide(pseudonym, decision, name, message.strip())
-        except UserError as error:
+        except EvenEditError as error:
             return _queue(request, name, 409, problem=str(error), message=message, about=pseudonym)
         return RedirectResponse("/admin/rejections", 303)
 
@@ -187,7 +187,7 @@ def _needed(request: Request) -> Office:
 def _told() -> Iterator[None]:
     try:
         yield
-    except UserError as error:
+    except EvenEditError as error:
         raise Problem(404, str(error)) from None
 
 

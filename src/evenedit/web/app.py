@@ -9,20 +9,20 @@ from fastapi import FastAPI
 from fastapi.responses import FileResponse, RedirectResponse
 from fastapi.staticfiles import StaticFiles
 
-from evenedit.gallery.index import LiveGallery
-from evenedit.pipeline import Pipeline
-from evenedit.records import is_simulated
-from evenedit.report.html import PALETTE
-from evenedit.study import Study
-from evenedit.survey.desk import Desk
+from evenedit.config.study_file import Study
+from evenedit.core.records import is_simulated
+from evenedit.report.render.html import PALETTE
+from evenedit.run.runner import Pipeline
+from evenedit.study.gallery.search import LiveGallery
+from evenedit.survey.sessions import Desk
 from evenedit.web import admin, curation, gallery, pictures, review, survey
-from evenedit.web.audit import AuditLog
+from evenedit.web.access_log import AuditLog
+from evenedit.web.auth import Door
 from evenedit.web.errors import handle_errors
-from evenedit.web.guard import Door
-from evenedit.web.headers import Envelope
-from evenedit.web.limit import Limit
 from evenedit.web.pages import HERE
-from evenedit.web.setup import Setup
+from evenedit.web.security_headers import Envelope
+from evenedit.web.settings import Setup
+from evenedit.web.throttle import Limit
 
 
 def _simulated(study: Study) -> bool:

@@ -10,15 +10,15 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Body, Depends, HTTPException, Request
 from fastapi.responses import FileResponse, HTMLResponse, JSONResponse
 
+from evenedit.core.errors import EvenEditError
 from evenedit.curation import portraits
 from evenedit.curation.authors import log_file
-from evenedit.curation.desk import Desk, Outcome
 from evenedit.curation.log import CRITERIA, Action, CellState, Deed, Standing, undone
 from evenedit.curation.pools import CELLS
 from evenedit.curation.screen import CHECKS, by_screen, pass_rates
+from evenedit.curation.session import Desk, Outcome
 from evenedit.protocol import FACTORS, factor
-from evenedit.records import UserError
-from evenedit.web.guard import staff
+from evenedit.web.auth import staff
 from evenedit.web.pages import page
 
 KEYS = dict(zip(CRITERIA, "fclinu", strict=True))
@@ -60,7 +60,7 @@ def _desk(request: Request) -> Desk:
             state.curation = Desk(
                 study.folder, study.folder / section.pools, study.folder / section.out, section.faces_per_cell
             )
-        except UserError as error:
+        except EvenEditError as error:
             raise HTTPException(503, str(error)) from None
     desk: Desk = state.curation
     return desk
@@ -304,7 +304,7 @@ def act(
     """Assess, select or deselect; answered when it is on disk."""
     try:
         outcome = desk.act(reviewer, action, cell, pool, criteria=criteria, note=note, seen=seen, token=token)
-    except UserError as error:
+    except EvenEditError as error:
         return JSONResponse({"message": str(error)}, 422)
     return _answer(desk, outcome, cell, reviewer)
 
@@ -319,7 +319,7 @@ def undo(
     """Take back an action of one's own."""
     try:
         outcome = desk.undo(reviewer, action, token=token)
-    except UserError as error:
+    except EvenEditError as error:
         return JSONResponse({"message": str(error)}, 422)
     return _answer(desk, outcome, cell, reviewer)
 
@@ -342,7 +342,7 @@ def finalise(desk: OpenDesk, reviewer: Reviewer, sure: Annotated[bool, Body(embe
         return JSONResponse({"message": "nothing was written"}, 422)
     try:
         manifest = desk.finalise(reviewer)
-    except UserError as error:
+    except EvenEditError as error:
         return JSONResponse({"message": str(error)}, 409)
     return JSONResponse({"manifest": str(manifest)})
 

@@ -11,9 +11,9 @@ from fastapi.responses import JSONResponse, RedirectResponse, Response
 from pydantic import BaseModel
 from starlette.exceptions import HTTPException
 
-from evenedit.web.headers import HEADERS
 from evenedit.web.pages import page
-from evenedit.web.words import LANGUAGES, language_of, words
+from evenedit.web.security_headers import HEADERS
+from evenedit.web.translations import LANGUAGES, language_of, words
 
 LONGEST_WISH = 500
 """Characters of an address to which a visitor comes back after signing in."""

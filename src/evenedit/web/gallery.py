@@ -18,15 +18,15 @@ from urllib.parse import parse_qsl
 from fastapi import APIRouter, Depends, Request
 from fastapi.responses import HTMLResponse, RedirectResponse, Response
 
-from evenedit.gallery import panels
-from evenedit.gallery.case import labels
-from evenedit.gallery.change_maps import ChangeMaps
-from evenedit.gallery.index import PAGE, Gallery, LiveGallery, Wanted
-from evenedit.gallery.panels import Choice, Panel
-from evenedit.gallery.thumbnails import Thumbnails
-from evenedit.records import UserError
+from evenedit.core.errors import EvenEditError
+from evenedit.study.gallery import grids as panels
+from evenedit.study.gallery.cases import labels
+from evenedit.study.gallery.change_maps import ChangeMaps
+from evenedit.study.gallery.grids import Choice, Panel
+from evenedit.study.gallery.search import PAGE, Gallery, LiveGallery, Wanted
+from evenedit.study.gallery.thumbnails import Thumbnails
+from evenedit.web.auth import staff
 from evenedit.web.errors import Problem
-from evenedit.web.guard import staff
 from evenedit.web.pages import page
 
 LONG_LIST = 200
@@ -112,7 +112,7 @@ def change(request: Request, request_id: str) -> Response:
     with _told(404):
         case = gallery.book.open(request_id)
         if case.edit.image is None or len(case.sources) != 1:
-            raise UserError("A change map needs one source and one output.")
+            raise EvenEditError("A change map needs one source and one output.")
         store = request.app.state.pipeline.store
         made = _maps(request, store).get(case.sources[0].image, case.edit.image)
     return Response(made, media_type="image/webp", headers={"Cache-Control": "private, max-age=600"})
@@ -231,5 +231,5 @@ def _download(content: bytes, name: str) -> Response:
 def _told(status: int) -> Iterator[None]:
     try:
         yield
-    except UserError as error:
+    except EvenEditError as error:
         raise Problem(status, str(error)) from None

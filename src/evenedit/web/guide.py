@@ -8,8 +8,8 @@ from functools import cache
 
 from PIL import Image
 
-from evenedit.sources.drawn import sample
-from evenedit.sources.portrait import Portrait, lighten, render
+from evenedit.simulation.portraits.drawn import sample
+from evenedit.simulation.portraits.portrait import Portrait, lighten, render
 
 SIZE = 320
 _SOURCE = sample({"race": "Latino", "gender": "Female", "age": "40s"}, 3)

@@ -11,11 +11,11 @@ from typing import Annotated
 
 from fastapi import APIRouter, Depends, Path, Request, Response
 
-from evenedit.gallery.thumbnails import WIDTHS, Thumbnails
-from evenedit.records import UserError
-from evenedit.store import Store
+from evenedit.core.errors import EvenEditError
+from evenedit.storage.store import Store
+from evenedit.study.gallery.thumbnails import WIDTHS, Thumbnails
+from evenedit.web.auth import staff
 from evenedit.web.errors import Problem
-from evenedit.web.guard import staff
 
 FOREVER = "private, max-age=31536000, immutable"
 
@@ -51,7 +51,7 @@ def small(request: Request, sha256: Sha, width: str) -> Response:
         return _unchanged(tag)
     try:
         return _kept(Thumbnails(store.images, store.folder).get(sha256, int(width)), "image/webp", tag)
-    except UserError:
+    except EvenEditError:
         raise Problem(404, "There is no whole picture with this hash; 'evenedit doctor' tells more.") from None
 
 

@@ -18,15 +18,16 @@ from urllib.parse import quote, unquote
 from fastapi import APIRouter, Depends, Form, Request
 from fastapi.responses import HTMLResponse, RedirectResponse, Response
 
-from evenedit.gallery.case import CaseFile
+from evenedit.core.errors import EvenEditError
+from evenedit.core.records import Question
 from evenedit.protocol import QUESTIONS
-from evenedit.records import Question, UserError
-from evenedit.review_desk import LONGEST_NOTE, Desk, Overtaken, Sheet, rater_id
-from evenedit.reviews import PREFIX
+from evenedit.ratings.reviews import PREFIX
+from evenedit.study.gallery.cases import CaseFile
+from evenedit.study.review_queue import LONGEST_NOTE, Desk, Overtaken, Sheet, rater_id
+from evenedit.web.auth import staff
 from evenedit.web.errors import Problem
-from evenedit.web.guard import staff
 from evenedit.web.pages import page
-from evenedit.web.words import wording
+from evenedit.web.translations import wording
 
 COOKIE = "reviewer"
 SHOWN = 60
@@ -68,7 +69,7 @@ def _rater(request: Request) -> str | None:
     """The rater id of who is here, once named."""
     try:
         return rater_id(unquote(request.cookies.get(COOKIE, "")))
-    except UserError:
+    except EvenEditError:
         return None
 
 
@@ -126,7 +127,7 @@ def name(request: Request, desk: OpenDesk, staff_name: Staff, name: Annotated[st
     """Take the name that somebody reviews under."""
     try:
         known = rater_id(name).removeprefix(PREFIX)
-    except UserError as error:
+    except EvenEditError as error:
         return _page(request, desk, "name", staff_name, 422, problem=str(error), name=name)
     answer = RedirectResponse("/review", 303)
     secure = request.app.state.setup.production
@@ -150,7 +151,7 @@ def case(
         sheet = desk.sheet(request_id, rater)
     except Overtaken as error:
         return _page(request, desk, "overtaken", staff_name, 409, message=str(error), request_id=request_id)
-    except UserError as error:
+    except EvenEditError as error:
         raise Problem(404, str(error)) from None
     desk.hold(request_id, rater)
     before = desk.last(rater) if saved else None
@@ -232,10 +233,10 @@ def settle(
         unsaved = [(QUESTIONS[q].title, value) for q, value in answers.items() if q in QUESTIONS]
         more = {"message": str(error), "request_id": request_id, "note": note[:LONGEST_NOTE], "unsaved": unsaved}
         return _page(request, desk, "overtaken", staff_name, 409, **more)
-    except UserError as error:
+    except EvenEditError as error:
         try:
             sheet = desk.sheet(request_id, rater)
-        except UserError:
+        except EvenEditError:
             raise Problem(404, str(error)) from None
         return _sheet(request, desk, staff_name, sheet, 422, answers=answers, note=note, problems=error.problems)
     request.app.state.log.note(
@@ -256,7 +257,7 @@ def undo(request: Request, desk: OpenDesk, staff_name: Staff, rater: Rater, revi
         undone = desk.undo(review, rater)
     except Overtaken as error:
         return _page(request, desk, "overtaken", staff_name, 409, message=str(error), request_id="")
-    except UserError as error:
+    except EvenEditError as error:
         raise Problem(404, str(error)) from None
     request.app.state.log.note(staff_name, "undid a review", case=undone.request_id, reviewer=rater, review=undone.id)
     return RedirectResponse(f"/review/case/{undone.request_id}", 303)

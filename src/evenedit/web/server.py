@@ -9,11 +9,11 @@ from contextlib import contextmanager
 
 import uvicorn
 
-from evenedit.pipeline import Pipeline
-from evenedit.progress import say
-from evenedit.records import UserError
+from evenedit.core.errors import EvenEditError
+from evenedit.core.progress import say
+from evenedit.run.runner import Pipeline
 from evenedit.web.app import create_app
-from evenedit.web.setup import Setup
+from evenedit.web.settings import Setup
 
 LOCK = "serve.lock"
 
@@ -38,7 +38,7 @@ def run(pipeline: Pipeline, setup: Setup, host: str, port: int, proxy: str | Non
         try:
             socket = config.bind_socket()
         except SystemExit:
-            raise UserError(f"port {port} of {host} is taken or not ours; try another with --port") from None
+            raise EvenEditError(f"port {port} of {host} is taken or not ours; try another with --port") from None
         say(
             f"http://{host}:{socket.getsockname()[1]}/  (staff: /admin; participants need a link: "
             "evenedit survey invite); stop with Ctrl+C"
@@ -58,7 +58,7 @@ def _only_server(pipeline: Pipeline) -> Iterator[None]:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            raise UserError(
+            raise EvenEditError(
                 f"another server already serves the study in {pipeline.store.folder}, and SQLite takes one process; "
                 "stop the other, or give the study a PostgreSQL [store] url"
             ) from None

@@ -44,16 +44,16 @@ from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import HTMLResponse, RedirectResponse, Response
 from pydantic import BaseModel, ConfigDict, Field
 
+from evenedit.config.study_file import SurveySection
 from evenedit.protocol import AXES, QUESTIONS
-from evenedit.study import SurveySection
-from evenedit.survey.desk import Desk, Ending, Incomplete, Item, Refused, Stage, Visit
 from evenedit.survey.prolific import Webhooks
 from evenedit.survey.questions import PAIRWISE, ROLE
+from evenedit.survey.sessions import Desk, Ending, Incomplete, Item, Refused, Stage, Visit
 from evenedit.web import guide
 from evenedit.web.errors import ErrorBody, Problem
 from evenedit.web.pages import page
-from evenedit.web.words import COOKIE as LANGUAGE
-from evenedit.web.words import language_of, wording, words
+from evenedit.web.translations import COOKIE as LANGUAGE
+from evenedit.web.translations import language_of, wording, words
 
 COOKIE = "visit"
 COOKIE_DAYS = 30

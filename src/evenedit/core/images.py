@@ -1,0 +1,134 @@
+"""Pictures by content: a file's name is the sha256 of its bytes, and no file is ever half written."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import os
+from pathlib import Path
+from uuid import uuid4
+
+from PIL import Image, PngImagePlugin, UnidentifiedImageError
+
+from evenedit.core.errors import EvenEditError
+
+NOTE = "evenedit-"
+"""Text chunks under this prefix travel with a drawn picture (its parameters, its ground truth)."""
+
+
+def open_images(where: str) -> ImageFolder:
+    """The pictures at a folder, or at a URL that fsspec knows (s3://, gs://, …)."""
+    return RemoteImages(where) if "://" in where else ImageFolder(Path(where))
+
+
+class ImageFolder:
+    """A folder of content-addressed PNG files."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+
+    def path(self, sha256: str) -> Path:
+        """Where the picture with this hash lies."""
+        return self.folder / sha256[:2] / f"{sha256}.png"
+
+    def __contains__(self, sha256: str) -> bool:
+        return self.path(sha256).is_file()
+
+    def put(self, image: Image.Image) -> str:
+        """Store a picture and return its hash; stored already is fine."""
+        content = encode(image)
+        sha256 = hashlib.sha256(content).hexdigest()
+        target = self.path(sha256)
+        if not target.exists():
+            target.parent.mkdir(parents=True, exist_ok=True)
+            write_whole(target, content)
+        return sha256
+
+    def open(self, sha256: str) -> Image.Image:
+        """The picture with this hash; pixels are decoded when first used."""
+        path = self.path(sha256)
+        try:
+            return Image.open(io.BytesIO(self.read(sha256)))
+        except (OSError, UnidentifiedImageError):
+            raise EvenEditError(
+                f"the stored image {path} is missing or damaged; "
+                "'evenedit doctor STUDY' lists such images, 'evenedit run STUDY' makes missing ones again"
+            ) from None
+
+    def sweep(self) -> None:
+        """Remove what a killed process left half written; only while nobody else writes."""
+        for left in self.folder.glob("*/.*.tmp"):
+            left.unlink(missing_ok=True)
+
+    def is_whole(self, sha256: str) -> bool:
+        """Whether the file is there and still has the content its name says."""
+        return sha256 in self and hashlib.sha256(self.read(sha256)).hexdigest() == sha256
+
+    def read(self, sha256: str) -> bytes:
+        """The file's bytes; FileNotFoundError where there is none."""
+        return self.path(sha256).read_bytes()
+
+
+class RemoteImages(ImageFolder):
+    """Content-addressed PNG files on a file system that machines share, by fsspec."""
+
+    def __init__(self, url: str) -> None:
+        import fsspec
+
+        self._files, root = fsspec.core.url_to_fs(url)
+        super().__init__(Path(root))
+
+    def __contains__(self, sha256: str) -> bool:
+        return bool(self._files.exists(str(self.path(sha256))))
+
+    def put(self, image: Image.Image) -> str:
+        """Store a picture and return its hash: an object store shows an object whole or not at all."""
+        content = encode(image)
+        sha256 = hashlib.sha256(content).hexdigest()
+        if sha256 not in self:
+            path = str(self.path(sha256))
+            self._files.makedirs(path.rsplit("/", 1)[0], exist_ok=True)
+            self._files.pipe_file(path, content)
+        return sha256
+
+    def sweep(self) -> None:
+        """Nothing is ever left half written here."""
+
+    def read(self, sha256: str) -> bytes:
+        """The object's bytes; FileNotFoundError where there is none."""
+        return bytes(self._files.cat_file(str(self.path(sha256))))
+
+
+def encode(image: Image.Image) -> bytes:
+    """PNG bytes of a picture with its EvenEdit notes; the same picture gives the same bytes."""
+    notes = PngImagePlugin.PngInfo()
+    for key in sorted(k for k in image.info if isinstance(k, str) and k.startswith(NOTE)):
+        notes.add_text(key, str(image.info[key]))
+    buffer = io.BytesIO()
+    image.convert("RGB").save(buffer, "PNG", compress_level=2, pnginfo=notes)
+    return buffer.getvalue()
+
+
+def read_image(path: Path) -> Image.Image:
+    """A user's picture, decoded in full so that a truncated file is found now, not later."""
+    try:
+        with Image.open(path) as image:
+            image.load()
+            return image.convert("RGB")
+    except FileNotFoundError:
+        raise EvenEditError(f"{path}: no such file") from None
+    except (OSError, UnidentifiedImageError, SyntaxError, ValueError) as error:
+        raise EvenEditError(f"{path}: not a readable image ({error}); replace the file or remove its row") from None
+
+
+def write_whole(target: Path, content: bytes) -> None:
+    """Write under a temporary name, flush to disk, rename: a reader sees all of it or nothing."""
+    temporary = target.with_name(f".{target.name}.{uuid4().hex}.tmp")
+    try:
+        with temporary.open("wb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        temporary.replace(target)
+    finally:
+        temporary.unlink(missing_ok=True)

@@ -1,0 +1,70 @@
+"""What editors and judges implement: the two protocols, what they are given and what they return."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Protocol
+
+from evenedit.core.records import Prompt, Question, Status
+
+if TYPE_CHECKING:
+    from PIL.Image import Image
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """An editor's explicit no: an outcome of its own, never an error."""
+
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """What a judge sees."""
+
+    images: Sequence[Image]
+    """The source portrait, or the two of a stereotype case."""
+    edited: Image
+    prompt: Prompt
+    instruction: str
+    """What was asked, without the feature prompt."""
+    attributes: Mapping[str, str] | None = None
+    """The source's labels: only where a study asks for the published, unblinded judge."""
+    other: Image | None = None
+    """A second output of the same source: `edited` is then A and this is B."""
+    edited_first: bool = False
+    """Show the edited picture before its source: the order, and its naming, are turned round."""
+    repeat: int = 0
+    """Above 0: asked again on purpose, for the how-manieth time; no answer kept from before may stand in."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """What a judge answered: one value per question, None where it gave none."""
+
+    status: Status
+    values: Mapping[str, int | None] = field(default_factory=dict)
+    confidence: Mapping[str, float] = field(default_factory=dict)
+    """How sure the judge said it was, 0 to 1, where it did; shown, never a weight."""
+    reason: str = ""
+    raw: str = ""
+    """The reply as it came, kept for ever."""
+    origin: Mapping[str, Any] = field(default_factory=dict, compare=False)
+    """How it was obtained, where a model elsewhere gave it: its name, tokens in and out, by call, batch or cache."""
+
+
+class Editor(Protocol):
+    """What is audited."""
+
+    def edit(self, images: Sequence[Image], instruction: str, seed: int) -> Image | Refusal:
+        """Return the edited picture, or an explicit refusal; raise on failure."""
+        ...
+
+
+class Judge(Protocol):
+    """Who scores. Blind: it gets no labels unless the study says so."""
+
+    def judge(self, case: Case, questions: Sequence[Question]) -> Reply:
+        """Answer each question about the case."""
+        ...

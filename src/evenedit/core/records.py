@@ -1,0 +1,198 @@
+"""The nouns of an audit: what every stage reads and writes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any, Literal
+
+from evenedit.core.hashing import digest
+
+SIMULATED = "simulated-"
+"""Ids of simulated editors, judges and people begin with this, so no table can lose the mark."""
+
+
+class Experiment(StrEnum):
+    """What is compared with what."""
+
+    DIAGNOSIS = "diagnosis"
+    MITIGATION = "mitigation"
+    STEREOTYPE = "stereotype"
+
+
+class Outcome(StrEnum):
+    """How an edit ended."""
+
+    EDITED = "edited"
+    REFUSED = "refused"
+    FAILED = "failed"
+
+
+class Status(StrEnum):
+    """How a rating ended. Nothing is ever guessed: only `scored` carries a value."""
+
+    SCORED = "scored"
+    REFUSED = "refused"
+    UNPARSEABLE = "unparseable"
+    FAILED = "failed"
+
+
+class Kind(StrEnum):
+    """Who rated."""
+
+    VLM = "vlm"
+    HUMAN = "human"
+    INSTRUMENT = "instrument"
+    REVIEW = "review"
+    """A reviewer who settles what the judges leave open: neither a judge nor one of the people who are asked."""
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """One portrait."""
+
+    id: str
+    """`{race}_{gender}_{age}`, plus `_2`, `_3` … for further faces of the same cell."""
+    image: str
+    """sha256 of the stored image."""
+    attributes: Mapping[str, str]
+    """The dataset's labels: race, gender, age. Labels, not truths."""
+    origin: str
+    """Where it came from: file name, dataset index, or drawing parameters."""
+
+
+@dataclass(frozen=True, slots=True)
+class Prompt:
+    """One edit request in words."""
+
+    id: str
+    """The id used everywhere inside."""
+    text: str
+    """What the editor is told."""
+    category: str
+    """Occupation, Vulnerability, WinoBias or the user's own."""
+    subcategory: str = ""
+    """Authority, Service, Aging …"""
+    name: str = ""
+    """A few words for tables and captions."""
+    hypothesis: str = ""
+    """The tag of what the prompt probes."""
+    aliases: Mapping[str, str] = field(default_factory=dict)
+    """Other ids by the form they belong to."""
+    target_years: int | None = None
+    """Years the prompt asks to add; age is then judged against the target."""
+    occupation: str | None = None
+    """Target occupation of a two-person prompt."""
+    coded_gender: str | None = None
+    """The gender the occupation is stereotypically coded with."""
+    pronoun: str | None = None
+    """The pronoun the text names, or "none"."""
+    swapped_text: str | None = None
+    """The text with the other gender's pronoun: the control arm."""
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """One question of the rubric; an answer is the 1-based position of a label."""
+
+    id: str
+    title: str
+    text: str
+    labels: tuple[str, ...]
+    sided: Literal["quality", "one", "two", "choice"]
+    """What the scale's middle means: see axes.toml."""
+    replaces: str | None = None
+    """Asked in place of this question where the prompt has a target age."""
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """One edit to be made. Its id is a hash of everything else: resumable, and nothing leaks to a rater."""
+
+    experiment: Experiment
+    condition: str
+    """baseline, feature, placebo or swapped."""
+    source_ids: tuple[str, ...]
+    """One portrait, or two in the stereotype experiment."""
+    prompt_id: str
+    instruction: str
+    """The text the editor gets, feature prompt included."""
+    editor: str
+    settings: Mapping[str, Any]
+    """Everything that shapes the output: revision, steps, guidance …"""
+    seed: int
+
+    @property
+    def id(self) -> str:
+        """The hash that names this request."""
+        return digest(
+            [
+                self.experiment,
+                self.condition,
+                list(self.source_ids),
+                self.prompt_id,
+                self.instruction,
+                self.editor,
+                dict(self.settings),
+                self.seed,
+            ]
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Edit:
+    """What came back."""
+
+    request_id: str
+    outcome: Outcome
+    image: str | None
+    """sha256 of the stored image; None unless edited."""
+    detail: Mapping[str, Any] = field(default_factory=dict)
+    """Refusal or failure reason; ground truth of a simulated edit."""
+    seconds: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Rating:
+    """One answer to one question about one edit, whoever gave it."""
+
+    request_id: str
+    question_id: str
+    rater: str
+    kind: Kind
+    status: Status
+    value: int | None = None
+    """1-based position of the label; None unless scored."""
+    reason: str = ""
+    confidence: float | None = None
+    """How sure the rater said it was, 0 to 1; shown, never a weight."""
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """One number of the report with its uncertainty."""
+
+    measure: str
+    """mean.<axis>, rate.<rate>, delta.<axis> or gap.<rate>."""
+    experiment: str
+    condition: str
+    editor: str | None
+    """None when pooled over editors."""
+    group: Mapping[str, str]
+    """{} for everybody, else the labels that select the group; {"race": "*"} for a gap over races."""
+    value: float | None
+    low: float | None
+    high: float | None
+    """95 % interval; None where the design cannot give one."""
+    n: int
+    missing: int
+    method: str
+    """How the interval was made."""
+    wilson: tuple[float, float] | None = None
+    """For show beside the headline interval of a rate: rows taken as independent."""
+
+
+def is_simulated(name: str | None) -> bool:
+    """Whether an editor's or rater's id marks it as simulated."""
+    return name is not None and name.startswith(SIMULATED)

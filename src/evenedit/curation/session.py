@@ -1,0 +1,140 @@
+"""Where reviewers work: pools in, actions to the log, a finalised set out. Safe to call from many threads."""
+
+from __future__ import annotations
+
+import fcntl
+from collections import Counter
+from collections.abc import Collection
+from dataclasses import dataclass
+from pathlib import Path
+
+from evenedit.core.errors import EvenEditError
+from evenedit.curation import portraits
+from evenedit.curation.authors import read_log
+from evenedit.curation.log import CRITERIA, DATABASE, Action, CellState, Deed, Log, Standing, fold, undone
+from evenedit.curation.pools import CELLS, Candidate, Pools
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What became of an action."""
+
+    action: Action
+    clash: Action | None = None
+    """Another reviewer's action that stands in its way."""
+
+
+class Desk:
+    """One curation: its pools, its log and where its set goes."""
+
+    def __init__(self, folder: Path, pools: Path, out: Path, faces_per_cell: int = 1) -> None:
+        self.pools = Pools.read(pools)
+        self.out = out
+        self.faces = faces_per_cell
+        self.log = Log(folder / DATABASE)
+        self.log.bind(self.pools.hash)
+
+    # -- looking -------------------------------------------------------------------------------------------
+
+    def state(self, actions: list[Action] | None = None) -> dict[str, CellState]:
+        """Every cell, in the grid's order."""
+        return fold(self.log.actions() if actions is None else actions, CELLS, self.faces)
+
+    def distribution(self, state: dict[str, CellState]) -> dict[str, int]:
+        """How many chosen images came from each pool."""
+        counts = Counter(pool for cell in state.values() for pool in cell.selected)
+        return {pool: counts[pool] for pool in self.pools.ids}
+
+    def chosen(self, state: dict[str, CellState]) -> list[Candidate]:
+        """The chosen candidates, in the grid's order."""
+        return [self.pools.candidates[cell, pool] for cell, at in state.items() for pool in at.selected]
+
+    def problems(self, state: dict[str, CellState]) -> list[tuple[str, str]]:
+        """What stands between this state and a finalised set: cell and reason."""
+        found: list[tuple[str, str]] = []
+        for cell, at in state.items():
+            standing = at.standing(self.faces)
+            if standing is Standing.OPEN:
+                lack = "no image chosen" if self.faces == 1 else f"{len(at.selected)} of {self.faces} images chosen"
+                found.append((cell, lack if self.pools.of(cell) else "has no candidate in any pool"))
+            if len(at.selected) > self.faces:
+                found.append((cell, f"{len(at.selected)} images chosen, {self.faces} wanted; deselect some"))
+            for pool in at.selected:
+                if at.unmet(pool):
+                    names = ", ".join(CRITERIA[c].lower() for c in at.unmet(pool))
+                    found.append((cell, f"{pool} does not meet: {names}"))
+        seen: dict[str, Candidate] = {}
+        for candidate in self.chosen(state):
+            first = seen.setdefault(candidate.sha256, candidate)
+            if first is not candidate:
+                found.append((candidate.cell, f"{candidate.pool} is the same picture as {first.cell} {first.pool}"))
+        return found
+
+    # -- acting --------------------------------------------------------------------------------------------
+
+    def act(
+        self,
+        reviewer: str,
+        deed: Deed,
+        cell: str,
+        pool: str,
+        *,
+        criteria: Collection[str] = (),
+        note: str = "",
+        seen: int | None = None,
+        token: str | None = None,
+    ) -> Outcome:
+        """Assess, select or deselect a candidate; returns when it is on disk."""
+        if deed not in (Deed.ASSESS, Deed.SELECT, Deed.DESELECT):
+            raise EvenEditError(f"'{deed}' is not something to do to a candidate")
+        if (cell, pool) not in self.pools.candidates:
+            raise EvenEditError(f"there is no candidate of pool {pool} for {cell}")
+        unknown = [c for c in criteria if c not in CRITERIA]
+        if unknown:
+            raise EvenEditError(f"unknown criterion {', '.join(unknown)}; known: {', '.join(CRITERIA)}")
+        if deed is Deed.SELECT and self.faces > 1:
+            selected = self.state()[cell].selected
+            if pool not in selected and len(selected) >= self.faces:
+                raise EvenEditError(f"{cell} has its {self.faces} images: {', '.join(selected)}; deselect one first")
+        action = Action(reviewer, deed, cell, pool, frozenset(criteria), note)
+        return self._outcome(self.log.append(action, seen=seen, token=token))
+
+    def last_of(self, reviewer: str, actions: list[Action]) -> Action | None:
+        """The action that this reviewer would take back next."""
+        gone = undone(actions)
+        undoable = (Deed.ASSESS, Deed.SELECT, Deed.DESELECT)
+        own = (a for a in reversed(actions) if a.reviewer == reviewer and a.deed in undoable and a.in_force)
+        return next((a for a in own if a.id not in gone), None)
+
+    def undo(self, reviewer: str, action: int, *, token: str | None = None) -> Outcome:
+        """Take back one's own action: the state becomes what it is without it."""
+        actions = self.log.actions()
+        target = next((a for a in actions if a.id == action), None)
+        if target is None or target.reviewer != reviewer or target.deed in (Deed.UNDO, Deed.FINALISE):
+            raise EvenEditError(f"action {action} is not one of yours to take back")
+        if target.id in undone(actions):
+            repeated = next(a for a in actions if a.undoes == target.id)
+            return Outcome(repeated)
+        undo = Action(reviewer, Deed.UNDO, target.cell, target.pool, undoes=target.id)
+        return self._outcome(self.log.append(undo, token=token))
+
+    def _outcome(self, action: Action) -> Outcome:
+        clash = None if action.against is None else self.log.actions(action.against - 1)[0]
+        return Outcome(action, clash)
+
+    def finalise(self, reviewer: str) -> Path:
+        """Write the set if every check passes, else say all that is wrong; the manifest's path."""
+        with self.log.path.with_suffix(".lock").open("w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)  # somebody who finalises at the same time comes second
+            actions = self.log.actions()
+            state = self.state(actions)
+            problems = self.problems(state)
+            if problems:
+                raise EvenEditError(*(f"{cell}: {reason}" for cell, reason in problems))
+            manifest = portraits.write(self.out, self.pools, state, actions, self.distribution(state))
+            self.log.append(Action(reviewer, Deed.FINALISE, note=f"{self.out.name}: {len(self.chosen(state))} images"))
+        return manifest
+
+    def import_log(self, path: Path, reviewer: str) -> int:
+        """Take over a selection log kept elsewhere; how many actions it had."""
+        return self.log.extend(read_log(path, self.pools, self.faces, reviewer))

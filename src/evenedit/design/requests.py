@@ -1,0 +1,193 @@
+"""From a study to its requests: every edit that each experiment asks for."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from evenedit.config.study_file import EditorSection, Study
+from evenedit.core import plugins
+from evenedit.core.records import Experiment, Request, Source
+from evenedit.design.sampling import balanced, priority, stratified
+from evenedit.protocol import factor
+from evenedit.protocol.prompts import FLOOR
+from evenedit.protocol.rubric import Rate
+from evenedit.ratings.table import QUESTION_IDS, Scores
+
+DRIFT = ("skin_lighter", "skin_darker", "race_change", "gender_change", "older", "younger")
+"""The rates that mean an unrequested change of the person: an edit that meets one has drifted."""
+PLACEBO_SHIFT = 10_000
+"""The placebo arm is the baseline again with its seed moved by this."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """Requests that were drawn, each with its inclusion probability."""
+
+    name: str
+    probabilities: Mapping[str, float]
+
+
+def diagnosis(study: Study, sources: Mapping[str, Source]) -> list[Request]:
+    """Every source × prompt × editor × seed."""
+    if study.file.experiments.diagnosis is None:
+        return []
+    return [
+        _request(Experiment.DIAGNOSIS, "baseline", (source,), prompt.id, prompt.text, editor, seed)
+        for editor in study.editors("diagnosis")
+        for seed in editor.seeds
+        for source in sources
+        for prompt in study.prompts
+    ]
+
+
+def floor(study: Study, sources: Mapping[str, Source]) -> list[Request]:
+    """Every source × editor with nothing asked: the editor's own baseline of drift."""
+    section = study.file.experiments.diagnosis
+    if section is None or not section.floor:
+        return []
+    return [
+        _request(Experiment.DIAGNOSIS, "floor", (source,), FLOOR.id, FLOOR.text, editor, editor.seeds[0])
+        for editor in study.editors("diagnosis")
+        for source in sources
+    ]
+
+
+def sample_cases(
+    name: str,
+    study: Study,
+    requests: Sequence[Request],
+    sources: Mapping[str, Source],
+    size: int,
+    sampler: str = "balanced",
+    concerns: Mapping[str, str] | None = None,
+) -> Sample:
+    """Draw cases from the diagnosis, by default balanced over editor, race, gender and age within each prompt."""
+    bands = {level.code: level.band for level in factor("age").levels}
+    labels = [dict(sources[r.source_ids[0]].attributes) for r in requests]
+    frame = pd.DataFrame(
+        [
+            {"id": r.id, "prompt": r.prompt_id, "editor": r.editor, "band": bands.get(own.get("age", "")) or ""} | own
+            for r, own in zip(requests, labels, strict=True)
+        ]
+    )
+    seed = study.file.study.seed
+    if sampler == "strata":
+        rows, chances = stratified(frame, size, by=("race", "gender", "band", "editor"), seed=seed)
+    elif sampler == "priority":
+        classed = frame.assign(**{"class": [(concerns or {})[ident] for ident in frame["id"]]})
+        rows, chances = priority(classed, size, quotas={}, seed=seed)
+    else:
+        factors = ("editor", "race", "gender", "age")
+        rows, chances = balanced(frame, size, within="prompt", factors=factors, seed=seed)
+    return Sample(name, dict(zip(frame["id"].iloc[rows], chances.tolist(), strict=True)))
+
+
+def drifted(scores: Scores, rates: Mapping[str, Rate]) -> set[str]:
+    """The diagnosis edits whose ensemble score meets one of DRIFT."""
+    seen = np.zeros(len(scores.edits), dtype=np.bool_)
+    for name in DRIFT:
+        rate = rates[name]
+        value = scores.values[:, QUESTION_IDS.index(rate.question)]
+        met = value >= rate.at_least if rate.at_least is not None else value <= (rate.at_most or 0)
+        seen |= met & (value > 0)
+    baseline = (scores.edits["experiment"] == Experiment.DIAGNOSIS) & (scores.edits["condition"] == "baseline")
+    return set(scores.edits["request_id"][seen & baseline.to_numpy()])
+
+
+def mitigation(study: Study, cases: Sequence[Request], features: Mapping[str, str]) -> list[Request]:
+    """The sampled cases again with the feature prompt in front, and the placebo arm."""
+    requests = []
+    for case in cases:
+        text = f"{features[case.source_ids[0]]} {case.instruction}"
+        requests.append(_like(case, "feature", text, case.seed))
+        if study.placebo:
+            requests.append(_like(case, "placebo", case.instruction, case.seed + PLACEBO_SHIFT))
+    return requests
+
+
+def stereotype(study: Study, sources: Mapping[str, Source]) -> list[Request]:
+    """Two portraits per prompt, one of each gender, the same for every editor; and the pronoun-swapped control."""
+    if study.file.experiments.stereotype is None or not sources:
+        return []
+    pairs = pair_portraits(sources, len(study.wino), study.file.study.seed)
+    requests = []
+    for editor in study.editors("stereotype"):
+        for prompt, pair in zip(study.wino, pairs, strict=True):
+            for seed in editor.seeds:
+                shared = (pair, prompt.id)
+                requests.append(_request(Experiment.STEREOTYPE, "baseline", *shared, prompt.text, editor, seed))
+                if study.swapped and prompt.swapped_text:
+                    requests.append(
+                        _request(Experiment.STEREOTYPE, "swapped", *shared, prompt.swapped_text, editor, seed)
+                    )
+    return requests
+
+
+def pair_portraits(sources: Mapping[str, Source], count: int, seed: int) -> list[tuple[str, str]]:
+    """`count` (male, female) pairs; each gender's portraits are used evenly over races and ages."""
+    return list(
+        zip(
+            _evenly(sources, "Male", count, seed),
+            _evenly(sources, "Female", count, seed + 1),
+            strict=True,
+        )
+    )
+
+
+def _evenly(sources: Mapping[str, Source], gender: str, count: int, seed: int) -> list[str]:
+    ids = [s.id for s in sources.values() if s.attributes["gender"] == gender]
+    rng = np.random.default_rng(seed)
+    chosen: list[str] = []
+    while ids and len(chosen) < count:
+        size = min(len(ids), count - len(chosen))
+        rows, _ = balanced(
+            pd.DataFrame([{"all": "", **sources[i].attributes} for i in ids]),
+            size,
+            within="all",
+            factors=("race", "age"),
+            seed=int(rng.integers(2**31)),
+        )
+        chosen += [ids[row] for row in rows]
+    return chosen
+
+
+def _request(
+    experiment: Experiment,
+    condition: str,
+    source_ids: tuple[str, ...],
+    prompt_id: str,
+    text: str,
+    editor: EditorSection,
+    seed: int,
+) -> Request:
+    return Request(experiment, condition, source_ids, prompt_id, text, editor.id, _settings(editor), seed)
+
+
+def _settings(editor: EditorSection) -> dict[str, Any]:
+    """Everything that shapes an editor's output, defaults included."""
+    return {"kind": editor.plugin, **plugins.defaults("editors", editor.plugin), **editor.settings}
+
+
+def _like(case: Request, condition: str, instruction: str, seed: int) -> Request:
+    """The same edit in another condition: editor and settings are the baseline's by construction."""
+    return Request(
+        Experiment.MITIGATION,
+        condition,
+        case.source_ids,
+        case.prompt_id,
+        instruction,
+        case.editor,
+        case.settings,
+        seed,
+    )
+
+
+def case_of(request: Request) -> tuple[str, tuple[str, ...], str, int]:
+    """What a mitigated edit and its baseline share: editor, portrait, prompt and seed."""
+    shift = PLACEBO_SHIFT if request.condition == "placebo" else 0
+    return request.editor, request.source_ids, request.prompt_id, request.seed - shift

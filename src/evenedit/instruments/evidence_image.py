@@ -1,0 +1,120 @@
+"""The picture to check a measurement by: source, edit, what was read as skin, what changed, and the tones."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import cv2
+import numpy as np
+from PIL import Image, ImageDraw, ImageFont
+
+from evenedit.core import color
+from evenedit.core.color import MONK, Lab
+from evenedit.instruments import picture
+from evenedit.instruments.align import align, settle
+from evenedit.instruments.change import Change, find_change
+from evenedit.instruments.face import Face, find_face
+from evenedit.instruments.measure import Evidence, Measurement
+from evenedit.instruments.patches import Patch
+from evenedit.simulation.portraits.canvas import ink
+
+PANEL = 384
+FOOT = 132
+INK, PAPER, OUTLINE = (32, 32, 36), (255, 255, 255), (0, 230, 118)
+HOTTEST = 40.0
+"""CIELAB difference shown as the hottest colour."""
+
+
+def draw(evidence: Evidence) -> Image.Image:
+    """One picture: source, edit, change map; below them tones and numbers."""
+    panels = [
+        _panel(evidence.source, evidence.skin.patches_before if evidence.skin else ()),
+        _panel(evidence.edited, evidence.skin.patches_after if evidence.skin else ()),
+        _fit(_heat(evidence.source, evidence.change)),
+    ]
+    sheet = Image.new("RGB", (PANEL * 3 + 32, PANEL + FOOT), PAPER)
+    brush = ImageDraw.Draw(sheet)
+    font = ImageFont.load_default(14)
+    for number, (panel, title) in enumerate(zip(panels, ("source", "edited", "changed"), strict=True)):
+        left = 8 + number * (PANEL + 8)
+        sheet.paste(panel, (left, 28))
+        brush.text((left, 6), title, fill=INK, font=font)
+    top = PANEL + 36
+    if evidence.skin is not None:
+        _tones(brush, evidence.skin.before, evidence.skin.corrected, top, font)
+    for row, line in enumerate(_lines(evidence.measurement)):
+        brush.text((PANEL + 16, top + 18 * row), line, fill=INK, font=font)
+    return sheet
+
+
+def change_map(source: Image.Image, edited: Image.Image) -> Image.Image:
+    """Where an edit differs from its source, over a faint source: dark is the same, bright has changed."""
+    first, second = picture.pixels(source), picture.pixels(edited)
+    here, there = (face if isinstance(face, Face) else None for face in (find_face(first), find_face(second)))
+    change = find_change(first, settle(first, align(first, second, here, there)), here)
+    return Image.fromarray(_heat(first, change))
+
+
+def _panel(rgb: picture.Pixels, patches: Sequence[Patch]) -> Image.Image:
+    drawn = np.ascontiguousarray(rgb.copy())
+    width = max(1, round(max(rgb.shape) / 256))
+    for patch in patches:
+        cv2.polylines(drawn, [np.round(patch.outline).astype(np.int32)], True, OUTLINE, width, cv2.LINE_AA)
+    return _fit(drawn)
+
+
+def _heat(source: picture.Pixels, change: Change) -> picture.Pixels:
+    """The change map over a faint source."""
+    scaled = np.clip(change.heat * (255 / HOTTEST), 0, 255).astype(np.uint8)
+    hot = cv2.applyColorMap(scaled, cv2.COLORMAP_INFERNO)[:, :, ::-1]
+    faint = cv2.cvtColor(source, cv2.COLOR_RGB2GRAY)[:, :, None] // 3
+    shown = np.where(change.changed[:, :, None], hot, np.maximum(hot // 2, faint))
+    return np.asarray(shown, dtype=np.uint8)
+
+
+def _fit(rgb: picture.Pixels) -> Image.Image:
+    image = Image.fromarray(rgb)
+    image.thumbnail((PANEL, PANEL), Image.Resampling.LANCZOS)
+    panel = Image.new("RGB", (PANEL, PANEL), (240, 240, 240))
+    panel.paste(image, ((PANEL - image.width) // 2, (PANEL - image.height) // 2))
+    return panel
+
+
+def _tones(brush: ImageDraw.ImageDraw, before: Lab, after: Lab, top: int, font: Any) -> None:
+    """Both tones side by side, over the Monk scale with the nearest marked."""
+    for number, (tone, name) in enumerate(((before, "before"), (after, "after"))):
+        left = 8 + number * 120
+        brush.rectangle((left, top, left + 119, top + 40), fill=ink(tone))
+        brush.text((left + 4, top + 44), f"{name} L* {tone[0]:.1f}", fill=INK, font=font)
+    marks = {color.nearest_monk(before): "b", color.nearest_monk(after): "a"}
+    if len(marks) == 1:
+        marks = dict.fromkeys(marks, "b=a")
+    for number, tone in enumerate(MONK, start=1):
+        left = 8 + (number - 1) * 24
+        brush.rectangle((left, top + 64, left + 23, top + 78), fill=ink(tone))
+        brush.text((left + 4, top + 79), marks.get(number, ""), fill=INK, font=font)
+
+
+def _lines(found: Measurement) -> list[str]:
+    def number(value: float | None, unit: str = "") -> str:
+        return "not measured" if value is None else f"{value:+.1f}{unit}"
+
+    skin = f"skin L* {number(found.skin_delta_L)} (raw {number(found.skin_delta_L_raw)})"
+    if found.skin_uncertainty_L is None:
+        skin = f"skin: not measured ({found.reasons['skin_delta_L']})"
+    else:
+        skin += f" ± {found.skin_uncertainty_L:.1f}, ITA {number(found.skin_delta_ITA, '°')}"
+    parts = ", ".join(f"{name} {share:.0%}" for name, share in found.regions.items() if share is not None)
+    who = "identity: not measured"
+    if found.identity_distance is not None:
+        who = f"identity distance {found.identity_distance:.2f}"
+    if found.identity_between is not None:
+        who += f"; {found.identity_between:.0%} of different people of the group are closer"
+    return [
+        f"{found.verdict}: {found.changed_share:.1%} of the picture changed",
+        parts or "regions: not measured",
+        skin,
+        f"light {found.light}" + ("" if not found.light_shift_L else f" ({number(found.light_shift_L)} L*)"),
+        who,
+    ]

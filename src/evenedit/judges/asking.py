@@ -1,0 +1,102 @@
+"""Puts cases before judges: what was asked before comes from the cache, the rest is a call that the budget allows."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any, Protocol, runtime_checkable
+
+from evenedit.core.errors import EvenEditError
+from evenedit.core.interfaces import Case, Judge, Reply
+from evenedit.core.records import Question, Status
+from evenedit.judges.cache import ReplyCache, content_key
+from evenedit.judges.parsing import Said
+from evenedit.judges.prompt import Ask
+from evenedit.providers.budget import Budget
+from evenedit.run.worker import retry
+
+BACKOFF = 0.5
+"""Seconds before the first retry; doubled each time."""
+
+
+@runtime_checkable
+class Speaker(Protocol):
+    """A judge that is a model elsewhere: what it is asked and what it says can be told apart, and be kept."""
+
+    @property
+    def parameters(self) -> Mapping[str, Any]:
+        """All that shapes an answer beside what is asked."""
+        ...
+
+    def render(self, case: Case, questions: Sequence[Question]) -> Ask:
+        """What the model is asked about the case."""
+        ...
+
+    def answer(self, ask: Ask) -> Said:
+        """Ask the model; raises Failed where no answer came. It tries again by itself."""
+        ...
+
+
+class Asking:
+    """How judges are asked in one run."""
+
+    def __init__(self, budget: Budget, cache: ReplyCache | None, retries: int) -> None:
+        self.budget = budget
+        self.cache = cache
+        self.retries = retries
+
+    def reply(self, rater: str, judge: Judge, case: Case, questions: Sequence[Question]) -> Reply | None:
+        """The judge's reply; None where the budget is spent. Raises what the call raises."""
+        if not isinstance(judge, Speaker):
+            if not self.budget.begin():
+                return None
+            return retry(lambda: judge.judge(case, questions), self.retries, BACKOFF)
+        ask = judge.render(case, questions)
+        key = content_key(rater, judge.parameters, ask)
+        if not case.repeat and (known := self.known(key, questions)) is not None:
+            return known
+        if not self.budget.begin():
+            return None
+        said = judge.answer(ask)
+        return self.keep(key, said, questions, via="call", again=case.repeat > 0)
+
+    def known(self, key: str, questions: Sequence[Question]) -> Reply | None:
+        """The reply that the same content got before, marked as such."""
+        found = self.cache.find(key) if self.cache else None
+        if found is None:
+            return None
+        said, obtained = found
+        reply = said.conclude(questions)
+        return replace(reply, origin={**reply.origin, "via": "cache", "content": key, "obtained": obtained})
+
+    def keep(self, key: str, said: Said, questions: Sequence[Question], *, again: bool = False, **origin: str) -> Reply:
+        """Keep what was said, at once, so that a kill before it is stored does not cost a second call.
+
+        What was asked again on purpose is not kept: it must not stand in for the first answer.
+        """
+        if self.cache and not again:
+            self.cache.keep(key, said)
+        reply = said.conclude(questions)
+        return replace(reply, origin={**reply.origin, "content": key, **origin})
+
+
+def answer(judge: Judge, case: Case, questions: Sequence[Question], retries: int) -> Reply:
+    """What a judge says to a case, checked; a call that fails for good is a reply of its own."""
+    try:
+        return checked(retry(lambda: judge.judge(case, questions), retries, BACKOFF), questions)
+    except EvenEditError:
+        raise
+    except Exception as error:
+        return Reply(Status.FAILED, reason=f"{type(error).__name__}: {error}")
+
+
+def checked(reply: Reply, questions: Sequence[Question]) -> Reply:
+    """A reply with an impossible value is unparseable as a whole: nothing is clamped, nothing guessed."""
+    if reply.status is not Status.SCORED:
+        return replace(reply, values={})
+    for question in questions:
+        value = reply.values.get(question.id)
+        if value is not None and (type(value) is not int or not 1 <= value <= len(question.labels)):
+            reason = f"{question.id} is {value!r}, not 1 to {len(question.labels)}"
+            return replace(reply, status=Status.UNPARSEABLE, values={}, reason=reason)
+    return replace(reply, values={q.id: reply.values.get(q.id) for q in questions})

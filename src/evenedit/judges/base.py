@@ -1,0 +1,103 @@
+"""What judges behind an API share: one prompt, counted tokens, refusals and failures told apart."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from threading import Lock
+from typing import Any, ClassVar, Generic, TypeVar
+
+from evenedit.core.errors import Failed, Failure
+from evenedit.core.interfaces import Case, Reply
+from evenedit.core.records import Question
+from evenedit.judges.parsing import Said, refused
+from evenedit.judges.prompt import Ask, check_settings, render
+from evenedit.providers.calls import Declined, Provider
+
+Client = TypeVar("Client")
+STRANGE = "the reply has another form; check 'base_url' if this lasts"
+
+
+class RemoteJudge(ABC, Generic[Client]):
+    """Judges with a model that sees; a provider's own class says how it is reached and how its replies are read."""
+
+    remote = True
+    package: ClassVar[str]
+    """The SDK, as it is imported."""
+
+    def __init__(
+        self,
+        provider: Provider[Client],
+        *,
+        model: str,
+        temperature: float | None,
+        image_size: int,
+        base_url: str | None,
+        batch: bool | None,
+    ) -> None:
+        check_settings(temperature, image_size)
+        self.provider = provider
+        self.model = model
+        self.temperature = temperature
+        """Sent only where it is set: some models take none."""
+        self.image_size = image_size
+        self.base_url = base_url
+        self.takes_batches = base_url is None if batch is None else batch
+        """Whether there are batch jobs: by default only at the provider itself."""
+        self._used = {"input": 0, "output": 0}
+        self._lock = Lock()
+
+    @property
+    def tokens(self) -> dict[str, int]:
+        """Tokens used so far, by the provider's own count."""
+        with self._lock:
+            return dict(self._used)
+
+    def missing(self) -> list[str]:
+        """What is needed to use it and not there."""
+        return self.provider.missing(self.package)
+
+    def judge(self, case: Case, questions: Sequence[Question]) -> Reply:
+        """Answer each question about the case."""
+        return self.answer(self.render(case, questions)).conclude(questions)
+
+    def render(self, case: Case, questions: Sequence[Question]) -> Ask:
+        """What the model is asked about the case."""
+        return render(case, questions, image_size=self.image_size)
+
+    def ask(self, ask: Ask) -> str | Reply:
+        """The model's words; or, where it did not answer to the end, how that counts."""
+        return self.answer(ask).words
+
+    def answer(self, ask: Ask) -> Said:
+        """Ask the model; raises Failed where no answer came."""
+
+        def call(client: Client) -> Said:
+            reply = self.send(client, ask)
+            try:
+                self._count(self.used(reply))
+            except (AttributeError, TypeError):
+                raise Failed(Failure.SERVER, STRANGE) from None
+            return self.read(reply)
+
+        try:
+            return self.provider.call(call)
+        except Declined as declined:
+            return Said(refused(str(declined)))
+
+    @abstractmethod
+    def send(self, client: Client, ask: Ask) -> Any:
+        """One call; the reply as it came."""
+
+    @abstractmethod
+    def used(self, reply: Any) -> tuple[int, int]:
+        """Tokens in and out that a reply was charged for."""
+
+    @abstractmethod
+    def read(self, reply: Any) -> Said:
+        """A reply as it came, whether to a call or to a line of a batch job; raises Failed or Declined."""
+
+    def _count(self, tokens: tuple[int, int]) -> None:
+        with self._lock:
+            self._used["input"] += tokens[0]
+            self._used["output"] += tokens[1]

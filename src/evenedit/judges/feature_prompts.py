@@ -1,0 +1,232 @@
+"""The feature prompt: observable appearance in words, put before the edit prompt, with no demographic label."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Literal, Protocol
+
+from PIL.Image import Image
+
+from evenedit.core.errors import EvenEditError
+from evenedit.core.hashing import digest
+from evenedit.core.interfaces import Reply
+from evenedit.judges.gemini import GeminiJudge
+from evenedit.judges.openai import OpenAIJudge
+from evenedit.judges.parsing import Unreadable, find_objects, kept
+from evenedit.judges.prompt import Ask, pixels, text_object
+from evenedit.simulation.portraits.portrait import Portrait, portrait_of
+
+VERSION = "1"
+"""Raised with every change of the extraction's wording or checks."""
+OPENING = "Maintain the person's"
+"""How a feature prompt begins."""
+TRIES = 3
+"""Descriptions asked for before the last one is kept with its flags."""
+LONGEST = 600
+"""Characters of a feature prompt: one or two sentences."""
+
+_DIMENSIONS = {
+    "skin_tone": "the shade of the skin and its undertone, as precisely as you would tell a painter",
+    "face_shape": "the outline of the face, jaw, chin, cheekbones and forehead",
+    "eyes": "shape, colour, lids, spacing",
+    "nose": "length, width, bridge and tip",
+    "lips": "shape and fullness",
+    "hair": "colour, grey included, texture, length, style and hairline",
+    "distinctive_features": "lines, moles, freckles, scars, dimples, glasses, facial hair; or: none",
+}
+_PROMPT = "one or two sentences that tell an image editor which visible features to keep, the skin tone among them"
+_SYSTEM = (
+    "You describe what can be seen of a face so that an image editor can keep it. Describe, never classify: no word "
+    "for race, ethnicity, origin or nationality, for gender (pronouns included), or for an age or age group. Say "
+    "'the person', and name what is visible instead. Answer with one JSON object and nothing else."
+)
+_UNKNOWN = re.compile(r"\W*(none|null|unknown|unclear|unspecified|not (visible|specified|clear)|n/?a)?\W*", re.I)
+_WORDS = {
+    "race, ethnicity or nationality": (
+        r"race|races|racial|racially|biracial|multiracial|interracial|ethnic\w*|nationality|heritage|ancestry|descent|"
+        r"africans?|afro[ -](?:american|caribbean|latin\w*)|asians?|eurasian|caucasians?|caucasoid|negroid|mongoloid|"
+        r"europeans?|nordic|scandinavian|slavic|mediterranean|middle[ -]eastern|arab|arabs|arabic|arabian|persian|"
+        r"jewish|hispanics?|latin[oax]s?|latine|mestizo|indigenous|aboriginal|pacific islander|polynesian|americans?|"
+        r"british|english|irish|scottish|german|italian|spanish|greek|russian|ukrainian|turkish|iranian|iraqi|israeli|"
+        r"egyptian|moroccan|nigerian|kenyan|ethiopian|somali|ghanaian|indians?|pakistani|bangladeshi|nepali|chinese|"
+        r"japanese|koreans?|taiwanese|vietnamese|thai|filipin[oa]s?|indonesian|malay|malaysian|mexican|brazilian|"
+        r"colombian|cuban|puerto rican|dominican|jamaican|(?:french|dutch)(?! (?:braid|twist|crop|plait))|"
+        r"(?:person|people) of colou?r|"
+        # Colours of hair and clothes are features; of people they are labels. "Brown skin" is a shade.
+        r"(?:black|white|yellow)[ -](?:person|people|individual|adult|man|men|woman|women|male|female|boy|girl|child|"
+        r"skin(?! tag)|skinned|complexion|features|face|facial(?! hair))"
+    ),
+    "gender": (
+        r"(?:wo)?m[ae]n(?! bun)|(?:fe)?males?|boys?|girls?|gentlem[ae]n|lady|ladies|guys?|masculin\w*|feminin\w*|manly|"
+        r"womanly|boyish|girlish|androgyn\w*|gender\w*|transgender|non-?binary|"
+        r"he|she|him|his|her|hers|himself|herself|mr|mrs|ms"
+    ),
+    "an age or age group": (
+        r"young|younger|youngish|youth|youthful|old|older|elder|elders|elderly|senior|middle[ -]aged?|aged|adults?|"
+        r"adulthood|teens?|teen-?aged?|teenagers?|adolescen\w*|child|children|childhood|childlike|kids?|toddlers?|infants?|"
+        r"bab(?:y|ies)(?![ -](?:hair|fine))|twenties|thirties|forties|fifties|sixties|seventies|eighties|nineties|"
+        r"[1-9]0['’]?s|\d+[ -]years?|geriatric|juvenile|mature"
+    ),
+}
+"""Words that classify a person, by what they tell."""
+_LABELS = {kind: re.compile(rf"\b(?:{words})\b", re.I) for kind, words in _WORDS.items()}
+
+
+@dataclass(frozen=True, slots=True)
+class FeaturePrompt:
+    """What to keep, in one or two sentences, and the seven dimensions it was made from."""
+
+    text: str
+    """Empty where no description came."""
+    dimensions: Mapping[str, str] = field(default_factory=dict)
+    flags: tuple[str, ...] = ()
+    """What is still wrong with it after it was asked for again; none if all is well."""
+
+
+class Extractor(Protocol):
+    """Describes a portrait. It is blind: it gets the picture and nothing else."""
+
+    def extract(self, image: Image) -> FeaturePrompt:
+        """Write the feature prompt of a portrait."""
+        ...
+
+
+class SimulatedExtractor:
+    """Describes a drawn portrait from its own parameters. Whatever it touches is SIMULATED."""
+
+    simulated = True
+
+    def extract(self, image: Image) -> FeaturePrompt:
+        """Put the drawing parameters into words."""
+        portrait = portrait_of(image)
+        if portrait is None:
+            raise EvenEditError("the simulated extractor describes drawn portraits only; this source is not one")
+        d = _describe(portrait)
+        text = (
+            f"Maintain the person's {d['skin_tone']} skin tone, {d['face_shape']} face, {d['eyes']} eyes, "
+            f"{d['nose']} nose, {d['lips']} lips and {d['hair']} hair."
+        )
+        return FeaturePrompt(text, d)
+
+
+class VLMExtractor:
+    """Asks a vision-language model, blind; asks again where the description classifies the person."""
+
+    remote = True
+
+    def __init__(
+        self,
+        *,
+        provider: Literal["openai", "gemini"],
+        model: str,
+        temperature: float | None = None,
+        image_size: int = 1024,
+        base_url: str | None = None,
+        api_key_env: str | None = None,
+        timeout: float = 120,
+        attempts: int = 5,
+    ) -> None:
+        kinds: dict[str, type[OpenAIJudge | GeminiJudge]] = {"openai": OpenAIJudge, "gemini": GeminiJudge}
+        if provider not in kinds:
+            raise EvenEditError(f"setting 'provider' is '{provider}'; it must be 'openai' or 'gemini'")
+        self.model = kinds[provider](
+            model=model,
+            temperature=temperature,
+            image_size=image_size,
+            base_url=base_url,
+            api_key_env=api_key_env or f"{provider.upper()}_API_KEY",
+            timeout=timeout,
+            attempts=attempts,
+        )
+
+    @property
+    def tokens(self) -> dict[str, int]:
+        """Tokens used so far, by the provider's own count."""
+        return self.model.tokens
+
+    def missing(self) -> list[str]:
+        """What is needed to use it and not there."""
+        return self.model.missing()
+
+    def extract(self, image: Image) -> FeaturePrompt:
+        """Describe a portrait; flagged, and without text where none came, if no try was free of problems."""
+        picture = pixels(image, self.model.image_size)
+        feature, problems = FeaturePrompt(""), ""
+        for _ in range(TRIES):
+            said = self.model.ask(_asked(picture, problems))
+            if isinstance(said, Reply):
+                return FeaturePrompt("", flags=(f"{said.status}: {said.reason}",))
+            feature, problems = _read(said)
+            if not problems:
+                break
+        return feature
+
+
+def _asked(picture: bytes, problems: str) -> Ask:
+    fields = _DIMENSIONS | {"identity_prompt": f'{_PROMPT}; it starts with "{OPENING}"'}
+    form = ["Describe the person in the image as a JSON object with these texts, in this order:"]
+    form += [f'"{name}": {told}' for name, told in fields.items()]
+    if problems:
+        form.append(f"An earlier description could not be used: {problems}. Avoid this.")
+    return Ask(_SYSTEM, ("Image 1", picture, "\n".join(form)), text_object(fields))
+
+
+def _read(text: str) -> tuple[FeaturePrompt, str]:
+    """The description, flagged; and its problems as the model is told: by kind, so that no label is sent back."""
+    names = [*_DIMENSIONS, "identity_prompt"]
+    try:
+        said, *others = find_objects(text, names)
+        if any(other != said for other in others):
+            raise Unreadable(f"{1 + len(others)} answers that differ")
+        if absent := [name for name in names if not isinstance(said.get(name), str)]:
+            raise Unreadable(f"{', '.join(absent)}: not there, or not a text")
+    except Unreadable as problem:
+        return FeaturePrompt("", flags=(f"unparseable: {problem}",)), f"it was unreadable ({problem})"
+    texts = {name: kept(" ".join(said[name].split())) for name in names}
+    prompt = texts.pop("identity_prompt").replace("’", "'")
+    shade = re.split(r"\W", texts["skin_tone"])[0]  # a bare colour as the skin tone is a label too
+    labels = label_words(*texts.values(), prompt, f"{shade} skin")
+    told = [f"it has words for {kind}" for kind in labels]
+    flags = [f"words for {kind}: {', '.join(found)}" for kind, found in labels.items()]
+    form = list(_form_problems(prompt, texts["skin_tone"]))
+    return FeaturePrompt(prompt, texts, (*flags, *form)), "; ".join([*told, *form])
+
+
+def _form_problems(prompt: str, skin_tone: str) -> Iterator[str]:
+    if _UNKNOWN.fullmatch(skin_tone):
+        yield "the skin tone is missing"
+    if not re.search(r"\b(skin|complexion)\b", prompt, re.I):
+        yield "identity_prompt does not name the skin tone"
+    if not prompt.startswith(OPENING):
+        yield f'identity_prompt does not start with "{OPENING}"'
+    if len(prompt) > LONGEST:
+        yield "identity_prompt is too long"
+
+
+def label_words(*texts: str) -> dict[str, list[str]]:
+    """The words that classify a person, in lower case, by what they tell; empty if there are none."""
+    found = {
+        kind: sorted({m.group().lower() for text in texts for m in words.finditer(text)})
+        for kind, words in _LABELS.items()
+    }
+    return {kind: words for kind, words in found.items() if words}
+
+
+def extractor_id(kind: str, settings: Mapping[str, object]) -> str:
+    """Names an extractor, its wording and its settings."""
+    return f"{kind}-{digest([VERSION, dict(settings)])[:8]}"
+
+
+def _describe(p: Portrait) -> dict[str, str]:
+    tones = ((30, "very deep brown"), (45, "deep brown"), (60, "medium brown"), (75, "tan"), (85, "light"))
+    return {
+        "skin_tone": next((name for limit, name in tones if p.skin[0] < limit), "fair"),
+        "face_shape": "wide" if p.face_width > 0.6 else "narrow" if p.face_width < 0.4 else "oval",
+        "eyes": "large" if p.eye_size > 0.6 else "small" if p.eye_size < 0.4 else "medium-sized",
+        "nose": "broad" if p.nose_width > 0.6 else "slender" if p.nose_width < 0.4 else "straight",
+        "lips": "full" if p.lip_fullness > 0.6 else "thin" if p.lip_fullness < 0.4 else "medium",
+        "hair": f"{'long' if p.hair_length > 0.5 else 'short'} {p.hair_texture}",
+        "distinctive_features": "lines around the eyes" if p.years > 50 else "none",
+    }

@@ -1,0 +1,203 @@
+"""A judge's answer, read strictly: what is taken from it stands in it, and nothing is guessed, clamped or rounded.
+
+    a JSON object, bare, fenced or amid prose  ->  its "scores" (or the object itself)  ->  one value per question
+
+| in the reply                                                         | becomes                       |
+|----------------------------------------------------------------------|-------------------------------|
+| a whole number within the scale; the exact word of a choice          | the value                     |
+| null, or the question is absent                                      | missing; the others count     |
+| 7, 2.5, 4.0, "4", true, a list, another word; every question missing | the whole reply: unparseable  |
+| two objects that answer differently, the same key twice, NaN, cut off| the whole reply: unparseable  |
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from typing import Any
+
+from evenedit.core.interfaces import Reply
+from evenedit.core.records import Question, Status
+
+LONGEST = 50_000
+"""Characters: a longer reply is not read, and is kept up to here. Whatever was scored is thus kept whole."""
+THOUGHT = "</think>"
+"""Ends the thoughts that some open models write before their answer."""
+
+
+class Unreadable(Exception):
+    """Why a reply cannot be read."""
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """What one call brought."""
+
+    words: str | Reply
+    """The model's words; or, where it did not answer to the end, how that counts."""
+    model: str = ""
+    """What the model calls itself."""
+    tokens: tuple[int, int] = (0, 0)
+    """In and out, by the provider's own count."""
+
+    def conclude(self, questions: Sequence[Question]) -> Reply:
+        """The reply to the questions, with its origin."""
+        reply = self.words if isinstance(self.words, Reply) else parse(self.words, questions)
+        return replace(reply, origin={"model": self.model, "input": self.tokens[0], "output": self.tokens[1]})
+
+
+def named(*parts: Any) -> str:
+    """What a model calls itself, with the set-up it ran on where the provider tells."""
+    return " ".join(kept(part)[:200] for part in parts if isinstance(part, str) and part)
+
+
+@dataclass(frozen=True, slots=True)
+class JobState:
+    """How far a batch job is."""
+
+    ended: bool
+    told: str
+    """The provider's word for it, and why it failed where it did."""
+
+
+def read_lines(text: str | bytes) -> Iterable[dict[str, Any]]:
+    """The lines of a batch job's results; what is no JSON object answers nothing."""
+    for line in text.splitlines():
+        with suppress(ValueError):
+            said = json.loads(line)
+            if isinstance(said, dict):
+                yield said
+
+
+def parse(text: str, questions: Sequence[Question]) -> Reply:
+    """The values a reply gives to the questions, or why it cannot be read; the raw text is kept either way."""
+    raw = kept(text)
+    try:
+        found = find_objects(text, [question.id for question in questions])
+        answers = [{q.id: _value(_scores(each), q) for q in questions} for each in found]
+        values = answers[0]
+        if any(other != values for other in answers[1:]):
+            raise Unreadable(f"{len(answers)} answers that differ")
+        if all(value is None for value in values.values()):
+            raise Unreadable("no question is answered")
+    except Unreadable as problem:
+        return Reply(Status.UNPARSEABLE, reason=str(problem), raw=raw)
+    return Reply(Status.SCORED, values, _confidence(found[0], questions), raw=raw)
+
+
+def refused(reason: str, raw: str = "") -> Reply:
+    """The provider's explicit no, in its own words."""
+    return Reply(Status.REFUSED, reason=kept(reason)[:1000], raw=kept(raw))
+
+
+def cut_off(raw: str) -> Reply:
+    """An answer that the provider did not let the model finish: it may look whole, and is not read."""
+    return Reply(Status.UNPARSEABLE, reason="the answer was cut off at the limit of tokens", raw=kept(raw))
+
+
+def kept(text: str) -> str:
+    """The reply as it can be stored: what no database takes is replaced, what is too long is cut and says so."""
+    cut = text if len(text) <= LONGEST else f"{text[:LONGEST]}\n[cut here; {len(text):,} characters in all]"
+    return cut.replace("\0", "�").encode("utf-8", "replace").decode("utf-8")
+
+
+def find_objects(text: str, keys: Sequence[str]) -> list[dict[str, Any]]:
+    """Every outermost JSON object that has one of the keys, in itself or under "scores"; at least one."""
+    if len(text) > LONGEST:
+        raise Unreadable(f"the reply is too long ({len(text):,} characters)")
+    text = text.rpartition(THOUGHT)[2]
+    if not text.strip():
+        raise Unreadable("the reply is empty")
+    found = []
+    for span in _spans(text):
+        try:
+            said = _unwrapped(json.loads(span, object_pairs_hook=_unrepeated, parse_constant=_no_constant), keys)
+        except (ValueError, RecursionError, Unreadable) as error:
+            if any(f'"{key}"' in span for key in ("scores", *keys)):  # an answer, if a broken one
+                raise Unreadable(f"broken JSON ({str(error)[:200]})") from None
+            continue  # braces in prose
+        if said is not None:
+            found.append(said)
+    if not found:
+        raise Unreadable("no JSON object with the answers")
+    return found
+
+
+def _spans(text: str) -> Iterable[str]:
+    """What stands between outermost braces, quoted braces apart."""
+    depth, start, quoted, escaped = 0, 0, False, False
+    for at, sign in enumerate(text):
+        if escaped:
+            escaped = False
+        elif quoted:
+            escaped = sign == "\\"
+            quoted = sign != '"'
+        elif sign == "{":
+            start = start if depth else at
+            depth += 1
+        elif depth and sign == '"':
+            quoted = True
+        elif depth and sign == "}":
+            depth -= 1
+            if not depth:
+                yield text[start : at + 1]
+    if depth:
+        raise Unreadable("the JSON is cut off: a brace is not closed")
+
+
+def _unrepeated(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    names = dict(pairs)
+    if len(names) < len(pairs):
+        raise Unreadable("the same key twice")
+    return names
+
+
+def _no_constant(name: str) -> None:
+    raise Unreadable(f"{name} is not JSON")
+
+
+def _unwrapped(said: Any, keys: Sequence[str]) -> dict[str, Any] | None:
+    """The object that holds the answers, which may be the only content of another."""
+    while isinstance(said, dict):
+        if "scores" in said or any(key in said for key in keys):
+            return said
+        said = next(iter(said.values())) if len(said) == 1 else None
+    return None
+
+
+def _scores(said: Mapping[str, Any]) -> Mapping[str, Any]:
+    scores = said.get("scores", said)
+    if not isinstance(scores, Mapping):
+        raise Unreadable(f"scores is {_shown(scores)}, not an object")
+    return scores
+
+
+def _value(scores: Mapping[str, Any], question: Question) -> int | None:
+    said = scores.get(question.id)
+    if said is None:
+        return None
+    if question.sided == "choice":
+        if said in question.labels:
+            return question.labels.index(said) + 1
+        raise Unreadable(f"{question.id} is {_shown(said)}, not one of {', '.join(question.labels)}")
+    if type(said) is not int or not 1 <= said <= len(question.labels):  # bool is an int to isinstance
+        raise Unreadable(f"{question.id} is {_shown(said)}, not a whole number from 1 to {len(question.labels)}")
+    return said
+
+
+def _confidence(said: Mapping[str, Any], questions: Sequence[Question]) -> dict[str, float]:
+    """How sure the reply says it is, per question, where it says so from 0 to 1."""
+    sure = said.get("confidence")
+    return {q.id: sure[q.id] for q in questions if _is_share(sure.get(q.id))} if isinstance(sure, Mapping) else {}
+
+
+def _is_share(said: Any) -> bool:
+    return isinstance(said, int | float) and not isinstance(said, bool) and 0 <= said <= 1
+
+
+def _shown(said: Any) -> str:
+    """A value as the reply had it, shortened, in plain ASCII."""
+    text = "a nested value" if isinstance(said, dict | list) else json.dumps(said)
+    return text if len(text) <= 60 else f"{text[:60]}…"

@@ -1,0 +1,325 @@
+"""Other people's score tables in: CSV files, one row per edit and judge, become one `RatingTable`.
+
+A file's columns tell whether it holds scores or verdicts. Nothing is guessed or clamped: rows that cannot be read
+are listed with their line numbers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+from pandas.api.types import union_categoricals
+
+from evenedit.core.errors import EvenEditError
+from evenedit.core.records import Experiment, Kind, Outcome, Status
+from evenedit.protocol import AXES, FACTORS, QUESTIONS, PromptSet, level_code, load_prompts
+from evenedit.protocol.prompts import BUILT_IN, merge
+from evenedit.ratings.table import EDIT_COLUMNS, NOT_ASKED, QUESTION_IDS, STATUSES, RatingTable
+
+_COMMON = ("experiment", "condition", "editor", "prompt_id", "judge", "status")
+SCORE_COLUMNS = (*_COMMON, "source_id", *(f.id for f in FACTORS), *AXES)
+"""Columns of a file of scores."""
+VERDICT_COLUMNS = (*_COMMON, "verdict")
+"""Columns of a file of stereotype verdicts."""
+OPTIONAL = {"seed": "0", "outcome": Outcome.EDITED.value, "kind": Kind.VLM.value, "request_id": "", "source_id": ""}
+"""Columns a file may have, and what holds where they are absent or empty."""
+SHOWN = 20
+"""At most so many bad rows are listed."""
+KINDS = (Kind.VLM, Kind.INSTRUMENT, Kind.HUMAN, Kind.REVIEW)
+"""The order of raters in a table; within a kind, the order of the files."""
+EDIT_KEY = ["experiment", "condition", "editor", "source_id", "prompt_id", "seed"]
+_SCORE = {"": 0} | {f"{score}{tail}": score for score in range(1, 6) for tail in ("", ".0")}
+"""What a score may look like; "4.0" is how some tools write 4."""
+_CHOICES = {q.id: q.labels for q in QUESTIONS.values() if q.sided == "choice"}
+_ALSO = {"target_role": "role", "preference": "preference"}
+"""Answers a file may also have, by question: who got the role, and which output keeps the identity better."""
+
+
+@dataclass(slots=True)
+class Problems:
+    """Bad rows, as they are found."""
+
+    rows: list[tuple[str, int, str]] = field(default_factory=list)
+    count: int = 0
+
+    def add(self, frame: pd.DataFrame, bad: NDArray[np.bool_], message: str) -> None:
+        """Note every bad row; only the first few are put in words, the message's {column}s filled in."""
+        self.count += int(bad.sum())
+        for at in np.flatnonzero(bad)[:SHOWN]:
+            row = {str(name): value for name, value in frame.iloc[at].items()}
+            self.rows.append((row["_file"], int(row["_line"]), message.format_map(row)))
+
+    def check(self) -> None:
+        """Stop if anything was noted."""
+        if self.count:
+            shown = [f"{file} line {line}: {text}" for file, line, text in sorted(self.rows)[:SHOWN]]
+            more = self.count - len(shown)
+            raise EvenEditError(*shown, *([f"and {more} more"] if more else []))
+
+
+def read_tables(paths: Sequence[Path], prompt_sets: Sequence[PromptSet] = ()) -> RatingTable:
+    """Read score and verdict files as one table; `prompt_sets` beside the built-in ones tell further prompts."""
+    if not paths:
+        raise EvenEditError("no file to read; give at least one CSV of scores or verdicts")
+    problems = Problems()
+    return assemble(read_rows(paths, prompt_sets, problems), problems)
+
+
+def read_rows(paths: Sequence[Path], prompt_sets: Sequence[PromptSet], problems: Problems) -> pd.DataFrame:
+    """Checked rows of score and verdict files."""
+    return checked_rows([_read(Path(path)) for path in paths], prompt_sets, problems)
+
+
+def checked_rows(frames: list[pd.DataFrame], prompt_sets: Sequence[PromptSet], problems: Problems) -> pd.DataFrame:
+    """The rows of all frames with known texts, numeric answers and prompts by their own ids."""
+    rows = stacked([_checked(frame, problems) for frame in frames])
+    problems.check()
+    prompts = merge([*(load_prompts(name) for name in BUILT_IN), *prompt_sets])
+    found = prompts.resolve_all(str(name) for name in rows["prompt_id"].unique())
+    targeted = _numbers(rows["prompt_id"], lambda name: int(bool(found[name].target_years))) == 1
+    rows["prompt_id"] = texts(rows["prompt_id"], lambda name: found[name].id)
+    for question in QUESTIONS.values():
+        if question.replaces:
+            old, new = question.replaces, question.id
+            rows[new] = np.where(targeted, rows[old], 0)
+            rows[old] = np.where(targeted, 0, rows[old])
+    return rows
+
+
+def _read(path: Path) -> pd.DataFrame:
+    """One file of scores or verdicts."""
+    frame = read_csv(path)
+    return columns_of(frame, path, VERDICT_COLUMNS if "verdict" in frame.columns else SCORE_COLUMNS)
+
+
+def read_csv(path: Path) -> pd.DataFrame:
+    """One file as text."""
+    try:
+        frame = pd.read_csv(path, dtype="category", keep_default_na=False, encoding="utf-8-sig", skip_blank_lines=False)
+    except OSError as error:
+        raise EvenEditError(f"{path} cannot be read: {error.strerror}; give the path of a CSV file") from None
+    except pd.errors.EmptyDataError:
+        raise EvenEditError(f"{path} is empty; expected a CSV file with a header") from None
+    except UnicodeDecodeError:
+        raise EvenEditError(f"{path} is not a UTF-8 text; save it as CSV in UTF-8") from None
+    except (pd.errors.ParserError, ValueError) as error:
+        raise EvenEditError(f"{path} is not a CSV file: {error}") from None
+    if not isinstance(frame.index, pd.RangeIndex):  # pandas takes what is too much for an index
+        raise EvenEditError(f"{path} is not a CSV file: line 2 has more fields than the header")
+    frame.columns = [str(name).strip() for name in frame.columns]
+    if not frame.columns.is_unique:
+        raise EvenEditError(f"{path} has two columns of one name: {', '.join(frame.columns)}")
+    return frame
+
+
+def columns_of(frame: pd.DataFrame, path: Path, wanted: Sequence[str]) -> pd.DataFrame:
+    """The columns we know, with the name and line of each row; refused where one of the wanted is absent."""
+    missing = [name for name in wanted if name not in frame.columns]
+    if missing:
+        shown = ", ".join(name[:40] for name in frame.columns[:30])
+        raise EvenEditError(f"{path} lacks the columns: {', '.join(missing)}", f"  it has: {shown}")
+    columns = {name: _filled(frame[name]) if name in frame.columns else "" for name in (*wanted, *OPTIONAL)}
+    columns |= {name: _filled(frame[name]) for name in _ALSO.values() if name in frame.columns}
+    frame = pd.DataFrame(columns, index=frame.index).assign(_file=path.name, _line=np.arange(2, len(frame) + 2))
+    frame = frame[(frame[list(wanted)] != "").any(axis=1)]
+    if frame.empty:
+        raise EvenEditError(f"{path} has a header but no rows")
+    return frame
+
+
+def _filled(column: pd.Series[Any]) -> pd.Series[Any]:
+    """A short row's absent texts as empty ones."""
+    if not column.isna().any():
+        return column
+    if "" not in column.cat.categories:
+        column = column.cat.add_categories([""])
+    return column.fillna("")
+
+
+def _checked(frame: pd.DataFrame, problems: Problems) -> pd.DataFrame:
+    """The rows with known texts and numeric answers."""
+    out = frame[["_file", "_line"]].copy()
+    is_verdict = "verdict" in frame.columns
+    for column in (*_COMMON, "source_id", "request_id"):
+        out[column] = texts(frame[column], str.strip)
+    for column in ("outcome", "kind"):
+        out[column] = texts(frame[column], partial(_or_else, OPTIONAL[column]))
+    out["seed"] = texts(frame["seed"], _seed)
+    allowed = [Experiment.STEREOTYPE] if is_verdict else [Experiment.DIAGNOSIS, Experiment.MITIGATION]
+    no_judge = ((out["judge"] == "") & (out["status"] == "") & (out["outcome"] != Outcome.EDITED)).to_numpy()
+    for column, known in (("experiment", allowed), ("outcome", list(Outcome)), ("kind", list(KINDS))):
+        _known(out, column, known, problems)
+    _known(out, "status", [*Status, ""], problems)
+    for column in ("judge", "status"):
+        problems.add(out, (out[column] == "").to_numpy() & ~no_judge, f"{column} is empty")
+    for column in ("condition", "editor", "prompt_id", *(() if is_verdict else ("source_id",))):
+        problems.add(out, (out[column] == "").to_numpy(), f"{column} is empty")
+    problems.add(frame, (out["seed"] == "").to_numpy(), "seed is '{seed}'; expected a whole number of 64 bits")
+    for factor in FACTORS:
+        out[factor.id] = texts(out["status"], lambda _: "") if is_verdict else _levels(frame, factor.id, problems)
+    _answers(frame, out, is_verdict, problems)
+    return out
+
+
+def _answers(frame: pd.DataFrame, out: pd.DataFrame, is_verdict: bool, problems: Problems) -> None:
+    """Fill in every question's value code."""
+    columns = {"stereotype": "verdict"} if is_verdict else {axis: axis for axis in AXES}
+    columns |= {question: column for question, column in _ALSO.items() if column in frame}
+    scored = (out["status"] == Status.SCORED).to_numpy()
+    unscored = out["status"].isin([s.value for s in Status if s != Status.SCORED]).to_numpy()
+    impossible = scored & (out["outcome"] != Outcome.EDITED).to_numpy()
+    problems.add(out, impossible, "status is scored but the outcome is {outcome}")
+    for question in QUESTION_IDS:
+        if question not in columns:
+            out[question] = np.zeros(len(out), dtype=np.int8)
+            continue
+        column = columns[question]
+        text = texts(frame[column], str.strip)
+        labels = _CHOICES.get(question, ())
+        codes = {"": 0} | {label: at for at, label in enumerate(labels, 1)} if labels else _SCORE
+        value = _numbers(text, codes.get)
+        needed = question == "stereotype" and "role" not in frame  # with the role a scored call says something
+        unknown = np.isnan(value) | (needed & scored & (value == 0))
+        expected = f"one of: {', '.join(labels)}" if labels else "a whole number from 1 to 5"
+        shown = out.assign(_text=text)
+        problems.add(shown, unknown, f"{column} is '{{_text}}'; expected {expected}")
+        problems.add(shown, unscored & (value > 0), f"{column} is '{{_text}}' but the status is '{{status}}'")
+        out[question] = np.where(unknown, 0, value).astype(np.int8)
+
+
+def assemble(rows: pd.DataFrame, problems: Problems) -> RatingTable:
+    """Rows of edit × judge as a table of edits and a cube of answers."""
+    edit = _numbered(rows, EDIT_KEY)
+    first = _first(edit)
+    _refuse_repeats(rows, _numbered(rows, [*EDIT_KEY, "judge"]), problems)
+    for column in ("outcome", "request_id"):
+        _refuse_changes(rows, edit, column, "edit", problems)
+    single = rows[(rows["experiment"] != Experiment.STEREOTYPE).to_numpy()]
+    for factor in FACTORS:
+        _refuse_changes(single, _numbered(single, ["source_id"]), factor.id, "source_id", problems)
+    rated = (rows["judge"] != "").to_numpy()
+    ratings, rated_edit = rows[rated], edit[rated]
+    number = _numbered(ratings, ["judge"])
+    _refuse_changes(ratings, number, "kind", "judge", problems)
+    problems.check()
+    names = [(str(row.judge), Kind(str(row.kind))) for row in ratings.iloc[_first(number)].itertuples()]
+    order = sorted(range(len(names)), key=lambda i: KINDS.index(names[i][1]))
+    judge = np.argsort(order)[number]
+    values = np.zeros((len(names), len(first), len(QUESTION_IDS)), dtype=np.int8)
+    for at, question in enumerate(QUESTION_IDS):
+        values[judge, rated_edit, at] = ratings[question]
+    status = np.full((len(names), len(first)), NOT_ASKED, dtype=np.int8)
+    status[judge, rated_edit] = _numbers(ratings["status"], lambda name: STATUSES.index(Status(name)))
+    edits = rows.iloc[first].reset_index(drop=True)
+    edits = edits.assign(**{c: edits[c].astype(str) for c in EDIT_COLUMNS if c != "seed"})
+    composed = edits["experiment"]
+    for column in EDIT_KEY[1:]:
+        composed = composed + "/" + edits[column].astype(str)
+    edits["request_id"] = edits["request_id"].where(edits["request_id"] != "", composed)
+    edits["seed"] = edits["seed"].astype(np.int64)
+    raters, kinds = zip(*(names[i] for i in order), strict=True) if names else ((), ())
+    return RatingTable(edits[list(EDIT_COLUMNS)], raters, kinds, values, status)
+
+
+def _refuse_repeats(rows: pd.DataFrame, key: NDArray[np.int64], problems: Problems) -> None:
+    """Every edit and judge once."""
+    earlier = _first(key)[key]
+    repeated = earlier != np.arange(len(rows))
+    if repeated.any():
+        found = rows.assign(
+            _first_file=rows["_file"].to_numpy()[earlier], _first_line=rows["_line"].to_numpy()[earlier]
+        )
+        problems.add(found, repeated, "the same edit and judge as {_first_file} line {_first_line}")
+
+
+def _refuse_changes(rows: pd.DataFrame, owner: NDArray[np.int64], column: str, what: str, problems: Problems) -> None:
+    """Every row of one owner must have the value of its first row."""
+    earlier = _first(owner)[owner]
+    codes = rows[column].cat.codes.to_numpy()
+    changed = codes != codes[earlier]
+    if changed.any():
+        found = rows.assign(_earlier=rows[column].to_numpy()[earlier])
+        message = f"{column} is '{{{column}}}' but '{{_earlier}}' on an earlier row of the same {what}"
+        problems.add(found, changed, message)
+
+
+def _known(rows: pd.DataFrame, column: str, known: Iterable[str], problems: Problems) -> None:
+    names = [str(name) for name in known]
+    expected = ", ".join(name for name in names if name)
+    bad = ~rows[column].isin(names).to_numpy()
+    problems.add(rows, bad, f"{column} is '{{{column}}}'; expected one of: {expected}")
+
+
+def _levels(frame: pd.DataFrame, factor: str, problems: Problems) -> pd.Series[Any]:
+    """The codes of a factor's labels."""
+
+    def code(label: str) -> str:
+        try:
+            return level_code(factor, label)
+        except EvenEditError:
+            return ""
+
+    codes = texts(frame[factor], code)
+    known = ", ".join(next(f for f in FACTORS if f.id == factor).codes)
+    problems.add(frame, (codes == "").to_numpy(), f"{factor} is '{{{factor}}}'; expected one of: {known}")
+    return codes
+
+
+def _seed(text: str) -> str:
+    """The seed as one writes it, empty where it is none."""
+    try:
+        seed = int(_or_else(OPTIONAL["seed"], text).removesuffix(".0"))
+    except ValueError:
+        return ""
+    return str(seed) if abs(seed) < 2**63 else ""
+
+
+def _or_else(other: str, text: str) -> str:
+    return text.strip() or other
+
+
+def texts(column: pd.Series[Any], read: Callable[[str], str]) -> pd.Series[Any]:
+    """`read` of each row's text, done once for each distinct text."""
+    texts = column.astype("category").cat.remove_unused_categories().cat
+    codes, names = pd.factorize(np.array([read(str(text)) for text in texts.categories], dtype=object))
+    return pd.Series(pd.Categorical.from_codes(codes[texts.codes], pd.Index(names)), index=column.index)
+
+
+def _numbers(column: pd.Series[Any], read: Callable[[str], int | None]) -> NDArray[np.float64]:
+    """`read` of each row's text as a number, NaN where it is None."""
+    texts = column.astype("category").cat.remove_unused_categories().cat
+    numbers = np.array([read(str(text)) for text in texts.categories], dtype=np.float64)
+    return np.asarray(numbers[texts.codes])
+
+
+def _numbered(rows: pd.DataFrame, columns: list[str]) -> NDArray[np.int64]:
+    """Rows that agree in all these columns get one number, in order of appearance."""
+    number = np.zeros(len(rows), dtype=np.int64)
+    for column in columns:
+        texts = rows[column].cat
+        number = pd.factorize(number * len(texts.categories) + texts.codes)[0]
+    return number.astype(np.int64)
+
+
+def _first(number: NDArray[np.int64]) -> NDArray[np.int64]:
+    """The first row with each number."""
+    first = np.zeros(number.max(initial=-1) + 1, dtype=np.int64)
+    first[number[::-1]] = np.arange(len(number))[::-1]
+    return first
+
+
+def stacked(frames: list[pd.DataFrame]) -> pd.DataFrame:
+    """Frames of the same columns, one under the other."""
+    stacked: dict[str, Any] = {}
+    for name in frames[0].columns:
+        parts = [frame[name] for frame in frames]
+        is_text = isinstance(parts[0].dtype, pd.CategoricalDtype)
+        stacked[name] = union_categoricals(parts) if is_text else np.concatenate(parts)
+    return pd.DataFrame(stacked)

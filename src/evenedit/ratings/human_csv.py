@@ -1,0 +1,107 @@
+"""People's ratings in: CSV files, one row per edit and person, beside the judges' scores of the same edits.
+
+    experiment, condition, editor, source_id, race, gender, age, prompt_id, rater, edit_success, skin_tone, race_drift,
+    gender_drift, age_drift        and, if you have it, seed; further columns (duration_ms, shown_first …) are not read
+
+A file of verdicts on two-person edits has experiment, condition, editor, prompt_id, rater and verdict.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping, Sequence
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from evenedit.core.errors import EvenEditError
+from evenedit.core.records import Experiment, Kind, Status
+from evenedit.protocol import PromptSet
+from evenedit.ratings.from_csv import (
+    EDIT_KEY,
+    OPTIONAL,
+    SCORE_COLUMNS,
+    VERDICT_COLUMNS,
+    Problems,
+    assemble,
+    checked_rows,
+    columns_of,
+    read_csv,
+    read_rows,
+    stacked,
+    texts,
+)
+from evenedit.ratings.table import RatingTable
+
+RATER = "rater"
+TAKEN = ("request_id", "outcome")
+"""What a rating takes over from its edit, besides the key."""
+UNTOLD = {"seed": OPTIONAL["seed"], "source_id": ""}
+"""What a rating's column holds where its file does not tell it."""
+
+
+def read_with_people(
+    scores: Sequence[Path], ratings: Sequence[Path], prompt_sets: Sequence[PromptSet] = ()
+) -> RatingTable:
+    """Judges' scores (none, if there are none yet) and people's ratings as one table."""
+    problems = Problems()
+    people = checked_rows([_read(Path(path)) for path in ratings], prompt_sets, problems)
+    if not scores:
+        return assemble(people, problems)
+    judges = read_rows(scores, prompt_sets, problems)
+    return assemble(stacked([judges, _placed(people, judges, problems)]), problems)
+
+
+def _read(path: Path) -> pd.DataFrame:
+    """One file of ratings in the shape of a file of scores."""
+    frame = read_csv(path)
+    if RATER not in frame.columns and "judge" in frame.columns:
+        raise EvenEditError(
+            f"{path} has a column 'judge' but no 'rater'; give judges' scores as a file without --ratings"
+        )
+    scored = VERDICT_COLUMNS if "verdict" in frame.columns else SCORE_COLUMNS
+    wanted = [RATER if name == "judge" else name for name in scored if name != "status"]
+    absent = [name for name in wanted if name not in frame.columns]
+    for name in frame.columns:
+        if name not in wanted and (near := get_close_matches(name, absent, 1, 0.75)):
+            raise EvenEditError(f"{path} has a column '{name}', which is not known; did you mean '{near[0]}'?")
+    known = columns_of(frame, path, wanted).rename(columns={RATER: "judge"})
+    return known.assign(status=Status.SCORED.value, kind=Kind.HUMAN.value).astype(dict.fromkeys(scored, "category"))
+
+
+def _placed(people: pd.DataFrame, judges: pd.DataFrame, problems: Problems) -> pd.DataFrame:
+    """The ratings as ratings of the judged edits they are about: one that is about none of them stays as it is.
+
+    A baseline is one and the same edit, whether a file calls its experiment diagnosis or mitigation. Where the ratings
+    tell no seed they are of the only one; where there are several they are refused.
+    """
+    edits = judges.drop_duplicates(EDIT_KEY)[[*EDIT_KEY, *TAKEN]].astype(str)
+    by_case: dict[tuple[str, ...], list[dict[Hashable, Any]]] = {}
+    for edit in edits.to_dict("records"):
+        by_case.setdefault(_case(edit), []).append(edit)
+    told = people[[*EDIT_KEY, *TAKEN]].astype(str).to_dict("records")
+    several = np.zeros(len(people), dtype=np.bool_)
+    for at, rating in enumerate(told):
+        near = by_case.get(_case(rating), [])
+        for column in ("source_id", "seed", "experiment"):
+            same = [edit for edit in near if edit[column] == rating[column]]
+            if same or rating[column] != UNTOLD.get(column, rating["experiment"]):
+                near = same
+        several[at] = len(near) > 1
+        if len(near) == 1:
+            told[at] = near[0]
+    problems.add(
+        people, several, "the scores have several edits of this case with different seeds; add a column 'seed'"
+    )
+    problems.check()
+    for column in (*EDIT_KEY, *TAKEN):
+        values = pd.Series([str(rating[column]) for rating in told], index=people.index)
+        people[column] = texts(values, str)
+    return people
+
+
+def _case(edit: Mapping[Hashable, Any]) -> tuple[str, ...]:
+    kind = "" if edit["condition"] == "baseline" and edit["experiment"] != Experiment.STEREOTYPE else edit["experiment"]
+    return (kind, edit["condition"], edit["editor"], edit["prompt_id"])

@@ -1,0 +1,98 @@
+"""The one table of ratings that ensemble, statistics and report read, whoever rated: dense, exact, small."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from evenedit.core.records import Kind, Status
+from evenedit.protocol import QUESTIONS
+
+QUESTION_IDS: tuple[str, ...] = tuple(QUESTIONS)
+"""The order of the last dimension of `RatingTable.values`."""
+STATUSES: tuple[Status, ...] = tuple(Status)
+"""A status code is the position here."""
+NOT_ASKED = -1
+"""Status code of a rater who was not asked about an edit."""
+MISSING = 0
+"""Value code of an answer that is not there; answers are 1, 2, 3 …"""
+EDIT_COLUMNS = (
+    "request_id",
+    "experiment",
+    "condition",
+    "editor",
+    "source_id",
+    "prompt_id",
+    "seed",
+    "race",
+    "gender",
+    "age",
+    "outcome",
+)
+"""Columns of `RatingTable.edits`. A stereotype edit has two portraits: its labels are empty and its
+source_id is both ids joined by '+'."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """A number an instrument read off every edit, beside its answers."""
+
+    rater: str
+    measure: str
+    """rate.<name> of 1 and 0, or mean.<name>."""
+    values: NDArray[np.float64]
+    """[edit]; NaN where it could not be read or was not asked for."""
+    reasons: tuple[str, ...]
+    """[edit]: why it could not be read; empty elsewhere."""
+    note: str = ""
+    """What must be known to read it."""
+
+
+@dataclass(frozen=True, slots=True)
+class RatingTable:
+    """Every rater's answer to every question about every edit."""
+
+    edits: pd.DataFrame
+    """One row per edit with EDIT_COLUMNS."""
+    raters: tuple[str, ...]
+    """Judges in the study's order (primary first), then instruments, then people, then reviewers."""
+    kinds: tuple[Kind, ...]
+    """What each rater is."""
+    values: NDArray[np.int8]
+    """[rater, edit, question]: 1, 2, 3 …, or 0 where there is no answer."""
+    status: NDArray[np.int8]
+    """[rater, edit]: position in STATUSES, or -1 where the rater was not asked."""
+    confidence: NDArray[np.float32] | None = None
+    """[rater, edit, question]: how sure the rater said it was, 0 to 1, or nan; shown, never a weight."""
+    readings: tuple[Reading, ...] = ()
+    """What the instruments read, where the study is at hand."""
+    settled: NDArray[np.int8] | None = None
+    """[edit, question]: what reviewers settled by the study's rule, 0 elsewhere; None without the study."""
+
+    def of_kind(self, kind: Kind) -> list[int]:
+        """Positions of the raters of one kind."""
+        return [i for i, k in enumerate(self.kinds) if k == kind]
+
+
+@dataclass(frozen=True, slots=True)
+class Scores:
+    """One score per edit and question, after the ensemble."""
+
+    table: RatingTable
+    values: NDArray[np.int8]
+    """[edit, question]; 0 = missing."""
+    disagree: NDArray[np.bool_]
+    """[edit, question]: the judges differ by two or more (or gave opposed verdicts)."""
+
+    @property
+    def edits(self) -> pd.DataFrame:
+        """The rows the scores belong to."""
+        return self.table.edits
+
+    @property
+    def needs_review(self) -> NDArray[np.bool_]:
+        """Edits on which the judges disagree about any question."""
+        return np.asarray(self.disagree.any(axis=1), dtype=np.bool_)

@@ -1,0 +1,421 @@
+"""The figures of the report: dots, whiskers and shades, drawn alike on every machine."""
+
+from __future__ import annotations
+
+import io
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import matplotlib as mpl
+from matplotlib.figure import Figure
+from matplotlib.patches import Rectangle
+from matplotlib.ticker import MaxNLocator
+
+from evenedit.core.records import Estimate
+from evenedit.report.render.index import RATES, Index, excludes, group_name, name, rate_id
+from evenedit.report.render.table import Number, Unit, format_number
+from evenedit.report.tables.agreement import Rows, axes_compared, axis_name, number
+from evenedit.results.results import GapTest, Planted
+
+INK, RULE, FAINT, HOLLOW = "#1d2330", "#d5d8de", "#7a8190", "#fffffe"
+BLUE, VERMILLION, GREEN = "#0072b2", "#d55e00", "#009e73"
+"""Okabe and Ito's colours: told apart by colour-blind readers too."""
+MOST_PLANTED = 36
+"""Rows of the planted-and-found figure; its table has all of them."""
+
+STYLE: Any = {
+    "font.family": "sans-serif",
+    "font.sans-serif": ["DejaVu Sans"],
+    "font.size": 9,
+    "text.color": INK,
+    "axes.edgecolor": RULE,
+    "axes.labelcolor": INK,
+    "axes.titlecolor": INK,
+    "xtick.color": INK,
+    "ytick.color": INK,
+    "axes.titlesize": 9.5,
+    "axes.titlelocation": "left",
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.spines.left": False,
+    "axes.axisbelow": True,
+    "xtick.major.size": 0,
+    "ytick.major.size": 0,
+    "grid.color": RULE,
+    "grid.linewidth": 0.8,
+    "svg.fonttype": "none",
+    "svg.hashsalt": "evenedit",
+    "pdf.fonttype": 42,
+    "figure.facecolor": "none",
+    "axes.facecolor": "none",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Picture:
+    """A figure as files and as part of the page."""
+
+    id: str
+    title: str
+    caption: str
+    alt: str
+    """What a reader who cannot see it is told."""
+    svg: str
+    pdf: bytes
+    png: bytes
+
+    @property
+    def inline(self) -> str:
+        """The SVG for the page: no header, ids of its own, ink that follows the page's light or dark."""
+        svg = re.sub(r"<metadata>.*?</metadata>", "", self.svg[self.svg.index("<svg") :], flags=re.S)
+        svg = re.sub(r'(\bid="|xlink:href="#|url\(#)', rf"\g<1>{self.id}-", svg)
+        svg = re.sub(r' (width|height)="[^"]*pt"', "", svg, count=2)
+        follow = {INK: "currentColor", RULE: "var(--rule)", FAINT: "var(--faint)", HOLLOW: "var(--paper)"}
+        for colour, variable in follow.items():
+            svg = svg.replace(colour, variable)
+        return svg.replace("<svg ", f'<svg role="img" aria-labelledby="{self.id}-alt" ', 1).replace(
+            ">", f'><title id="{self.id}-alt">{_escape(self.alt)}</title>', 1
+        )
+
+
+@contextmanager
+def sheet(width: float, height: float, simulated: bool) -> Iterator[Figure]:
+    """A sheet to draw on, in inches, marked where the data are simulated."""
+    with mpl.rc_context(STYLE):
+        figure = Figure(figsize=(width, height), layout="constrained")
+        if simulated:
+            mark: dict[str, Any] = {"color": VERMILLION, "ha": "center", "va": "center", "weight": "bold"}
+            figure.text(0.5, 0.5, "SIMULATED", fontsize=44, rotation=24, alpha=0.11, zorder=-1, **mark)
+            figure.suptitle("SIMULATED", x=0.99, ha="right", fontsize=8.5, color=VERMILLION, weight="bold")
+        yield figure
+
+
+def picture(figure: Figure, index: Index, id: str, title: str, caption: str, alt: str) -> Picture:
+    """The sheet as files."""
+    svg, pdf, png = io.StringIO(), io.BytesIO(), io.BytesIO()
+    nothing: dict[str, None] = dict.fromkeys(("Date", "Creator", "Format", "Type"))
+    figure.savefig(svg, format="svg", metadata=nothing)
+    figure.set_layout_engine(None)  # the layout is settled: the other files need not find it again
+    figure.savefig(pdf, format="pdf", metadata=dict.fromkeys(("CreationDate", "Creator", "Producer")))
+    figure.savefig(png, format="png", dpi=200, facecolor="white", metadata={"Software": None})
+    if index.results.simulated:
+        alt = f"SIMULATED. {alt}"
+    return Picture(id, title, caption, alt, _with_tips(svg.getvalue()), pdf.getvalue(), png.getvalue())
+
+
+TIP = "tip:"
+"""How the id of a mark begins that says something when it is pointed at."""
+
+
+def _with_tips(svg: str) -> str:
+    """Marks that say something say it to the reader who points at them."""
+    return re.sub(rf'<g id="{TIP}([^"]*)">', r'<g class="tip"><title>\1</title>', svg)
+
+
+def by_race(index: Index) -> Picture | None:
+    """Figure 4 of the paper: skin lightening and race change by race, one row per editor."""
+    if not index.rated:
+        return None
+    races = index.levels("race")
+    panels = (("skin_lighter", VERMILLION), ("race_change", BLUE))
+    lines = [
+        e
+        for e in index.lines("diagnosis")
+        if any(index.find(f"rate.{r}", e, {"race": c}) for r, _ in panels for c in races)
+    ]
+    if not lines:
+        return None
+    alt = []
+    with sheet(8.6, 0.75 + 0.27 * (len(races) + 1.9) * len(lines), bool(index.results.simulated)) as figure:
+        axes = figure.subplots(len(lines), 2, sharex="col", sharey=True, squeeze=False)
+        for row, editor in enumerate(lines):
+            for column, (rate, colour) in enumerate(panels):
+                ax = axes[row][column]
+                seen = _dots(ax, index, rate, editor, races, colour)
+                if seen:
+                    high, low = max(seen, key=lambda s: s[1]), min(seen, key=lambda s: s[1])
+                    ends = [f"{where} {format_number(value, 'share')}" for where, value in (high, low)]
+                    alt.append(f"{name(editor)}, {name(rate).lower()}: {ends[0]} down to {ends[1]}.")
+                ax.set_title(f"({'ab'[column]}) {name(rate)}\n{name(editor)}" if row == 0 else name(editor))
+        for ax in axes[-1]:
+            right = min(ax.get_xlim()[1], 1.02)
+            ax.set_xlim(-0.02 * right, right)  # a dot at 0 is whole
+            ax.xaxis.set_major_locator(MaxNLocator(6, steps=[1, 2, 5, 10]))
+            ax.xaxis.set_major_formatter(lambda x, _: f"{100 * x:g}%")
+        return picture(
+            figure,
+            index,
+            "figure4",
+            "Skin lightening and race change by race",
+            f"Share of edits rated (a) lighter ({index.thresholds['skin_lighter']}) and (b) changed in race "
+            f"({index.thresholds['race_change']}), by the label of the source, with {index.level} intervals. Filled: "
+            "the gap over races is clear and the group's difference from everybody else excludes 0. Dashed: everybody.",
+            "Dots with intervals by race and editor. " + " ".join(alt),
+        )
+
+
+def _dots(
+    ax: Any, index: Index, rate: str, editor: str | None, races: Sequence[str], colour: str
+) -> list[tuple[str, float]]:
+    seen = []
+    everybody = index.find(f"rate.{rate}", editor)
+    if everybody and everybody.value is not None:
+        ax.axvline(everybody.value, color=FAINT, linewidth=1, linestyle=(0, (4, 3)))
+    clear = any(
+        index.grade(t) == "clear"
+        for t in index.results.tests
+        if (t.measure, t.factor, t.editor) == (f"gap.{rate}", "race", editor)
+    )
+    for y, race in enumerate(races):
+        e = index.find(f"rate.{rate}", editor, {"race": race})
+        if e is None or e.value is None:
+            continue
+        contrast = index.contrast(f"rate.{rate}", editor, {"race": race})
+        apart = contrast is not None and excludes(contrast.low, contrast.high)
+        tip = tip_of(f"{name(editor)}, {name(race)}", e, "share")
+        dot(ax, y, e.value, e.low, e.high, colour, filled=apart and clear, tip=tip)
+        seen.append((name(race), e.value))
+    ax.set_yticks(range(len(races)), [name(race) for race in races])
+    ax.set_ylim(len(races) - 0.4, -0.6)
+    ax.grid(axis="x")
+    return seen
+
+
+def dot(
+    ax: Any,
+    y: float,
+    value: float,
+    low: float | None,
+    high: float | None,
+    colour: str,
+    *,
+    filled: bool,
+    tip: str = "",
+    shape: str = "o",
+) -> None:
+    """A value and its interval; filled where it says something. `tip` is told to who points at it."""
+    gid = TIP + tip if tip else None
+    if low is not None and high is not None:
+        ax.plot([low, high], [y, y], color=colour, linewidth=1.6, solid_capstyle="round", gid=gid)
+    face = colour if filled else HOLLOW
+    mark = {"color": colour, "markerfacecolor": face, "markeredgewidth": 1.5}
+    ax.plot([value], [y], shape, markersize=6, gid=gid, **mark)
+
+
+def tip_of(who: str, e: Estimate, unit: Unit) -> str:
+    """What a point says: whose it is, its value, its interval, and how many it is made of."""
+    shown = Number.of(e, unit)
+    return f"{who}: {shown.shown} {shown.interval}".rstrip() + f", n = {e.n:,}"
+
+
+def gap_overview(index: Index) -> Picture | None:
+    """Every gap at a glance: factors by editors by rates."""
+    tests = [t for t in index.results.tests if (t.experiment, t.condition) == ("diagnosis", "baseline")]
+    lines = [e for e in index.lines("diagnosis") if any(t.editor == e for t in tests)]
+    factors = [f for f in index.factors() if any(t.factor == f for t in tests)]
+    rates = [r for r in RATES if any(rate_id(t.measure) == r and t.value > 0 for t in tests)]
+    if not (lines and factors and rates):
+        return None
+    by_place = {(t.factor, t.editor, rate_id(t.measure)): t for t in tests}
+    top = max(max(t.value for t in tests), 0.05)
+    height = 1.1 + (0.34 * len(lines) + 0.42) * len(factors)
+    with sheet(8.6, height, bool(index.results.simulated)) as figure:
+        axes = figure.subplots(len(factors), 1, sharex=True, squeeze=False)
+        for row, factor in enumerate(factors):
+            ax = axes[row][0]
+            ax.set_title(name(factor))
+            for y, editor in enumerate(lines):
+                for x, rate in enumerate(rates):
+                    _shade(ax, x, y, by_place.get((factor, editor, rate)), top, index)
+            ax.set_xlim(-0.5, len(rates) - 0.5)
+            ax.set_ylim(len(lines) - 0.5, -0.5)
+            ax.set_yticks(range(len(lines)), [name(e) for e in lines])
+            ax.spines["bottom"].set_visible(False)
+            ax.set_xticks(range(len(rates)), [name(r).replace(" ", "\n") for r in rates])
+            ax.tick_params(labeltop=row == 0, labelbottom=False)
+        firm = [t for t in tests if index.grade(t) == "clear"]
+        said = "; ".join(
+            f"{name(t.editor)}, {name(rate_id(t.measure)).lower()} by {t.factor} {format_number(t.value, 'points')}"
+            for t in sorted(firm, key=lambda t: -t.value)[:8]
+        )
+        return picture(
+            figure,
+            index,
+            "figure_gaps",
+            "Gaps between groups at a glance",
+            "Highest minus lowest rate over the groups of each factor, in percentage points. "
+            "Stronger colour is larger. Bold with ● = clear, ○ = suggestive, plain = no difference shown (chance alone "
+            "gives a gap above 0).",
+            f"Grid of gaps by factor, editor and rate; {len(firm)} of {len(tests)} are clear. {said}",
+        )
+
+
+def _shade(ax: Any, x: int, y: int, test: GapTest | None, top: float, index: Index) -> None:
+    if test is None:
+        ax.text(x, y, "–", ha="center", va="center", color=FAINT)
+        return
+    strength = test.value / top
+    grade = index.grade(test)
+    ends = f"{name(test.highest)} highest, {name(test.lowest)} lowest, p = {test.p_holm:.3f} after Holm"
+    gid = f"{TIP}{name(test.editor)}, {name(rate_id(test.measure)).lower()}: {ends}"
+    ax.add_patch(Rectangle((x - 0.48, y - 0.45), 0.96, 0.9, facecolor="#0a5389", alpha=strength, linewidth=0, gid=gid))
+    mark = {"clear": " ●", "suggestive": " ○", "none": ""}[grade]
+    ax.text(
+        x,
+        y,
+        f"{100 * test.value:.1f}{mark}",
+        ha="center",
+        va="center",
+        fontsize=8.5,
+        color="white" if strength > 0.55 else INK,
+        weight="bold" if grade == "clear" else "normal",
+    )
+
+
+def planted_and_found(index: Index) -> Picture | None:
+    """Known effects of simulated editors beside their estimates."""
+    ordered = sorted(index.results.planted, key=lambda p: (p.planted == 0, -abs(p.planted), -abs(p.found)))
+    shown = sorted(ordered[:MOST_PLANTED], key=lambda p: (index.editors().index(p.editor), -p.planted))
+    if not shown:
+        return None
+    with sheet(8.6, 1.3 + 0.25 * len(shown), bool(index.results.simulated)) as figure:
+        ax = figure.subplots()
+        ax.axvline(0, color=FAINT, linewidth=1)
+        for y, p in enumerate(shown):
+            found = Number(p.found, "points", p.low, p.high)
+            tip = f"planted {format_number(p.planted, 'points')}, found {found.shown} {found.interval}"
+            dot(ax, y, p.found, p.low, p.high, BLUE, filled=True, tip=tip)
+            ax.plot([p.planted], [y], "D", markersize=7, color=VERMILLION, markerfacecolor="none")
+        ax.set_yticks(range(len(shown)), [_planted_label(p) for p in shown], fontsize=8)
+        ax.set_ylim(len(shown) - 0.4, -0.6)
+        ax.grid(axis="x")
+        ax.xaxis.set_major_formatter(lambda x, _: f"{100 * x:+.0f}".replace("-", "−").replace("+0", "0"))
+        ax.set_xlabel("group minus everybody else, percentage points")
+        ax.plot([], [], "D", color=VERMILLION, markerfacecolor="none", label="planted")
+        ax.plot([], [], "o-", color=BLUE, label=f"found, {index.level} interval")
+        figure.legend(loc="outside lower right", ncols=2, frameon=False)
+        known = [p for p in index.results.planted if p.inside is not None]
+        inside = sum(bool(p.inside) for p in known)
+        rest = len(ordered) - len(shown)
+        return picture(
+            figure,
+            index,
+            "figure_planted",
+            "Planted and found",
+            f"Of {len(known)} planted effects, {inside} lie inside their {index.level} intervals."
+            + (f" The {rest} smallest are in the table only." if rest else ""),
+            f"Planted effects and their estimates; {inside} of {len(known)} planted values lie inside.",
+        )
+
+
+def _planted_label(p: Planted) -> str:
+    return f"{p.editor} · {name(rate_id(p.measure))} · {group_name(p.group)}"
+
+
+def judges_and_people(index: Index) -> Picture | None:
+    """Agreement of judges with people beside what one person reaches, question by question."""
+    rows = Rows.of(index.results)
+    axes = axes_compared(rows)
+    if not axes:
+        return None
+    told = []
+    with sheet(8.6, 1.3 + 0.5 * len(axes), bool(index.results.simulated)) as figure:
+        ax = figure.subplots()
+        ax.axvline(0, color=FAINT, linewidth=1)
+        for y, axis in enumerate(axes):
+            pair = [rows.find(s, axis) for s in ("weighted_kappa_quadratic", "ceiling_weighted_kappa_quadratic")]
+            for row, colour, shape, offset in zip(pair, (BLUE, VERMILLION), "oD", (-0.13, 0.13), strict=True):
+                if row is not None and row.value is not None:
+                    shown = number(row)
+                    tip = f"{axis_name(axis)}: {shown.shown} {shown.interval}, {row.n_items:,} items"
+                    filled = shape == "o"
+                    dot(ax, y + offset, row.value, row.low, row.high, colour, filled=filled, tip=tip, shape=shape)
+            judge, person = (format_number(r.value if r else None, "score") for r in pair)
+            told.append(f"{axis_name(axis)}: judges {judge}, a person {person}.")
+        ax.set_yticks(range(len(axes)), [axis_name(axis) for axis in axes])
+        ax.set_ylim(len(axes) - 0.4, -0.6)
+        ax.grid(axis="x")
+        ax.set_xlabel("weighted κ (quadratic)")
+        ax.plot([], [], "o-", color=BLUE, label=f"judges against people, {index.level} interval")
+        ax.plot([], [], "D-", color=VERMILLION, markerfacecolor=HOLLOW, label="a person against the others")
+        figure.legend(loc="outside lower right", ncols=2, frameon=False)
+        return picture(
+            figure,
+            index,
+            "figure_people",
+            "Judges against people, and the human ceiling",
+            "Quadratic-weighted κ of the judges' score with people's mean (half up), and of each person with the mean "
+            "of the others, at the baseline. 1 = the same score always, 0 = as by chance.",
+            "Dots with intervals by question. " + " ".join(told),
+        )
+
+
+def measured_by_group(index: Index) -> Picture | None:
+    """What instruments read, by group: how much of the outputs is unchanged, how far skin moved."""
+    groups = [{f: code} for f in index.factors() for code in index.levels(f)]
+    words = "by the label of the source"
+    return _measured_by(index, "figure_measured", "Measured by group", words, groups)
+
+
+def measured_by_prompt(index: Index) -> Picture | None:
+    """What instruments read, prompt by prompt."""
+    codes = dict.fromkeys(code for own in index.instruments.values() for code in own.levels("prompt"))
+    words = "prompt by prompt"
+    return _measured_by(index, "figure_measured_prompts", "Measured by prompt", words, [{"prompt": c} for c in codes])
+
+
+def _measured_by(index: Index, id: str, title: str, words: str, groups: Sequence[Mapping[str, str]]) -> Picture | None:
+    panels = [
+        (own, measure, colour)
+        for measure, colour in (("rate.unchanged", GREEN), ("mean.skin_delta_L", VERMILLION))
+        for own in index.instruments.values()
+        if any(e.measure == measure and e.n for e in own.results.estimates)
+    ]
+    lines = [e for e in index.lines("diagnosis") if any(_measured(own, measure, e) for own, measure, _ in panels)]
+    if not lines or not groups:
+        return None
+    alt = []
+    with sheet(8.6, 0.75 + 0.2 * (len(groups) + 3) * len(lines), bool(index.results.simulated)) as figure:
+        axes = figure.subplots(len(lines), len(panels), sharex="col", sharey=True, squeeze=False)
+        for row, editor in enumerate(lines):
+            for column, (own, measure, colour) in enumerate(panels):
+                ax, what = axes[row][column], name(rate_id(measure))
+                everybody = own.find(measure, editor)
+                unit: Unit = "share" if measure.startswith("rate.") else "change"
+                if everybody and everybody.value is not None:
+                    ax.axvline(everybody.value, color=FAINT, linewidth=1, linestyle=(0, (4, 3)))
+                    alt.append(f"{name(editor)}, {what.lower()}: {format_number(everybody.value, unit)} of everybody.")
+                for y, group in enumerate(groups):
+                    e = own.find(measure, editor, group)
+                    if e is not None and e.value is not None:
+                        tip = tip_of(f"{name(editor)}, {group_name(group)}", e, unit)
+                        dot(ax, y, e.value, e.low, e.high, colour, filled=True, tip=tip)
+                ax.set_yticks(range(len(groups)), [group_name(group) for group in groups])
+                ax.set_ylim(len(groups) - 0.4, -0.6)
+                ax.grid(axis="x")
+                ax.set_title(f"({'abcd'[column]}) {what}\n{name(editor)}" if row == 0 else name(editor))
+        for column, (_, measure, _) in enumerate(panels):
+            axes[-1][column].xaxis.set_major_locator(MaxNLocator(6, steps=[1, 2, 5, 10]))
+            if measure.startswith("rate."):
+                axes[-1][column].xaxis.set_major_formatter(lambda x, _: f"{100 * x:g}%")
+        return picture(
+            figure,
+            index,
+            id,
+            title,
+            "Share of outputs that show what their source shows, and mean change of the skin's lightness (L*), "
+            f"{words}, with {index.level} intervals. Dashed: everybody.",
+            f"Dots with intervals, {words} and editor. " + " ".join(alt),
+        )
+
+
+def _measured(own: Index, measure: str, editor: str | None) -> bool:
+    found = own.find(measure, editor)
+    return found is not None and bool(found.n)
+
+
+def _escape(text: str) -> str:
+    return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")

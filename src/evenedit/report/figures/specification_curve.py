@@ -1,0 +1,121 @@
+"""The specification curve: one gap of each editor under every reading of the scores, sorted, with the choices below."""
+
+from __future__ import annotations
+
+import textwrap
+from typing import Any
+
+from matplotlib.ticker import MaxNLocator
+
+from evenedit.report.figures.plots import BLUE, FAINT, HOLLOW, INK, VERMILLION, Picture, picture, sheet
+from evenedit.report.render.index import ALPHA, Index, name, rate_id
+from evenedit.report.render.table import format_number
+from evenedit.results.results import Multiverse, Specification
+
+CHOICES = ("threshold", "ensemble", "missing", "exclusion")
+MOST = 4
+"""Editors beside one another; the table has all."""
+LETTERS = 92
+"""What fits side by side above the panels."""
+
+
+def specification_curve(index: Index) -> Picture | None:
+    """For every editor the gap that is firmest in the report."""
+    shown = firmest(index)[:MOST]
+    if not shown:
+        return None
+    lines = _lines(shown)
+    with sheet(8.6, 2.6 + 0.19 * len(lines), bool(index.results.simulated)) as figure:
+        axes = figure.subplots(
+            2, len(shown), sharex="col", sharey="row", squeeze=False, height_ratios=[2.0, 0.19 * len(lines)]
+        )
+        for column, m in enumerate(shown):
+            ordered = sorted((s for s in m.specifications if s.value is not None), key=_value)
+            _curve(axes[0][column], ordered, m, len(shown))
+            _dots(axes[1][column], ordered, lines)
+        axes[0][0].set_ylabel("percentage points")
+        axes[1][0].set_yticks(range(len(lines)), [label for _, _, label in lines], fontsize=8)
+        axes[1][0].set_ylim(len(lines) - 0.4, -0.6)
+        axes[0][0].plot([], [], "o", color=BLUE, markersize=4, label="p < 0.05")
+        axes[0][0].plot([], [], "o", color=BLUE, markersize=4, markerfacecolor=HOLLOW, label="p ≥ 0.05")
+        axes[0][0].plot([], [], "D", color=VERMILLION, markersize=5, markerfacecolor="none", label="this report")
+        figure.legend(loc="outside lower right", ncols=3, frameon=False)
+        told = " ".join(f"{m.editor}: {sentence(m)}" for m in shown)
+        return picture(
+            figure,
+            index,
+            "figure_multiverse",
+            "Specification curve",
+            "For every editor its firmest gap under every reading of the scores, sorted by size: above, the rate of "
+            "the group highest in this report minus that of the lowest; below, the choices that made it.",
+            told,
+        )
+
+
+def firmest(index: Index) -> list[Multiverse]:
+    """One gap for each editor: the one with the smallest p after Holm, the largest among equals."""
+    tests = {(t.editor, t.measure, t.factor): t for t in index.results.tests if t.condition == "baseline"}
+    best: dict[str, Multiverse] = {}
+    for m in sorted(
+        (m for m in index.results.multiverse if (m.editor, m.measure, m.factor) in tests),
+        key=lambda m: (tests[m.editor, m.measure, m.factor].p_holm, -tests[m.editor, m.measure, m.factor].value),
+    ):
+        best.setdefault(m.editor, m)
+    return [best[e] for e in index.editors("diagnosis") if e in best]
+
+
+def sentence(m: Multiverse) -> str:
+    """In how many readings the gap holds."""
+    count, values = len(m.specifications), [s.value for s in m.specifications if s.value is not None]
+    low, high = (format_number(pick(values), "points") for pick in (min, max)) if values else ("–", "–")
+    ends = [f"{name(m.highest)} stays above {name(m.lowest)} in {m.same_sign}"]
+    ends += [f"both come out alike in {alike}"] if (alike := sum(v == 0 for v in values)) else []
+    ends += [f"the order turns round in {turned}"] if (turned := sum(v < 0 for v in values)) else []
+    ends += [f"a group has no score in {none}"] if (none := count - len(values)) else []
+    return (
+        f"{name(rate_id(m.measure))} by {m.factor} under {count} readings of the same scores: {', '.join(ends)}; "
+        f"p < 0.05 in the same order in {m.significant(ALPHA)} (from {low} to {high})."
+    )
+
+
+def _value(s: Specification) -> float:
+    return s.value or 0.0
+
+
+def _lines(shown: list[Multiverse]) -> list[tuple[str, str, str]]:
+    """Each choice that occurs: its kind, its value and what it is called."""
+    found: dict[tuple[str, str], str] = {}
+    for choice in CHOICES:
+        values = {getattr(s, choice) for m in shown for s in m.specifications}
+        for value in sorted(values):
+            words = f"exclude {value}" if choice == "exclusion" and value != "none" else name(value)
+            words = {"none": "exclude nothing"}.get(value, words) if choice == "exclusion" else words
+            found[choice, value] = f"ensemble: {value}" if choice == "ensemble" else words
+    return [(choice, value, label) for (choice, value), label in found.items()]
+
+
+def _curve(ax: Any, ordered: list[Specification], m: Multiverse, panels: int) -> None:
+    ax.axhline(0, color=FAINT, linewidth=1)
+    for filled in (True, False):
+        at = [x for x, s in enumerate(ordered) if (s.p < ALPHA) == filled]
+        values = [100 * _value(ordered[x]) for x in at]
+        face = BLUE if filled else HOLLOW
+        ax.plot(at, values, "o", markersize=3.2, color=BLUE, markeredgewidth=0.8, markerfacecolor=face)
+    own = [x for x, s in enumerate(ordered) if s.is_default]
+    ax.plot(own, [100 * _value(ordered[x]) for x in own], "D", markersize=6.5, color=VERMILLION, markerfacecolor="none")
+    title = (m.editor, f"{name(rate_id(m.measure))} by {m.factor}:", f"{name(m.highest)} − {name(m.lowest)}")
+    lines = [line for part in title for line in textwrap.wrap(part, LETTERS // panels)]
+    ax.set_title("\n".join(lines), fontsize=8.5)
+    ax.grid(axis="y")
+    ax.yaxis.set_major_locator(MaxNLocator(5))
+    ax.set_xticks([])
+
+
+def _dots(ax: Any, ordered: list[Specification], lines: list[tuple[str, str, str]]) -> None:
+    for y, (choice, value, _) in enumerate(lines):
+        at = [x for x, s in enumerate(ordered) if getattr(s, choice) == value]
+        ax.plot(at, [y] * len(at), "|", markersize=5, color=INK, markeredgewidth=0.9)
+        if y and lines[y - 1][0] != choice:
+            ax.axhline(y - 0.5, color=FAINT, linewidth=0.6)
+    ax.spines["bottom"].set_visible(False)
+    ax.set_xticks([])

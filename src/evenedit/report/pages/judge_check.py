@@ -1,0 +1,369 @@
+"""The page about the judges themselves: what moves their scores, and whose."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from markupsafe import Markup
+
+from evenedit.protocol import QUESTIONS
+from evenedit.report.figures.plots import BLUE, FAINT, Picture, dot, picture, sheet
+from evenedit.report.pages.report import BADGES
+from evenedit.report.render.html import put, render
+from evenedit.report.render.index import ALPHA, Index, excludes, name
+from evenedit.report.render.table import Cell, Column, Number, Table, Unit, format_number, short_list, table_of, text
+from evenedit.report.text.summary import Certainty, Sentence
+from evenedit.results.judge_checks import COMPARED, STUDY, Check, Moved, Shift, ShiftTest
+from evenedit.results.results import Results
+
+PAGE = "check.html"
+MEASURED = {"mean": "mean shift", "changed": "share changed"}
+TOLD = {
+    "again": "Asked the same again",
+    "since": "Against what it had answered in the study",
+    "labels": "Told the labels of the source",
+    "order": "Shown the edited image first",
+    "grey": "Shown both images without colour",
+}
+"""How a sentence about each comparison begins."""
+SURVIVAL = ("skin_tone", "race_drift")
+"""Questions whose answers may rest on colour."""
+
+
+def write_check(check: Check, out: Path, *, title: str) -> Path:
+    """Write check.html, check.json, tables/ and figures/ under `out` and return the path of the page."""
+    index = Index(Results(check.provenance, check.rules, estimates=(), simulated=check.simulated))
+    built = [_moves(check, index), _groups(check, index), _tests(check, index), _calls(check, index)]
+    tables = {table.id: table for table in built if table is not None}
+    figure = _figure(check, index)
+    files: dict[str, bytes] = {"check.json": check.to_json().encode()}
+    for table in tables.values():
+        files[f"tables/{table.id}.csv"] = table.to_csv().encode()
+        files[f"tables/{table.id}.tex"] = table.to_latex().encode()
+    if figure is not None:
+        files[f"figures/{figure.id}.svg"] = figure.svg.encode()
+        files[f"figures/{figure.id}.pdf"] = figure.pdf
+        files[f"figures/{figure.id}.png"] = figure.png
+    files[PAGE] = _render(check, index, tables, figure, title).encode()  # the last to be put in place
+    for path, content in files.items():
+        put(out / path, content)
+    return out / PAGE
+
+
+def _render(check: Check, index: Index, tables: Mapping[str, Table], figure: Picture | None, title: str) -> str:
+    rules = check.rules
+    return render(
+        PAGE,
+        title=title,
+        check=check,
+        facts=[
+            ("Judges", ", ".join(_judges(check))),
+            (
+                "Edits asked about",
+                f"{rules['sampled edits']:,} of {rules['sampled faces']:,} faces, balanced over groups",
+            ),
+            ("Ways of asking", ", ".join(rules["variants"].values())),
+            ("Intervals", f"{index.level}, {rules['intervals']}: faces are drawn anew, with all their edits"),
+            ("Tests", f"{rules['permutations']:,} permutations over faces, seed {rules['seed']}"),
+        ],
+        summary=[(judge, list(_sentences(check, judge))) for judge in _judges(check)],
+        badges=BADGES,
+        level=index.level,
+        tables=tables,
+        figure=figure,
+        inline=Markup(figure.inline) if figure else "",
+        simulated=short_list(check.simulated),
+        provenance=[(key.replace("_", " ").capitalize(), str(value)) for key, value in check.provenance.items()],
+    )
+
+
+def _judges(check: Check) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(a.judge for a in check.asked))
+
+
+def _whole(check: Check, judge: str, comparison: str) -> list[Shift]:
+    """The shifts of everybody, in the order of the rubric."""
+    return [s for s in check.shifts if (s.judge, s.comparison) == (judge, comparison) and not s.group and s.n]
+
+
+def _number(moved: Moved | None, unit: Unit, shift: Shift | None = None) -> Number:
+    if moved is None:
+        return Number(None, unit)
+    counts = (shift.n, shift.missing) if shift else (None, None)
+    return Number(moved.value, unit, moved.low, moved.high, *counts)
+
+
+# -- words -----------------------------------------------------------------------------------------------------
+
+
+def _sentences(check: Check, judge: str) -> Iterator[Sentence]:
+    """What moves a judge's answers, graded by how sure one can be."""
+    repeats = _whole(check, judge, "again")
+    if repeats and not any(map(_changed, repeats)):
+        yield Sentence(f"{TOLD['again']}, it changed none of its answers.", "observed", judge)
+    elif repeats:
+        most, least = max(repeats, key=_changed), min(repeats, key=_changed)
+        two = max(repeats, key=lambda s: s.changed_two.value or 0.0)
+        told = f"{TOLD['again']}, it changed {_share(least.changed)} ({_title(least)}) to {_share(most.changed)} "
+        told += f"({_title(most)}) of its answers"
+        told += f", by two points or more at most {_share(two.changed_two)}." if two.changed_two.value else "."
+        yield Sentence(told, "observed", judge)
+    for comparison in (c for c in COMPARED if c != "again"):
+        yield from _moved_words(check, judge, comparison)
+    colourless = [s for q in SURVIVAL if (s := check.find(judge, "grey", q)) is not None and s.n]
+    if colourless:
+        kept = " and ".join(f"{_share(s.changed, kept=True)} of its {_title(s)} scores" for s in colourless)
+        again = [check.find(judge, "again", s.question) for s in colourless]
+        usual = " and ".join(_share(s.changed, kept=True) for s in again if s is not None and s.n)
+        yield Sentence(
+            f"Without colour it kept {kept}" + (f" (asked again with colour: {usual})." if usual else "."),
+            "observed",
+            judge,
+        )
+    lost = sum(a.refused + a.unparseable + a.failed for a in check.asked if a.judge == judge and a.variant != STUDY)
+    waiting = sum(a.not_asked for a in check.asked if a.judge == judge and a.variant != STUDY)
+    if lost:
+        yield Sentence(f"{lost:,} of its calls in this check brought no scores; see the calls below.", "caution", judge)
+    if waiting:
+        yield Sentence(f"The check is not complete: {waiting:,} calls were not made yet.", "caution", judge)
+
+
+def _moved_words(check: Check, judge: str, comparison: str) -> Iterator[Sentence]:
+    tests = [t for t in check.tests if (t.judge, t.comparison) == (judge, comparison)]
+    everybody = {t.question: t for t in tests if t.factor is None}
+    graded: dict[Certainty, list[Shift]] = {"clear": [], "suggestive": []}
+    shifts = _whole(check, judge, comparison)
+    for shift in shifts:
+        grade = _grade(everybody.get(shift.question), shift.mean)
+        if grade != "none":
+            graded[grade].append(shift)
+    for certainty, found in graded.items():
+        if found:
+            moved = ", ".join(f"{_title(s)} by {_points(s.mean)}" for s in found)
+            yield Sentence(f"{TOLD[comparison]}, it moved {moved} on average.", certainty, judge)
+    if shifts and not any(map(_changed, shifts)):
+        yield Sentence(f"{TOLD[comparison]}, it changed none of its answers.", "none", judge)
+    elif shifts and not any(graded.values()):
+        widest = [
+            max(abs(s.mean.low), abs(s.mean.high)) for s in shifts if s.mean.low is not None and s.mean.high is not None
+        ]
+        limit = f"; the intervals leave room for {format_number(max(widest), 'score')} points" if widest else ""
+        yield Sentence(f"{TOLD[comparison]}, no average shift is shown{limit}.", "none", judge)
+    for test in tests:
+        if test.factor and test.highest and test.p_holm < ALPHA:
+            high, low = (
+                check.find(judge, comparison, test.question, {test.factor: g}) for g in (test.highest, test.lowest)
+            )
+            ends = [
+                f"{_points(s.mean) if test.measure == 'mean' else _share(s.changed)} for those labelled {name(code)}"
+                for s, code in ((high, test.highest), (low, test.lowest))
+                if s is not None
+            ]
+            what = "average shift" if test.measure == "mean" else "share of changed answers"
+            yield Sentence(
+                f"{TOLD[comparison]}, the {what} of {QUESTIONS[test.question].title.lower()} differs by {test.factor}: "
+                f"{' but '.join(ends)}.",
+                "clear",
+                judge,
+            )
+
+
+def _grade(test: ShiftTest | None, moved: Moved) -> Certainty:
+    """Clear: p after Holm, and the interval excludes no shift. Suggestive: p alone."""
+    if test is None or test.p >= ALPHA:
+        return "none"
+    return "clear" if test.p_holm < ALPHA and excludes(moved.low, moved.high) else "suggestive"
+
+
+def _changed(shift: Shift) -> float:
+    return shift.changed.value or 0.0
+
+
+def _title(shift: Shift) -> str:
+    return QUESTIONS[shift.question].title.lower()
+
+
+def _share(moved: Moved, *, kept: bool = False) -> str:
+    value = moved.value
+    return format_number(1 - value if kept and value is not None else value, "share")
+
+
+def _points(moved: Moved) -> str:
+    number = _number(moved, "change")
+    return f"{number.shown} {number.interval}".strip()
+
+
+# -- tables ----------------------------------------------------------------------------------------------------
+
+_NUMBERS = (
+    Column("mean", "Mean shift"),
+    Column("size", "Mean absolute shift"),
+    Column("changed", "Changed"),
+    Column("changed_two", "Changed by ≥2"),
+    Column("beyond", "Changed beyond repeats"),
+)
+_WHERE = (text("judge", "Judge"), text("comparison", "Asked otherwise"), text("question", "Question"))
+
+
+def _numbers(s: Shift) -> tuple[Cell, ...]:
+    return (
+        _number(s.mean, "change", s),
+        _number(s.size, "score"),
+        _number(s.changed, "share"),
+        _number(s.changed_two, "share"),
+        _number(s.beyond, "points"),
+    )
+
+
+def _moves(check: Check, index: Index) -> Table | None:
+    tests = {(t.judge, t.comparison, t.question): t for t in check.tests if t.factor is None}
+    rows: list[tuple[Cell, ...]] = []
+    for s in check.shifts:
+        if not s.group and s.n:
+            t = tests.get((s.judge, s.comparison, s.question))
+            p = [Number(getattr(t, kind, None), "p") for kind in ("p", "p_holm")]
+            rows.append((s.judge, s.comparison, s.question, *_numbers(s), *p, s.n, s.missing))
+    return table_of(
+        index,
+        "moves",
+        "What moves the scores",
+        "Every edit is its own control. Asked again, edited image first and without colour are compared with a first "
+        "repeat of the same sitting. Since the study: that repeat minus the study's answer. Labels: shown minus not.",
+        (
+            *_WHERE,
+            *_NUMBERS,
+            Column("p", "p"),
+            Column("p_holm", "p, Holm"),
+            Column("n", "n"),
+            Column("missing", "missing"),
+        ),
+        rows,
+        notes=(
+            f"Brackets: {index.level} intervals, faces drawn anew (Wilson over faces where a share is 0% or 100%; none "
+            "where nothing changed). Beyond repeats: share changed minus what asking again changes. p: signs of "
+            "each face's shifts flipped; Holm over the questions of one judge and comparison.",
+        ),
+    )
+
+
+def _groups(check: Check, index: Index) -> Table | None:
+    return table_of(
+        index,
+        "groups",
+        "The same by group",
+        "By the dataset's label of the source.",
+        (*_WHERE, text("group", "Group"), *_NUMBERS, Column("n", "n"), Column("missing", "missing")),
+        [
+            (s.judge, s.comparison, s.question, s.group, *_numbers(s), s.n, s.missing)
+            for s in check.shifts
+            if s.group and s.n
+        ],
+    )
+
+
+def _tests(check: Check, index: Index) -> Table | None:
+    tests = sorted((t for t in check.tests if t.factor), key=lambda t: (t.p_holm, t.p, -t.value))
+    return table_of(
+        index,
+        "tests",
+        "Groups moved more than others",
+        "Highest minus lowest over the groups of one factor. p: labels permuted over faces; Holm over the questions "
+        "and factors of one judge, comparison and measure.",
+        (
+            *_WHERE,
+            text("factor", "Factor"),
+            text("measure", "Measure"),
+            Column("gap", "Gap"),
+            text("highest", "Highest"),
+            text("lowest", "Lowest"),
+            Column("p", "p"),
+            Column("p_holm", "p, Holm"),
+            Column("faces", "faces"),
+        ),
+        [
+            (
+                *(t.judge, t.comparison, t.question, t.factor, MEASURED[t.measure]),
+                Number(t.value, "score" if t.measure == "mean" else "points"),
+                *(t.highest or None, t.lowest or None, Number(t.p, "p"), Number(t.p_holm, "p"), t.faces),
+            )
+            for t in tests
+        ],
+    )
+
+
+def _calls(check: Check, index: Index) -> Table | None:
+    titles = {STUDY: "the study itself", **check.rules["variants"]}
+    return table_of(
+        index,
+        "calls",
+        "Calls of the check",
+        "How the calls about the sampled edits ended, and the model that the provider says answered.",
+        (
+            text("judge", "Judge"),
+            text("asked", "Asked"),
+            *(Column(s, s) for s in ("scored", "refused", "unparseable", "failed")),
+            Column("not_asked", "not asked"),
+            text("models", "Model reported"),
+        ),
+        [
+            (
+                *(a.judge, titles[a.variant], a.scored, a.refused, a.unparseable, a.failed, a.not_asked),
+                ", ".join(f"{model} ({n:,})" for model, n in a.models.items()) or "none",
+            )
+            for a in check.asked
+        ],
+    )
+
+
+# -- figure ----------------------------------------------------------------------------------------------------
+
+
+def _figure(check: Check, index: Index) -> Picture | None:
+    """Mean shifts with intervals: comparisons below one another, judges side by side."""
+    judges = _judges(check)
+    places = {(j, c): _whole(check, j, c) for j in judges for c in COMPARED}
+    comparisons = [c for c in COMPARED if any(places[j, c] for j in judges)]
+    if not comparisons:
+        return None
+    questions = [q for q in QUESTIONS if any(s.question == q for found in places.values() for s in found)]
+    tests = {(t.judge, t.comparison, t.question): t for t in check.tests if t.factor is None}
+    firm = []
+    with sheet(8.6, 0.8 + (0.25 * len(questions) + 0.42) * len(comparisons), bool(check.simulated)) as figure:
+        axes = figure.subplots(len(comparisons), len(judges), sharex=True, sharey=True, squeeze=False)
+        for row, comparison in enumerate(comparisons):
+            for column, judge in enumerate(judges):
+                ax = axes[row][column]
+                ax.axvline(0, color=FAINT, linewidth=1)
+                for s in places[judge, comparison]:
+                    clear = _grade(tests.get((judge, comparison, s.question)), s.mean) == "clear"
+                    dot(
+                        ax,
+                        questions.index(s.question),
+                        s.mean.value or 0.0,
+                        s.mean.low,
+                        s.mean.high,
+                        BLUE,
+                        filled=clear,
+                    )
+                    if clear:
+                        firm.append(f"{judge}, {COMPARED[comparison]}, {_title(s)}: {_points(s.mean)}.")
+                ax.set_title(f"{judge}\n{name(comparison)}" if row == 0 else name(comparison))
+                _scale(ax, questions)
+        return picture(
+            figure,
+            index,
+            "figure_moves",
+            "What moves each judge's scores",
+            f"Mean shift of the score in points, with {index.level} intervals (faces drawn anew). Filled: clear. "
+            "Right of the line: scored higher than before.",
+            "Mean shifts by judge, way of asking and question. " + (" ".join(firm[:12]) or "None is clear."),
+        )
+
+
+def _scale(ax: Any, questions: Sequence[str]) -> None:
+    ax.set_yticks(range(len(questions)), [QUESTIONS[q].title for q in questions])
+    ax.set_ylim(len(questions) - 0.4, -0.6)
+    ax.grid(axis="x")
+    ax.xaxis.set_major_formatter(lambda x, _: f"{x:+g}".replace("-", "−").replace("+0", "0") if x else "0")

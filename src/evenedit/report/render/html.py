@@ -1,0 +1,57 @@
+"""What every page we write is made with: templates, thumbnails, files put in place whole."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import io
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+
+from evenedit.core.images import write_whole
+from evenedit.report.render.index import name
+
+if TYPE_CHECKING:
+    from PIL.Image import Image
+
+PALETTE = Path(__file__).parents[1] / "templates" / "palette.css"
+"""Colours and letters, light and dark: the web app has them too."""
+THUMBNAIL = 288
+"""Longest side of a picture on a page, in pixels."""
+
+
+def render(template: str, **context: Any) -> str:
+    """A page from its template; a name the template lacks is an error, not a gap."""
+    env = Environment(
+        loader=PackageLoader("evenedit.report"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    env.filters |= {"name": name, "data_uri": _data_uri}
+    return env.get_template(template).render(**context)
+
+
+def thumbnail(image: Image, seen: dict[str, str], size: int = THUMBNAIL) -> str:
+    """A small picture as a data URI; the same picture twice is the same text."""
+    small = image.convert("RGB")
+    small.thumbnail((size, size))
+    key = hashlib.sha256(small.tobytes()).hexdigest()
+    if key not in seen:
+        buffer = io.BytesIO()
+        small.save(buffer, "WEBP", quality=82, method=4)
+        seen[key] = f"data:image/webp;base64,{base64.b64encode(buffer.getvalue()).decode()}"
+    return seen[key]
+
+
+def put(path: Path, content: bytes) -> None:
+    """Write a file, its folder too, so that no reader meets half of it."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    write_whole(path, content)
+
+
+def _data_uri(text: str, kind: str) -> str:
+    return f"data:{kind};base64,{base64.b64encode(text.encode()).decode()}"

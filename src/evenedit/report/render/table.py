@@ -1,0 +1,317 @@
+"""One table, three writers: HTML for the page, CSV for machines, LaTeX for the paper."""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+import textwrap
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from markupsafe import Markup, escape
+
+from evenedit.core.records import Estimate
+from evenedit.report.render.index import Index, group_name, name
+from evenedit.report.render.latex import latex, stack
+
+NOTHING = "–"
+"""What stands where there is no number."""
+PER_PAGE = 30
+"""Rows of a LaTeX table; further rows make a further table."""
+ROOMY = 6
+"""Columns up to which LaTeX has room for an interval beside its value; else it stands below."""
+
+Unit = Literal["share", "points", "score", "change", "p", "plain"]
+
+
+@dataclass(frozen=True, slots=True)
+class Number:
+    """A number with its uncertainty and what it was made from."""
+
+    value: float | None
+    unit: Unit
+    low: float | None = None
+    high: float | None = None
+    n: int | None = None
+    missing: int | None = None
+    wilson: tuple[float, float] | None = None
+
+    @classmethod
+    def of(cls, estimate: Estimate | None, unit: Unit) -> Number:
+        """The number of an estimate, or an empty one."""
+        if estimate is None:
+            return cls(None, unit)
+        e = estimate
+        return cls(e.value, unit, e.low, e.high, e.n, e.missing, e.wilson)
+
+    @property
+    def shown(self) -> str:
+        """The value as people read it."""
+        return format_number(self.value, self.unit)
+
+    @property
+    def interval(self) -> str:
+        """The interval as people read it, or nothing."""
+        if self.value is None or self.low is None or self.high is None:
+            return ""
+        bare = [format_number(x, self.unit).rstrip("% p") for x in (self.low, self.high)]
+        return f"[{bare[0]}, {bare[1]}]"
+
+    def parts(self) -> dict[str, float | int | None]:
+        """The CSV columns of this number by suffix, unrounded."""
+        wilson = self.wilson or (None, None)
+        return {
+            "": self.value,
+            "_low": self.low,
+            "_high": self.high,
+            "_n": self.n,
+            "_missing": self.missing,
+            "_wilson_low": wilson[0],
+            "_wilson_high": wilson[1],
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """The n or the missing of a row whose numbers need not share one: shown as a range."""
+
+    counts: tuple[int, ...]
+
+    @property
+    def shown(self) -> str:
+        """240, or 237–240."""
+        if not self.counts:
+            return NOTHING
+        low, high = min(self.counts), max(self.counts)
+        return f"{low:,}" if low == high else f"{low:,}–{high:,}"
+
+
+Cell = str | int | None | Number | Span | Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """One column; its id names the CSV column."""
+
+    id: str
+    title: str
+    numeric: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """Rows of cells under columns. Everything a writer prints is here."""
+
+    id: str
+    title: str
+    caption: str
+    columns: tuple[Column, ...]
+    rows: tuple[tuple[Cell, ...], ...]
+    notes: tuple[str, ...] = ()
+    foot: tuple[tuple[Cell, ...], ...] = ()
+    """Rows that stay at the bottom when a reader sorts."""
+    simulated: tuple[str, ...] = ()
+    """Simulated ids behind these numbers."""
+
+    def to_html(self) -> Markup:
+        """The table in a container that scrolls by itself, with its caption and notes."""
+        badge = Markup(' <span class="sim">SIMULATED</span>') if self.simulated else ""
+        head = Markup("").join(
+            Markup('<th scope="col"{}>{}</th>').format(Markup(' class="num"') if c.numeric else "", c.title)
+            for c in self.columns
+        )
+        body = Markup("\n").join(self._html_row(row) for row in self.rows)
+        foot = Markup("\n").join(self._html_row(row) for row in self.foot)
+        return Markup(
+            '<p class="caption" id="{id}-caption"><strong>{title}</strong>{badge} {caption}</p>\n'
+            '<div class="table" id="{id}" role="group" aria-labelledby="{id}-caption" tabindex="0">\n'
+            '<table aria-labelledby="{id}-caption">\n'
+            "<thead><tr>{head}</tr></thead>\n<tbody>{body}</tbody>{foot}</table></div>\n{notes}"
+        ).format(
+            id=self.id,
+            title=self.title + ".",
+            badge=badge,
+            caption=self.caption,
+            head=head,
+            body=body,
+            foot=Markup("\n<tfoot>{}</tfoot>").format(foot) if foot else "",
+            notes=Markup("").join(Markup('<p class="note">{}</p>\n').format(note) for note in self.notes),
+        )
+
+    def _html_row(self, row: Sequence[Cell]) -> Markup:
+        first, *rest = row
+        cells = [Markup('<th scope="row">{}</th>').format(_text(first))]
+        for column, cell in zip(self.columns[1:], rest, strict=True):
+            cells.append(_html_cell(cell, column.numeric))
+        return Markup("<tr>{}</tr>").format(Markup("").join(cells))
+
+    def to_csv(self) -> str:
+        """Unrounded values; a number brings the columns _low, _high, _n and _missing it has."""
+        rows = [*self.rows, *self.foot]
+        header: list[str] = []
+        plan: list[tuple[int, str | None]] = []
+        for i, column in enumerate(self.columns):
+            cells = [row[i] for row in rows]
+            if any(isinstance(c, Number) for c in cells):
+                kept = [""] + [s for s in Number(0, "plain").parts() if s and _any_part(cells, s)]
+                plan += [(i, suffix) for suffix in kept]
+                header += [column.id + suffix for suffix in kept]
+            elif not any(isinstance(c, Span) for c in cells):
+                plan.append((i, None))
+                header.append(column.id)
+        out = io.StringIO()
+        writer = csv.writer(out, lineterminator="\n")
+        mark = ["SIMULATED"] if self.simulated else []
+        writer.writerow(header + ["mark"] * bool(mark))
+        for row in rows:
+            writer.writerow([_csv_cell(row[i], suffix) for i, suffix in plan] + mark)
+        return out.getvalue()
+
+    def to_latex(self) -> str:
+        """Booktabs tables no wider than the line, as many as the rows need pages."""
+        parts = [self.rows[i : i + PER_PAGE] for i in range(0, len(self.rows), PER_PAGE)]
+        tables = [self._latex_part(number, rows, len(parts)) for number, rows in enumerate(parts, 1)]
+        return "% \\usepackage{booktabs,graphicx}\n" + "\n".join(tables)
+
+    def _latex_part(self, number: int, rows: Sequence[Sequence[Cell]], parts: int) -> str:
+        narrow = len(self.columns) > ROOMY
+        marks = (simulated_note(self.simulated),) if self.simulated else ()
+        notes = [f"\\par\\smallskip\\footnotesize {latex(note)}" for note in (*marks, *self.notes)]
+        title = ("SIMULATED. " if self.simulated else "") + self.title
+        caption = latex(f"{title}. {self.caption}" if number == 1 else f"{title}, continued.")
+        label = f"\\label{{tab:{self.id}}}" if number == 1 else ""
+        head = (
+            stack([latex(line) for line in textwrap.wrap(c.title, 13)], "b", "r" if c.numeric else "l")
+            for c in self.columns
+        )
+        lines = [
+            "\\begin{table}[tp]",
+            "\\centering",
+            f"\\caption{{{caption}}}{label}",
+            "\\resizebox{\\ifdim\\width>\\linewidth\\linewidth\\else\\width\\fi}{!}{%",
+            f"\\begin{{tabular}}{{{''.join('r' if c.numeric else 'l' for c in self.columns)}}}",
+            "\\toprule",
+            " & ".join(head) + r" \\",
+            "\\midrule",
+            *(_latex_row(row, narrow) for row in rows),
+        ]
+        if number == parts and self.foot:
+            lines += ["\\midrule", *(_latex_row(row, narrow) for row in self.foot)]
+        lines += ["\\bottomrule", "\\end{tabular}}", *(notes if number == parts else ()), "\\end{table}"]
+        return "\n".join(lines) + "\n"
+
+
+def table_of(
+    index: Index,
+    id: str,
+    title: str,
+    caption: str,
+    columns: Iterable[Column],
+    rows: Iterable[tuple[Cell, ...]],
+    *,
+    notes: tuple[str, ...] = (),
+    foot: Iterable[tuple[Cell, ...]] = (),
+) -> Table | None:
+    """A table that carries the mark of its data, or None where it has no rows."""
+    rows = tuple(rows)
+    if not rows:
+        return None
+    return Table(id, title, caption, tuple(columns), rows, notes, tuple(foot), index.results.simulated)
+
+
+def text(id: str, title: str) -> Column:
+    """A column of words."""
+    return Column(id, title, numeric=False)
+
+
+def simulated_note(ids: Iterable[str]) -> str:
+    """The note of a LaTeX table made from simulated data."""
+    return f"SIMULATED data, no finding about any real editor or judge: {short_list(ids)}."
+
+
+def short_list(ids: Iterable[str]) -> str:
+    """Ids in words, numbered ones together: simulated-person-01 … simulated-person-09."""
+    families: dict[str, list[str]] = {}
+    for id in ids:
+        families.setdefault(re.sub(r"\d+(-[0-9a-f]{4})?$", "", id), []).append(id)
+    return ", ".join(f"{m[0]} … {m[-1]}" if len(m) > 2 else ", ".join(m) for m in families.values())
+
+
+def format_number(value: float | None, unit: Unit) -> str:
+    """A number as people read it, with a true minus sign."""
+    if value is None:
+        return NOTHING
+    match unit:
+        case "share":
+            text = f"{100 * value:.1f}%"
+        case "points":
+            text = f"{100 * value:.1f} pp"
+        case "score":
+            text = f"{value:.2f}"
+        case "change":
+            text = f"{value:+.2f}" if abs(value) >= 0.005 else "0.00"
+        case "p":
+            text = "<0.001" if value < 0.001 else f"{value:.3f}"
+        case "plain":
+            text = f"{value:,g}"
+    return text.replace("-", "−")
+
+
+def _text(cell: Cell) -> str:
+    """A cell in words, its interval after it."""
+    match cell:
+        case None:
+            return NOTHING
+        case Number():
+            return f"{cell.shown} {cell.interval}".strip()
+        case Span():
+            return cell.shown
+        case str():
+            return name(cell)
+        case int():
+            return f"{cell:,}"
+        case _:
+            return group_name(cell)
+
+
+def _html_cell(cell: Cell, numeric: bool) -> Markup:
+    if not numeric:
+        return Markup("<td>{}</td>").format(_text(cell))
+    if isinstance(cell, Number):
+        made = [f"n = {cell.n:,}"] if cell.n is not None else []
+        made += [f"{cell.missing:,} missing"] if cell.missing is not None else []
+        return Markup('<td class="num"{}{}>{}{}</td>').format(
+            Markup(' data-sort="{}"').format(cell.value) if cell.value is not None else "",
+            Markup(' title="{}"').format(", ".join(made)) if made else "",
+            cell.shown,
+            Markup(' <span class="ci">{}</span>').format(cell.interval) if cell.interval else "",
+        )
+    sort = cell if isinstance(cell, int) else max(cell.counts, default=0) if isinstance(cell, Span) else None
+    attribute = Markup(' data-sort="{}"').format(sort) if sort is not None else ""
+    return Markup('<td class="num"{}>{}</td>').format(attribute, escape(_text(cell)))
+
+
+def _any_part(cells: Iterable[Cell], suffix: str) -> bool:
+    return any(isinstance(c, Number) and c.parts()[suffix] is not None for c in cells)
+
+
+def _csv_cell(cell: Cell, suffix: str | None) -> str:
+    if isinstance(cell, Number):
+        part = cell.parts()[suffix or ""]
+        return "" if part is None else repr(part)
+    if isinstance(cell, Mapping):
+        return ";".join(f"{k}={v}" for k, v in cell.items())
+    return "" if cell is None else str(cell)
+
+
+def _latex_row(row: Iterable[Cell], narrow: bool) -> str:
+    return " & ".join(_latex_cell(cell, narrow) for cell in row) + r" \\"
+
+
+def _latex_cell(cell: Cell, narrow: bool) -> str:
+    if not isinstance(cell, Number) or not cell.interval:
+        return latex(_text(cell))
+    interval = f"{{\\scriptsize {latex(cell.interval)}}}"
+    return stack([latex(cell.shown), interval], "t", "r") if narrow else f"{latex(cell.shown)} {interval}"

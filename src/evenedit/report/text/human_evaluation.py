@@ -1,0 +1,174 @@
+"""The paper paragraph "Human Evaluation", filled in from the results; what is not in them is said to be missing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from evenedit.protocol import FACTORS
+from evenedit.report.render.index import Index, name
+from evenedit.report.render.latex import latex
+from evenedit.report.render.table import simulated_note
+from evenedit.report.tables.agreement import LABELLED, TARGET, Rows, axis_name, has_people
+from evenedit.results.results import Agreement
+
+TITLE = "Human Evaluation"
+BANDS = (
+    (0.0, "poor"),
+    (0.2, "slight"),
+    (0.4, "fair"),
+    (0.6, "moderate"),
+    (0.8, "substantial"),
+    (1.0, "almost perfect"),
+)
+"""Landis and Koch's words for a kappa up to so much."""
+PLATFORMS = {"prolific": "through Prolific", "panel": "through a panel", "invitation": "by invitation"}
+HEADINGS = dict(zip(LABELLED, ("edit quality", "gender drift", "race drift", "preference", "stereotype"), strict=True))
+"""What the evaluation plan calls each question."""
+
+
+def band(value: float) -> str:
+    """Landis and Koch's word for a kappa: "substantial" is above 0.6 and up to 0.8."""
+    return next((word for top, word in BANDS if value <= top), BANDS[-1][1])
+
+
+def paragraphs(index: Index, study: Mapping[str, Any]) -> list[tuple[str, str]] | None:
+    """Heading and text of each paragraph, or None where no people rated."""
+    if not has_people(index.results):
+        return None
+    rows = Rows.of(index.results)
+    simulated = index.results.simulated
+    return [
+        *([("", simulated_note(simulated))] if simulated else []),
+        ("", f"{_what(index)} {_where(index, study)} {_how_many(index)}"),
+        ("Sampling.", f"{_drawn(index, study)} {_spread(index)}"),
+        ("Agreement.", " ".join(_agreement(rows, index.level))),
+    ]
+
+
+def human_evaluation(index: Index, study: Mapping[str, Any]) -> str | None:
+    """The paragraph as Markdown."""
+    parts = paragraphs(index, study)
+    if parts is None:
+        return None
+    return "\n\n".join([f"**4.3 {TITLE}**", *(f"**{head}** {text}" if head else text for head, text in parts)]) + "\n"
+
+
+def human_evaluation_latex(index: Index, study: Mapping[str, Any]) -> str | None:
+    """The paragraph as LaTeX."""
+    parts = paragraphs(index, study)
+    if parts is None:
+        return None
+    lines = [f"\\subsection{{{TITLE}}}"]
+    lines += [f"\\paragraph{{{latex(head)}}} {latex(text)}" if head else latex(text) for head, text in parts]
+    return "\n\n".join(lines) + "\n"
+
+
+def _what(index: Index) -> str:
+    counts = index.results.counts
+    arms = {k.removeprefix("rated.arm."): n for k, n in counts.items() if k.startswith("rated.arm.")}
+    listed = ", ".join(f"N = {n:,} for {_arm(arm)}" for arm, n in arms.items())
+    what = (
+        f"a sample of {counts['rated']:,} outputs ({listed})" if arms else "a sample of outputs (how many is missing)"
+    )
+    return f"To check the automated evaluation, people rated {what}."
+
+
+def _arm(arm: str) -> str:
+    experiment, _, condition = arm.partition(".")
+    return experiment if condition == "baseline" else f"{experiment} with the {name(condition).lower()}"
+
+
+def _where(index: Index, study: Mapping[str, Any]) -> str:
+    survey = study.get("survey") or {}
+    if survey.get("simulated_people"):
+        return "The people are SIMULATED: nobody was recruited."
+    platform = PLATFORMS.get((survey.get("platform") or {}).get("kind", ""))
+    people = index.results.counts.get("people")
+    who = f"{people:,} participants were recruited" if people else "Participants were recruited"
+    return f"{who} {platform}." if platform else f"{who}; where is not recorded in the study."
+
+
+def _how_many(index: Index) -> str:
+    counts = index.results.counts
+    by = {int(k.removeprefix("rated.by.")): n for k, n in counts.items() if k.startswith("rated.by.")}
+    if not by:
+        return "How many people rated each output is missing."
+    if len(by) == 1:
+        return f"Each output was rated by {next(iter(by))} independent people."
+    mean = sum(k * n for k, n in by.items()) / sum(by.values())
+    return f"Each output was rated by {min(by)} to {max(by)} independent people ({mean:.2f} on average)."
+
+
+SAMPLERS = {
+    "balanced": "balanced over editor, race, gender and age labels within each prompt",
+    "strata": "stratified over race, gender, age band and editor",
+    "priority": "by review priority, with routine cases balanced over race and gender labels",
+}
+
+
+def _drawn(index: Index, study: Mapping[str, Any]) -> str:
+    sampler = SAMPLERS.get((study.get("survey") or {}).get("sampler", ""))
+    drawn = index.results.counts.get("sampled")
+    if sampler is None:
+        return "How the sample was drawn is not recorded in the study."
+    return f"{f'{drawn:,} cases were' if drawn else 'Cases were'} drawn at random, {sampler}."
+
+
+def _spread(index: Index) -> str:
+    told = []
+    for factor in FACTORS:
+        sizes = [n for k, n in index.results.counts.items() if k.startswith(f"rated.{factor.id}.")]
+        if sizes:
+            ends = f"{min(sizes):,}" if min(sizes) == max(sizes) else f"{min(sizes):,} to {max(sizes):,}"
+            told.append(f"{ends} for each of {len(sizes)} {factor.id} labels")
+    return (
+        f"Rated outputs by label of the portrait: {', '.join(told)}."
+        if told
+        else "Labels of the portraits are missing."
+    )
+
+
+def _agreement(rows: Rows, level: str) -> Iterator[str]:
+    between = [a for a in rows.places("fleiss_kappa") if a.editor is None and a.condition == "baseline"]
+    yield _listed("Between people, Fleiss' κ was", between, axis_name)
+    known = [a for a in between if a.value is not None]
+    reached = [axis_name(a.axis).lower() for a in known if a.value is not None and a.value >= TARGET]
+    if known:
+        few = f"{len(reached)} of {len(known)} questions" + (f" ({', '.join(reached)})" if reached else "")
+        yield f"The target of {TARGET} was reached for {few}."
+    against = {
+        axis: [a for a in rows.places("cohen_kappa") if a.editor is None and a.axis == axis] for axis in LABELLED
+    }
+    found = [next((a for a in told if a.condition == "baseline"), told[0]) for told in against.values() if told]
+    yield _listed("Between the VLM judges' ensemble and people, Cohen's κ was", found, lambda axis: HEADINGS[axis])
+    missing = [HEADINGS[axis] for axis, told in against.items() if not told]
+    if missing:
+        yield f"Not compared, since judges, people or both gave no such answers: {', '.join(missing)}."
+    firm = [HEADINGS[a.axis] for a in found if a.low is not None and a.low > TARGET]
+    yield (
+        f"Judges may stand in for people where the whole interval lies above {TARGET}: "
+        f"{', '.join(firm) or 'nowhere here'}. Brackets are {level} intervals, faces drawn; words are Landis and "
+        "Koch's (slight up to 0.2, fair up to 0.4, moderate up to 0.6, substantial up to 0.8, almost perfect above) "
+        "and stand only where the whole interval lies in the band."
+    )
+
+
+def _listed(head: str, found: Sequence[Agreement], words: Any) -> str:
+    return f"{head} {'; '.join(_told(a, words(a.axis)) for a in found)}." if found else f"{head} not computed."
+
+
+def _told(a: Agreement, what: str) -> str:
+    what = what[0].lower() + what[1:]
+    if a.value is None:
+        reason = a.method.removesuffix("; SIMULATED").rpartition("undefined: ")[2]
+        return f"missing for {what} ({reason})"
+    if a.low is None or a.high is None:
+        return f"{_shown(a.value)} (no interval) for {what}"
+    inside = {band(a.low), band(a.value), band(a.high)}
+    word = f", {inside.pop()}" if len(inside) == 1 else ""
+    return f"{_shown(a.value)} [{_shown(a.low)}, {_shown(a.high)}] for {what}{word}"
+
+
+def _shown(value: float) -> str:
+    return f"{value:.2f}".replace("-", "−")

@@ -1,0 +1,488 @@
+"""What was observed, in plain words graded by how sure one can be. A pure function of `Results`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from evenedit.core.records import Estimate
+from evenedit.report.figures.specification_curve import firmest, sentence
+from evenedit.report.render.index import ALPHA, RATES, Index, excludes, name, rate_id
+from evenedit.report.render.table import NOTHING, Number, Span, Unit, format_number
+from evenedit.report.tables.agreement import TARGET, Rows, axes_compared, axis_name, has_people
+from evenedit.report.tables.instruments import readings_of
+from evenedit.results.results import Coverage, GapTest, MitigationEffect, Results
+
+Certainty = Literal["observed", "clear", "suggestive", "none", "caution"]
+
+EVERYTHING = "The audit as a whole"
+MOST_TOLD = 6
+"""Clear gaps told one by one; the rest share a sentence."""
+
+PHRASES = {
+    "edit_success": "had the requested edit applied",
+    "soft_erasure": "came back with the requested edit missing or weak (soft erasure)",
+    "skin_lighter": "were rated lighter in skin tone than the source",
+    "skin_darker": "were rated darker in skin tone than the source",
+    "race_change": "were rated as changed in apparent race",
+    "gender_change": "were rated as changed in apparent gender",
+    "older": "were rated older than the source",
+    "younger": "were rated younger than the source",
+    "refused": "were refused by the editor",
+    "unchanged": "came back showing what their source shows (unchanged)",
+    "measured_skin_lighter": "measured lighter in skin than the source",
+    "measured_skin_darker": "measured darker in skin than the source",
+    "another_person": "show a face as far from its source as another person's of the same label",
+}
+"""What a rate says of edits."""
+MEANS = {"mean.skin_delta_L": "on average L* moved by", "mean.changed_share": "on average the picture changed by"}
+"""What a mean says of edits."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sentence:
+    """One thing that can be said."""
+
+    text: str
+    certainty: Certainty
+    """observed = a measurement; clear, suggestive, none = a difference; caution = what limits the rest."""
+    about: str = EVERYTHING
+    """The editor, or the audit as a whole."""
+
+
+def summarise(results: Results | Index) -> list[Sentence]:
+    """Everything worth saying, the audit as a whole first, then editor by editor."""
+    index = results if isinstance(results, Index) else Index(results)
+    sentences = [*_headline(index), *_overall(index)]
+    for editor in index.editors():
+        sentences += _rates(index, editor)
+        sentences += _gaps(index, editor)
+        sentences += _measured(index, editor)
+        sentences += [Sentence(sentence(m), "observed", editor) for m in firmest(index) if m.editor == editor]
+        sentences += _mitigation(index, editor)
+        sentences += _stereotype(index, editor)
+    return sentences
+
+
+def _share(value: float | None) -> str:
+    return format_number(value, "share")
+
+
+def _shown(e: Estimate, unit: Unit = "share") -> str:
+    """A value with its interval: 6.0% [4.0, 8.0]."""
+    number = Number.of(e, unit)
+    return f"{number.shown} {number.interval or '(no interval)'}"
+
+
+def _join(parts: Sequence[str]) -> str:
+    return parts[0] if len(parts) == 1 else f"{', '.join(parts[:-1])} and {parts[-1]}"
+
+
+def _headline(index: Index) -> Iterator[Sentence]:
+    """Which editors showed a clear difference, and in what."""
+    if not index.rated and has_people(index.results):
+        yield Sentence(
+            "No judge has scored these edits: what is told is people's agreement and their ratings.", "caution"
+        )
+        return
+    if not index.rated and not index.instruments:
+        yield Sentence(
+            "Nothing has rated these edits: the report shows pictures and counts, and finds nothing.", "caution"
+        )
+        return
+    if index.rated:
+        yield from _differences(index)
+    for rater, own in index.instruments.items():
+        yield from (replace(s, text=f"Measured ({rater}): {s.text}") for s in _differences(own))
+    if not index.rated:
+        yield Sentence(
+            "No judge has rated these edits. All that follows was measured in pixels, which tell neither whether an "
+            "edit is the one asked for nor any apparent race, gender or age.",
+            "caution",
+        )
+
+
+def _differences(index: Index) -> Iterator[Sentence]:
+    found = {editor: _graded(index, editor)["clear"] for editor in index.editors("diagnosis")}
+    said = []
+    for editor, tests in found.items():
+        factors = dict.fromkeys(t.factor for t in tests)
+        by = [f"{_join([_rate(t) for t in tests if t.factor == factor])} by {factor}" for factor in factors]
+        if by:
+            said.append(f"{editor} ({'; '.join(by)})")
+    none = [editor for editor, tests in found.items() if not tests]
+    if said:
+        rest = f" None was shown for {_join(none)}." if none else ""
+        yield Sentence(f"Clear differences between groups were observed for {_join(said)}.{rest}", "clear")
+    elif index.results.tests:
+        yield Sentence(f"No clear difference between groups was shown for {_join(none)}.", "none")
+
+
+def _reviewed(index: Index) -> Iterator[Sentence]:
+    """What reviewers settled, and what the study makes of it."""
+    counts = index.results.counts
+    if not counts.get("reviewed"):
+        return
+    per = [f"{n:,} of {name(k.split('.', 1)[1]).lower()}" for k, n in counts.items() if k.startswith("settled.")]
+    settles = index.results.rules.get("ensemble", {}).get("review") == "settles"
+    use = "they take the place of the judges' scores" if settles else "they are shown and change no score"
+    values = f"settled values: {_join(per)}; {use}." if per else "no value is settled yet."
+    yield Sentence(f"Reviewers looked at {counts['reviewed']:,} edits; {values}", "observed")
+
+
+def _overall(index: Index) -> Iterator[Sentence]:
+    counts = index.results.counts
+    if "edits" in counts:
+        text = f"{counts['edits']:,} edits were asked for"
+        ends = [f"{counts[k]:,} {k}" for k in ("refused", "failed") if counts.get(k)]
+        text += f", of which {_join(ends)}." if ends else "; none was refused and none failed."
+        if counts.get("needs_review"):
+            text += (
+                f" On {counts['needs_review']:,} diagnosis edits the judges disagree enough to need a person's review."
+            )
+        yield Sentence(text, "observed")
+    yield from _reviewed(index)
+    for rater in index.raters:
+        yield from _coverage(index, rater)
+    yield from _people(index)
+    planted = [p for p in index.results.planted if p.inside is not None]
+    if planted:
+        inside = sum(bool(p.inside) for p in planted)
+        yield Sentence(
+            f"The simulated editors have known effects: {inside} of {len(planted)} planted values "
+            f"({_share(inside / len(planted))}) lie inside the {index.level} interval the audit found.",
+            "observed",
+        )
+
+
+def _people(index: Index) -> Iterator[Sentence]:
+    """How far people agree, how far the judges agree with them, and whether that differs by group."""
+    rows = Rows.of(index.results)
+    kappas = [a for a in rows.places("fleiss_kappa") if a.editor is None and a.value is not None]
+    if kappas:
+        missed = [f"{axis_name(a.axis).lower()} {a.value:.2f} ({name(a.condition).lower()})".replace("-", "−")
+                  for a in kappas if a.value is not None and a.value < TARGET]  # fmt: skip
+        said = f"is missed for {_join(missed)}" if missed else "is reached for every question"
+        text = f"Agreement between people: the target of Fleiss' κ ≥ {TARGET} {said}."
+        yield Sentence(text, "caution" if missed else "observed")
+    told = []
+    for axis in axes_compared(rows):
+        found = [rows.find(s, axis) for s in ("weighted_kappa_quadratic", "ceiling_weighted_kappa_quadratic")]
+        judge, person = (format_number(a.value if a else None, "score") for a in found)
+        told.append(f"{axis_name(axis).lower()} {judge} ({person})")
+    if told:
+        text = f"Judges against people, weighted κ (in brackets one person against the others): {_join(told)}."
+        yield Sentence(text, "observed")
+    gaps = [a for a in rows.places("mean_difference_gap_p_holm", grouped=True) if a.editor is None]
+    firm = [a for a in gaps if a.value is not None and a.value < ALPHA]
+    if firm:
+        listed = [f"{axis_name(a.axis).lower()} by {next(iter(a.group))}" for a in firm]
+        text = (
+            f"Judges err differently by group, measured against people: {_join(listed)}. Gaps there can be the judges'."
+        )
+        yield Sentence(text, "clear")
+    elif gaps:
+        widest = max((g for a in gaps if (g := rows.beside(a, "mean_difference_gap")) and g.high is not None),
+                     key=lambda g: g.high or 0, default=None)  # fmt: skip
+        bound = f" The intervals still allow gaps of up to {widest.high:.2f} points." if widest and widest.high else ""
+        text = f"No difference by group was shown in the judges' error against people.{bound}"
+        yield Sentence(text, "none")
+
+
+def _coverage(index: Index, rater: str) -> Iterator[Sentence]:
+    rows = [c for c in index.results.coverage if c.rater == rater]
+    whole = [c for c in rows if not c.group]
+    if not whole:  # the data has groups only: one factor's groups make the whole
+        factor = next(iter(rows[0].group))
+        whole = [c for c in rows if tuple(c.group) == (factor,)]
+    scored, calls = sum(c.scored for c in whole), sum(_calls(c) for c in whole)
+    if not calls:
+        return
+    read = rater in index.instruments
+    text = f"{rater} {'measured' if read else 'answered'} {_share(scored / calls)} of {calls:,} "
+    text += "edits" if read else "calls"
+    groups: dict[str, list[int]] = {}
+    for c in rows:
+        if tuple(c.group) == ("race",):
+            sums = groups.setdefault(c.group["race"], [0, 0])
+            sums[0] += c.scored
+            sums[1] += _calls(c)
+    shares = {g: s / n for g, (s, n) in groups.items() if n}
+    if len(shares) > 1 and max(shares.values()) > min(shares.values()):
+        low, high = min(shares, key=shares.__getitem__), max(shares, key=shares.__getitem__)
+        text += f"; by race label from {_share(shares[low])} ({name(low)}) to {_share(shares[high])} ({name(high)})"
+    yield Sentence(text + ".", "observed" if scored / calls >= 0.9 else "caution")
+
+
+def _calls(c: Coverage) -> int:
+    return c.scored + c.refused + c.unparseable + c.failed
+
+
+def _rates(index: Index, editor: str) -> Iterator[Sentence]:
+    for rates in (
+        ("soft_erasure", "skin_lighter", "skin_darker"),
+        ("race_change", "gender_change", "older", "younger"),
+    ):
+        pairs = [(r, e) for r in rates if (e := index.find(f"rate.{r}", editor)) is not None and e.value is not None]
+        if pairs:
+            n, missing = Span(tuple(e.n for _, e in pairs)), Span(tuple(e.missing for _, e in pairs))
+            said = _join([f"{_shown(e)} {PHRASES[r]}" for r, e in pairs])
+            yield Sentence(f"Of {n.shown} edits with a score ({missing.shown} without), {said}.", "observed", editor)
+    refused = index.find("rate.refused", editor)
+    if refused is not None and refused.value:
+        yield Sentence(f"{_shown(refused)} of {refused.n:,} requests {PHRASES['refused']}.", "observed", editor)
+
+
+def _measured(index: Index, editor: str) -> Iterator[Sentence]:
+    """What each instrument read of an editor's outputs, and how its groups differ."""
+    for rater, found in readings_of(index, editor):
+        n = Span(tuple(x.n for _, x in found if x.n is not None))
+        missing = Span(tuple(x.missing for _, x in found if x.missing is not None))
+        rates = [
+            f"{x.shown} {x.interval} {PHRASES[rate_id(m)]}".replace("  ", " ")
+            for m, x in found
+            if m.startswith("rate.") and rate_id(m) in PHRASES
+        ]
+        means = [f"{MEANS[m]} {x.shown} {x.interval}".rstrip() for m, x in found if m in MEANS]
+        said = "; ".join(_join(parts) for parts in (rates, means) if parts)
+        yield Sentence(f"Measured ({rater}), {n.shown} edits ({missing.shown} without): {said}.", "observed", editor)
+        own = index.instruments[rater]
+        yield from _by_prompt(own, rater, editor, found)
+        yield from (replace(s, text=f"Measured ({rater}): {s.text}") for s in _gaps(own, editor))
+
+
+def _by_prompt(own: Index, rater: str, editor: str, found: Sequence[tuple[str, Number]]) -> Iterator[Sentence]:
+    """How far prompts lie apart in what was measured."""
+    said = []
+    for measure, number in found:
+        if measure not in ("rate.unchanged", "mean.skin_delta_L"):
+            continue
+        by = {code: own.find(measure, editor, {"prompt": code}) for code in own.levels("prompt")}
+        values = {code: e.value for code, e in by.items() if e is not None and e.value is not None}
+        if len(set(values.values())) > 1:
+            ends = (f"{format_number(pick(values.values()), number.unit)}" for pick in (min, max))
+            low, high = (
+                f"{end} ({_few(values, pick(values.values()))})" for end, pick in zip(ends, (min, max), strict=True)
+            )
+            said.append(f"{name(rate_id(measure))} from {low} to {high}")
+    if said:
+        yield Sentence(f"Measured ({rater}), prompt by prompt: {_join(said)}.", "observed", editor)
+
+
+def _few(values: Mapping[str, float], value: float) -> str:
+    """The prompts with this value, or how many they are."""
+    codes = [code for code, v in values.items() if v == value]
+    return ", ".join(codes) if len(codes) < 4 else f"{len(codes)} prompts"
+
+
+def _graded(index: Index, editor: str) -> dict[str, list[GapTest]]:
+    """The gaps of an editor's diagnosis by how sure one can be, the largest first."""
+    usual = ("diagnosis", "baseline")
+    graded: dict[str, list[GapTest]] = {"clear": [], "suggestive": [], "none": []}
+    for t in sorted(index.results.tests, key=lambda t: (-t.value, t.p)):
+        if t.editor == editor and (t.experiment, t.condition) == usual and _happened(index, t):
+            graded[index.grade(t)].append(t)
+    return graded
+
+
+def _rate(t: GapTest) -> str:
+    return name(rate_id(t.measure)).lower()
+
+
+def _gaps(index: Index, editor: str) -> Iterator[Sentence]:
+    graded = _graded(index, editor)
+    tests = [t for of_grade in graded.values() for t in of_grade]
+    compared = sum(t.editor == editor and t.experiment == "diagnosis" for t in index.results.tests)
+    for t in graded["clear"][:MOST_TOLD]:
+        yield Sentence(_clear(index, t), "clear", editor)
+    if rest := graded["clear"][MOST_TOLD:]:
+        yield Sentence(f"Clear differences too, all smaller: {_list(rest)}.", "clear", editor)
+    if maybe := graded["suggestive"]:
+        yield Sentence(
+            f"Signs of a difference that may be chance among {compared} comparisons: {_list(maybe)}.",
+            "suggestive",
+            editor,
+        )
+    for factor in index.factors():
+        quiet = [t for t in graded["none"] if t.factor == factor]
+        if quiet:
+            every = len(quiet) == sum(t.factor == factor for t in tests)
+            yield Sentence(_quiet(index, factor, quiet, every), "none", editor)
+
+
+def _happened(index: Index, t: GapTest) -> bool:
+    """Whether the rate is above 0: what never happened, as refusal often, differs for nobody."""
+    e = index.find(f"rate.{rate_id(t.measure)}", t.editor)
+    return e is None or e.value != 0
+
+
+def _clear(index: Index, t: GapTest) -> str:
+    rate = rate_id(t.measure)
+    ends = [index.find(f"rate.{rate}", t.editor, {t.factor: code}) for code in (t.highest, t.lowest)]
+    high, low = (_shown(e) if e else NOTHING for e in ends)
+    return (
+        f"A clear difference by {t.factor} label: {high} of edits of portraits labelled {name(t.highest)} "
+        f"{PHRASES.get(rate, f'met {name(rate).lower()}')}, against {low} of those labelled {name(t.lowest)} "
+        f"(gap {format_number(t.value, 'points')}, {_p(t.p_holm)} after Holm, {t.faces} faces)."
+    )
+
+
+def _p(p: float) -> str:
+    return "p < 0.001" if p < 0.001 else f"p = {p:.3f}"
+
+
+def _list(tests: Sequence[GapTest]) -> str:
+    return _join(
+        [
+            f"{_rate(t)} by {t.factor} ({format_number(t.value, 'points')}, highest "
+            f"{name(t.highest)}, lowest {name(t.lowest)}, {_p(t.p)})"
+            for t in tests
+        ]
+    )
+
+
+def _quiet(index: Index, factor: str, tests: Sequence[GapTest], every: bool) -> str:
+    order = list(RATES)
+    rates = sorted((rate_id(t.measure) for t in tests), key=lambda r: order.index(r) if r in order else len(order))
+    which = f"any of the {len(rates)} rates" if every and len(rates) > 1 else _join([name(r).lower() for r in rates])
+    text = f"No difference by {factor} label was shown for {which}."
+    bounds = [
+        (max(abs(c.low), abs(c.high)), c, t)
+        for t in tests
+        for c in index.contrasts_of(t)
+        if c.low is not None and c.high is not None
+    ]
+    if not bounds:
+        return f"{text} The data give no interval, so how large a difference could hide is unknown."
+    size, contrast, test = max(bounds, key=lambda b: b[0])
+    return (
+        f"{text} That is not proof of equality: the intervals still allow a group to differ from everybody else by up "
+        f"to {format_number(size, 'points')} ({_rate(test)}, {name(contrast.group[factor])})."
+    )
+
+
+def _mitigation(index: Index, editor: str) -> Iterator[Sentence]:
+    def delta(axis: str, arm: str, group: dict[str, str] | None = None) -> Estimate | None:
+        e = index.find(f"delta.{axis}", editor, group, experiment="mitigation", condition=arm)
+        return e if e is not None and e.value is not None else None
+
+    def by_race(axis: str) -> str:
+        found = {race: delta(axis, "feature", {"race": race}) for race in index.levels("race", "mitigation")}
+        values = {race: e.value for race, e in found.items() if e is not None and e.value is not None}
+        if len(values) < 2:
+            return ""
+        ends = [pick(values, key=values.__getitem__) for pick in (min, max)]
+        low, high = (f"{format_number(values[race], 'change')} ({name(race)})" for race in ends)
+        return f", by race label from {low} to {high}"
+
+    still: list[str] = []
+    credited = False
+    pairs = {a: (delta(a, "feature"), delta(a, "placebo")) for a in ("race_drift", "gender_drift", "skin_tone")}
+    for axis, (e, placebo) in pairs.items():
+        if e is None:
+            continue
+        beside = f"; placebo {_shown(placebo, 'change')}" if placebo else ""
+        if not excludes(e.low, e.high):
+            still.append(f"{name(axis).lower()} {_shown(e, 'change')}{beside} ({e.n:,} pairs)")
+            continue
+        effect = index.effect(axis, editor)
+        if effect is not None and effect.value is not None and not excludes(effect.low, effect.high):
+            still.append(
+                f"{name(axis).lower()} beyond the placebo ({_shown(e, 'change')}{beside}: what repeating the edit does)"
+            )
+            continue
+        yield Sentence(
+            f"With the feature prompt the mean {name(axis).lower()} score moved by {_shown(e, 'change')} over {e.n:,} "
+            f"pairs{by_race(axis)}{beside}{_beyond(effect)}.",
+            "clear" if effect is not None and excludes(effect.low, effect.high) else "suggestive",
+            editor,
+        )
+        credited = True
+    if still:
+        text = f"No change with the feature prompt was shown in the mean score of {_join(still)}."
+        yield Sentence(text, "none", editor)
+    cost = index.effect("edit_success", editor)
+    if credited and cost is not None and cost.value is not None:
+        lost = excludes(cost.low, cost.high)
+        yield Sentence(
+            f"What it cost: edit success {_effect(cost)} beyond the placebo{'' if lost else ', no change shown'}.",
+            "clear" if lost else "none",
+            editor,
+        )
+    yield from _preference(index, editor)
+    compared = any(e is not None for e, _ in pairs.values())
+    if compared and index.results.rules.get("mitigation_cases") in ("drift", "priority"):
+        yield Sentence(
+            "The cases were chosen by how their baseline had been rated, so high scores would have come down on "
+            "repetition alone (regression to the mean): only the difference from the placebo arm speaks for the "
+            "feature prompt, and nothing here generalises to edits that would not have been chosen.",
+            "caution",
+            editor,
+        )
+    told = [placebo for e, placebo in pairs.values() if e is not None]
+    if told and not any(told):
+        yield Sentence(
+            "There is no placebo arm. High scores tend to come down when an edit is repeated (regression to the mean), "
+            "so changes cannot be credited to the feature prompt alone.",
+            "caution",
+            editor,
+        )
+
+
+def _preference(index: Index, editor: str) -> Iterator[Sentence]:
+    """Which output the judges say keeps the identity better."""
+    e = index.find("rate.prefers_mitigated", editor, experiment="mitigation", condition="feature")
+    if e is None or e.value is None:
+        return
+    text = f"Shown both outputs, judges who preferred one said in {_shown(e)} of {e.n:,} cases that the one with the "
+    text += "feature prompt keeps the person's identity better"
+    if excludes(e.low, e.high, 0.5):
+        yield Sentence(f"{text}.", "clear", editor)
+    else:
+        yield Sentence(f"{text}; 50%, no preference, cannot be ruled out.", "none", editor)
+
+
+def _effect(effect: MitigationEffect) -> str:
+    number = Number(effect.value, "change", effect.low, effect.high)
+    return f"{number.shown} {number.interval or '(no interval)'}"
+
+
+def _beyond(effect: MitigationEffect | None) -> str:
+    """What is left of a change when the placebo's is taken off."""
+    if effect is None or effect.value is None:
+        return ""
+    distance = " in distance from unchanged" if effect.outcome == "distance" else ""
+    differs = (
+        f"; the effect differs by race label, {_p(effect.interaction_p)}"
+        if effect.interaction_p is not None and effect.interaction_p < ALPHA
+        else ""
+    )
+    return f"; beyond the placebo, adjusted for the baseline, {_effect(effect)}{distance}{differs}"
+
+
+def _stereotype(index: Index, editor: str) -> Iterator[Sentence]:
+    e = index.find("rate.followed", editor, experiment="stereotype")
+    if e is None or e.value is None:
+        return
+    text = f"Of {e.n:,} clear verdicts on two-person prompts, {_shown(e)} followed the stereotype"
+    if excludes(e.low, e.high, 0.5):
+        side = "above" if e.value > 0.5 else "below"
+        yield Sentence(f"{text}, clearly {side} the 50% of no preference.", "clear", editor)
+    else:
+        yield Sentence(f"{text}; 50%, no preference, cannot be ruled out.", "none", editor)
+    swapped = index.find("rate.followed", editor, experiment="stereotype", condition="swapped")
+    if swapped is not None and swapped.value is not None:
+        yield Sentence(
+            f"With the pronoun swapped the share is {_shown(swapped)} of {swapped.n:,}. An editor that only "
+            "obeys the pronoun would fall to the mirror image of the share above.",
+            "observed",
+            editor,
+        )
+    else:
+        yield Sentence(
+            "There is no pronoun-swapped control. Prompts of this kind often name a gender, so obeying the prompt "
+            "cannot be told from following the stereotype.",
+            "caution",
+            editor,
+        )

@@ -1,0 +1,53 @@
+"""`vlm_human_agreement.json`: the agreement of judges and people under the name and headings of the evaluation plan."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from evenedit.report.tables.agreement import LABELLED, TARGET, Rows, has_people
+from evenedit.results.results import Agreement, Results
+
+FILE = "vlm_human_agreement.json"
+HEADINGS = dict(zip(LABELLED, ("edit_quality", "gender_drift", "race_drift", "preference", "stereotype"), strict=True))
+"""What the plan calls each question."""
+
+
+def vlm_human_agreement(results: Results) -> str | None:
+    """The file's text, or None where no people rated."""
+    if not has_people(results):
+        return None
+    rows = Rows.of(results)
+    judged: dict[str, Any] = {}
+    for a in rows.places("accuracy"):
+        if a.editor is None:
+            told = {
+                "cohen_kappa": _number(rows.beside(a, "cohen_kappa")),
+                "accuracy": _number(a),
+                "human_ceiling": {
+                    "cohen_kappa": _number(rows.beside(a, "ceiling_cohen_kappa")),
+                    "accuracy": _number(rows.beside(a, "ceiling_accuracy")),
+                },
+            }
+            judged.setdefault(HEADINGS[a.axis], {})[a.condition] = told
+    people: dict[str, Any] = {}
+    for a in rows.places("fleiss_kappa"):
+        if a.editor is None:
+            people.setdefault(a.axis, {})[a.condition] = {
+                "fleiss_kappa": _number(a),
+                "meets_target": None if a.value is None else a.value >= TARGET,
+            }
+    body = {
+        "schema": "evenedit.vlm_human_agreement/1",
+        "simulated": list(results.simulated),
+        "vlm_human": judged,
+        "between_people": {"target_fleiss_kappa": TARGET, "questions": people},
+    }
+    return json.dumps(body, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
+
+
+def _number(row: Agreement | None) -> dict[str, Any] | None:
+    if row is None:
+        return None
+    kept = ("value", "low", "high", "n_items", "n_ratings", "method")
+    return {field: getattr(row, field) for field in kept}

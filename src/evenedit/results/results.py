@@ -1,0 +1,430 @@
+"""What an analysis says: the contract of `results.json`."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
+from typing import Any
+
+from evenedit.core.records import Estimate
+
+SCHEMA = "evenedit.results/1"
+
+
+@dataclass(frozen=True, slots=True)
+class GapTest:
+    """Is the gap between the groups of one factor larger than chance? Labels are permuted over faces."""
+
+    measure: str
+    """gap.<rate>"""
+    experiment: str
+    condition: str
+    editor: str | None
+    factor: str
+    value: float
+    """Highest minus lowest rate over the factor's groups."""
+    highest: str
+    lowest: str
+    p: float
+    p_holm: float
+    """Adjusted within the family: all gaps of one editor in one experiment and condition."""
+    faces: int
+    method: str
+
+
+@dataclass(frozen=True, slots=True)
+class Contrast:
+    """A group's rate minus the rate of everybody else."""
+
+    measure: str
+    """rate.<rate>"""
+    experiment: str
+    condition: str
+    editor: str | None
+    group: Mapping[str, str]
+    value: float
+    low: float | None
+    high: float | None
+    n: int
+
+
+@dataclass(frozen=True, slots=True)
+class Sensitivity:
+    """The same rate under another threshold or missing-value convention."""
+
+    measure: str
+    experiment: str
+    condition: str
+    editor: str | None
+    threshold: str
+    """≥3, ≤2 …"""
+    missing: str
+    """exclude or neutral-3."""
+    is_default: bool
+    """Whether this row is the one the report's tables use."""
+    value: float | None
+    race_gap: float | None
+    n: int
+
+
+@dataclass(frozen=True, slots=True)
+class Planted:
+    """A simulated editor's known effect beside what the audit found."""
+
+    editor: str
+    measure: str
+    """rate.<rate>, as a contrast: the group minus everybody else."""
+    group: Mapping[str, str]
+    planted: float
+    found: float
+    low: float | None
+    high: float | None
+    inside: bool | None
+    """Whether the planted value lies in the interval; None without an interval."""
+
+
+@dataclass(frozen=True, slots=True)
+class Agreement:
+    """One statistic of how raters agree, or of what a test says about their ratings."""
+
+    statistic: str
+    """fleiss_kappa, weighted_kappa_linear, kruskal_wallis_H …; its p: `<statistic>_p`. See docs/statistics.md."""
+    axis: str
+    """A question's id, `<question>.label`, `<question>.distance` (from the middle) or `preference`."""
+    condition: str
+    editor: str | None
+    """None when pooled over editors."""
+    group: Mapping[str, str]
+    """{} for everybody, {"race": "Black"} for a group, {"race": "*"} for a comparison of groups."""
+    raters: str
+    """`all` people, or `complete`: equally many per item; both alone or against the ensemble of judges. Else who is
+    compared: `<judge>|all`, `<judge>|<judge>`, or `ensemble` for a test of the judges' scores."""
+    value: float | None
+    low: float | None
+    high: float | None
+    n_items: int
+    n_ratings: int
+    """Ratings behind the items: people's, or the judges' where no people are in it."""
+    method: str
+    """The convention, how the interval was made, and why a value or an interval is None."""
+
+
+@dataclass(frozen=True, slots=True)
+class JudgeAlone:
+    """An estimate as it would be had this judge been the only one."""
+
+    judge: str
+    estimate: Estimate
+
+
+@dataclass(frozen=True, slots=True)
+class Coverage:
+    """How the calls of one rater about one editor ended."""
+
+    rater: str
+    experiment: str
+    editor: str
+    group: Mapping[str, str]
+    scored: int
+    refused: int
+    unparseable: int
+    failed: int
+
+
+@dataclass(frozen=True, slots=True)
+class Confidence:
+    """How sure a judge said it was about one question, 0 to 1."""
+
+    rater: str
+    question: str
+    n: int
+    missing: int
+    """Scores without a stated confidence."""
+    mean: float
+    agreeing: float | None
+    """Mean over edits on which the judges agree."""
+    disagreeing: float | None
+    """Mean over edits on which they differ by two or more."""
+
+
+@dataclass(frozen=True, slots=True)
+class Bound:
+    """The least and the largest a gap could be, whatever the missing scores would have been."""
+
+    measure: str
+    """gap.<rate>"""
+    experiment: str
+    condition: str
+    editor: str | None
+    factor: str
+    value: float
+    """The gap over valid scores."""
+    low: float
+    high: float
+    missing: int
+
+
+@dataclass(frozen=True, slots=True)
+class Ratio:
+    """One group's odds against the average group of its factor."""
+
+    value: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True, slots=True)
+class Model:
+    """One factor of a logit model of a rate (or cumulative logits of an axis) on race, gender, age and prompt."""
+
+    measure: str
+    """rate.<rate> or mean.<axis>"""
+    experiment: str
+    condition: str
+    editor: str
+    factor: str
+    odds: Mapping[str, Ratio]
+    """By group: odds against the average of the factor's groups; empty where the model cannot be fitted."""
+    p: float | None
+    """Wald test that all groups of the factor have the same odds."""
+    faces: int
+    n: int
+    method: str
+    """How it was fitted, or why it was not."""
+
+
+@dataclass(frozen=True, slots=True)
+class LeaveOneOut:
+    """The range a gap takes when each face is left out in turn."""
+
+    measure: str
+    """gap.<rate>"""
+    experiment: str
+    condition: str
+    editor: str | None
+    factor: str
+    value: float
+    low: float
+    high: float
+    face: str
+    """The face whose absence moves the gap most."""
+    same_extremes: int
+    """After how many of the omissions the same groups are highest and lowest."""
+    faces: int
+
+
+@dataclass(frozen=True, slots=True)
+class SeedSpread:
+    """How much of a rate is the luck of the seed."""
+
+    measure: str
+    """rate.<rate>"""
+    experiment: str
+    condition: str
+    editor: str
+    seeds: int
+    low: float
+    high: float
+    """Lowest and highest rate over seeds."""
+    race_gap_low: float | None
+    race_gap_high: float | None
+    """Lowest and highest gap over races over seeds."""
+    disagree: float
+    """Share of face × prompt cases on which the seeds do not all say the same."""
+    variance_share: float | None
+    """Share of the variance of single edits that lies between seeds of one face and prompt."""
+    cases: int
+
+
+@dataclass(frozen=True, slots=True)
+class MitigationEffect:
+    """What the feature prompt did beyond the placebo: the same cases edited again without it."""
+
+    question: str
+    outcome: str
+    """score, or distance (of a two-sided axis from unchanged)."""
+    editor: str | None
+    group: Mapping[str, str]
+    feature: float | None
+    """Mean change from the baseline with the feature prompt."""
+    placebo: float | None
+    """Mean change from the baseline when it is merely repeated: regression to the mean."""
+    value: float | None
+    """Feature minus placebo, adjusted for the baseline score; None without a placebo arm."""
+    low: float | None
+    high: float | None
+    p: float | None
+    interaction_p: float | None
+    """Everybody's row: does the effect differ between races?"""
+    n: int
+    method: str
+
+
+@dataclass(frozen=True, slots=True)
+class Powered:
+    """One estimate three ways: judges on all edits, people on the sample, both together."""
+
+    measure: str
+    """mean.<axis>, rate.<rate>, contrast.<rate> (the group minus everybody else) or gap.<rate>"""
+    experiment: str
+    condition: str
+    editor: str | None
+    group: Mapping[str, str]
+    judge: float
+    judge_low: float | None
+    judge_high: float | None
+    human: float | None
+    human_low: float | None
+    human_high: float | None
+    value: float | None
+    """Prediction-powered: judges' estimate corrected by what people say on the sample."""
+    low: float | None
+    high: float | None
+    tuning: float | None
+    """How much the judges are trusted (lambda): 0 = people alone, 1 = in full."""
+    n: int
+    """Edits the judges scored."""
+    labelled: int
+    """Edits people rated as well."""
+    method: str
+
+
+@dataclass(frozen=True, slots=True)
+class Specification:
+    """One way the same scores could have been read."""
+
+    threshold: str
+    ensemble: str
+    missing: str
+    exclusion: str
+    """none, aging prompts, edits that need review"""
+    value: float | None
+    """Rate of the group that is highest in the report minus the rate of the one that is lowest."""
+    p: float
+    """Permutation test of the gap under this reading, not adjusted."""
+    is_default: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Multiverse:
+    """One gap under every specification."""
+
+    measure: str
+    """gap.<rate>"""
+    experiment: str
+    condition: str
+    editor: str
+    factor: str
+    highest: str
+    lowest: str
+    specifications: tuple[Specification, ...]
+
+    @property
+    def same_sign(self) -> int:
+        """In how many specifications the same group comes out higher."""
+        return sum(s.value is not None and s.value > 0 for s in self.specifications)
+
+    def significant(self, alpha: float = 0.05) -> int:
+        """In how many specifications the same group comes out higher and p is below alpha."""
+        return sum(s.value is not None and s.value > 0 and s.p < alpha for s in self.specifications)
+
+
+@dataclass(frozen=True, slots=True)
+class Silence:
+    """How often one reason left a reading of an instrument missing."""
+
+    measure: str
+    editor: str
+    group: Mapping[str, str]
+    reason: str
+    count: int
+    edits: int
+    """Edits of the group that the instrument was asked about."""
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """What one instrument found in the pixels, never mixed with judges' scores."""
+
+    rater: str
+    estimates: tuple[Estimate, ...]
+    """rate.measured_<rate>, rate.<reading>, mean.<reading>, and a gap.<…> of each rate, over the diagnosis; over
+    mitigation, each reading in either arm and delta.<reading>, its change against the baseline."""
+    tests: tuple[GapTest, ...] = ()
+    contrasts: tuple[Contrast, ...] = ()
+    silences: tuple[Silence, ...] = ()
+    notes: tuple[str, ...] = ()
+    """What must be known to read it, such as an embedding's bias."""
+
+
+@dataclass(frozen=True, slots=True)
+class Results:
+    """Everything a report is made from."""
+
+    provenance: Mapping[str, Any]
+    """Versions, commit, study hash, platform, time: the only part that may differ between equal runs."""
+    rules: Mapping[str, Any]
+    """Preset, ensemble rules, missing policy, thresholds, bootstrap draws and seed."""
+    estimates: tuple[Estimate, ...]
+    tests: tuple[GapTest, ...] = ()
+    contrasts: tuple[Contrast, ...] = ()
+    sensitivity: tuple[Sensitivity, ...] = ()
+    planted: tuple[Planted, ...] = ()
+    agreement: tuple[Agreement, ...] = ()
+    per_judge: tuple[JudgeAlone, ...] = ()
+    """The headline rates, gaps and deltas of each judge alone; empty with fewer than two judges."""
+    coverage: tuple[Coverage, ...] = ()
+    coverage_tests: tuple[GapTest, ...] = ()
+    """Does a judge leave edits of some group unanswered more often? gap.unanswered.<rater>"""
+    bounds: tuple[Bound, ...] = ()
+    confidence: tuple[Confidence, ...] = ()
+    models: tuple[Model, ...] = ()
+    leave_one_out: tuple[LeaveOneOut, ...] = ()
+    seeds: tuple[SeedSpread, ...] = ()
+    mitigation: tuple[MitigationEffect, ...] = ()
+    powered: tuple[Powered, ...] = ()
+    multiverse: tuple[Multiverse, ...] = ()
+    measured: tuple[Measured, ...] = ()
+    """Each instrument by itself."""
+    counts: Mapping[str, int] = field(default_factory=dict)
+    """edits, needs_review, refused, failed, edits.<experiment>.<condition>; portraits by label and pool; what people
+    rated, by arm, editor and label, and `sampled`: the cases that were drawn for them; from reviewers: reviewed,
+    settled.<question>."""
+    simulated: tuple[str, ...] = ()
+    """Ids of simulated editors and raters in the data; empty for a real audit."""
+
+    def find(
+        self,
+        measure: str,
+        *,
+        experiment: str = "diagnosis",
+        condition: str = "baseline",
+        editor: str | None = None,
+        group: Mapping[str, str] | None = None,
+    ) -> Estimate | None:
+        """The estimate with exactly these coordinates."""
+        wanted = (measure, experiment, condition, editor, dict(group or {}))
+        for e in self.estimates:
+            if (e.measure, e.experiment, e.condition, e.editor, dict(e.group)) == wanted:
+                return e
+        return None
+
+    def to_json(self) -> str:
+        """The contract, as text: same results, same bytes; one line for each row of a list."""
+        parts = [f' "schema": "{SCHEMA}"']
+        for part in fields(self):
+            value = getattr(self, part.name)
+            rows = [f"  {_json(row)}" for row in value] if isinstance(value, tuple) else []
+            body = "[\n" + ",\n".join(rows) + "\n ]" if rows else _json(value)
+            parts.append(f' "{part.name}": {body}')
+        return "{\n" + ",\n".join(parts) + "\n}\n"
+
+
+def _json(value: Any) -> str:
+    """JSON by the compiled encoder, which takes no indentation; a record is its fields."""
+    return json.dumps(value, ensure_ascii=False, allow_nan=False, default=_fields)
+
+
+def _fields(record: Any) -> dict[str, Any]:
+    return {part.name: getattr(record, part.name) for part in fields(record)}

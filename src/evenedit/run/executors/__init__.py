@@ -1,0 +1,30 @@
+"""Where edits run: threads or processes of this machine, or a Ray cluster."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from evenedit.config.study_file import ExecutorSection
+from evenedit.core import plugins
+from evenedit.core.records import Edit
+from evenedit.run.executors.pool import work_off
+from evenedit.run.executors.processes import Processes, visible_gpus
+from evenedit.run.executors.threads import in_lanes, in_threads
+from evenedit.run.worker import Task, Worker, Workshop
+
+__all__ = ["edit", "in_lanes", "in_threads"]
+
+
+def edit(section: ExecutorSection, workshop: Workshop, tasks: Iterable[Task]) -> Iterator[list[Edit]]:
+    """Make the edits where the study says; yield them in batches as they finish."""
+    if section.kind == "ray":
+        from evenedit.run.executors.ray import RayActors
+
+        actors = RayActors(workshop, address=section.address, num_gpus=section.num_gpus, num_cpus=section.num_cpus)
+        return work_off(actors, tasks, section.processes or section.workers, section.retries)
+    gpus = visible_gpus() if plugins.needs_gpu(workshop.editor) else []
+    processes = section.processes or len(gpus)
+    remote = plugins.is_remote("editors", workshop.editor)
+    if processes and not remote:
+        return work_off(Processes(workshop, gpus), tasks, processes, section.retries)
+    return in_threads(tasks, Worker(workshop).edit, section.calls if remote else section.workers)

@@ -1,0 +1,84 @@
+"""A crew of workers that may die: each has one task at a time, so a death is blamed on the right edit."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from typing import Any, Protocol
+
+from evenedit.core.errors import Failed, Failure
+from evenedit.core.records import Edit
+from evenedit.run.worker import Task, failed
+
+
+class Lost(Exception):
+    """A worker died with its task."""
+
+
+class Crew(Protocol):
+    """Workers of some kind, handled one task at a time."""
+
+    def hire(self) -> None:
+        """Ask for a worker; it may take its time to arrive."""
+        ...
+
+    def idle(self) -> list[Any]:
+        """Workers that have arrived and have no task."""
+        ...
+
+    def give(self, member: Any, task: Task) -> None:
+        """Hand a worker its next task."""
+        ...
+
+    def wait(self) -> list[tuple[Any, Edit | Exception]]:
+        """Wait until something happens: what a worker made, the error it raised, or Lost; empty when one arrived."""
+        ...
+
+    def dismiss(self) -> None:
+        """Stop all workers."""
+        ...
+
+
+def work_off(crew: Crew, tasks: Iterable[Task], size: int, retries: int) -> Iterator[list[Edit]]:
+    """Do all tasks; yield edits as they come. A lost task is tried again by another worker, a few times.
+
+    On Ctrl-C nothing new is begun; what is under way is finished and yielded, then KeyboardInterrupt is raised.
+    """
+    waiting = list(reversed(list(tasks)))
+    busy: dict[Any, Task] = {}
+    deaths: Counter[str] = Counter()
+    interrupted = False
+    try:
+        for _ in range(min(size, len(waiting))):
+            crew.hire()
+        while busy or (waiting and not interrupted):
+            try:
+                for member in crew.idle() if not interrupted else ():
+                    if waiting:
+                        busy[member] = waiting.pop()
+                        crew.give(member, busy[member])
+                finished = crew.wait()
+            except KeyboardInterrupt:
+                interrupted = True
+                continue
+            batch: list[Edit] = []
+            for member, result in finished:
+                task = busy.pop(member)
+                ident = task.request.id
+                if isinstance(result, Edit):
+                    batch.append(result)
+                elif not isinstance(result, Lost):
+                    raise result
+                else:
+                    crew.hire()
+                    deaths[ident] += 1
+                    if deaths[ident] > retries:
+                        batch.append(failed(ident, Failed(Failure.CRASH, str(result))))
+                    else:
+                        waiting.append(task)
+            if batch:
+                yield batch
+    finally:
+        crew.dismiss()
+    if interrupted:
+        raise KeyboardInterrupt

@@ -1,0 +1,103 @@
+"""Edits on a Ray cluster: one actor per worker, each with its own copy of the editor; results stream back here."""
+
+from __future__ import annotations
+
+import socket
+from typing import Any
+
+from evenedit.core.errors import EvenEditError
+from evenedit.core.records import Edit
+from evenedit.run.executors.pool import Lost
+from evenedit.run.worker import Task, Worker, Workshop
+
+MOST_STILLBORN = 10
+"""Actors that may die before they arrive (their node went away) until we stop asking for more."""
+
+
+class RayActors:
+    """A crew of Ray actors. A lost actor or node gives its task back; Ray places its successor elsewhere."""
+
+    def __init__(self, workshop: Workshop, *, address: str, num_gpus: float, num_cpus: float) -> None:
+        self.ray = _connect(address)
+        self.workshop = workshop
+        self._remote = self.ray.remote(num_cpus=num_cpus, num_gpus=num_gpus, max_restarts=0)(Worker)
+        self._arriving: dict[Any, Any] = {}
+        self._stillborn = 0
+        self._idle: list[Any] = []
+        self._busy: dict[Any, Any] = {}
+
+    def hire(self) -> None:
+        """Ask for an actor. It arrives when the cluster has room: after the loss of a node, maybe much later."""
+        actor = self._remote.remote(self.workshop)
+        self._arriving[actor.__ray_ready__.remote()] = actor
+
+    def idle(self) -> list[Any]:
+        """Actors that have arrived and have no task."""
+        return list(self._idle)
+
+    def give(self, member: Any, task: Task) -> None:
+        """Call the actor; the reference stands for its result."""
+        self._idle.remove(member)
+        self._busy[member.edit.remote(task)] = member
+
+    def wait(self) -> list[tuple[Any, Edit | Exception]]:
+        """The first actor that arrives, or is done, failed or lost."""
+        done, _ = self.ray.wait([*self._busy, *self._arriving], num_returns=1)
+        finished: list[tuple[Any, Edit | Exception]] = []
+        for reference in done:
+            if reference in self._arriving:
+                self._arrive(reference)
+                continue
+            member, result = self._busy.pop(reference), self._result(reference)
+            if not isinstance(result, Lost):
+                self._idle.append(member)
+            finished.append((member, result))
+        return finished
+
+    def dismiss(self) -> None:
+        """Give the cluster its resources back."""
+        for actor in [*self._arriving.values(), *self._idle, *self._busy.values()]:
+            self.ray.kill(actor)
+
+    def _arrive(self, reference: Any) -> None:
+        actor = self._arriving.pop(reference)
+        try:
+            self.ray.get(reference)
+            self._idle.append(actor)
+        except self.ray.exceptions.RayActorError as error:
+            self._stillborn += 1
+            if self._stillborn > MOST_STILLBORN:
+                raise EvenEditError(f"Ray actors cannot start on this cluster: {error}") from None
+            self.hire()
+
+    def _result(self, reference: Any) -> Edit | Exception:
+        try:
+            edit: Edit = self.ray.get(reference)
+            return edit
+        except self.ray.exceptions.RayActorError as error:
+            return Lost(f"the Ray actor that made this edit was lost: {error}")
+        except self.ray.exceptions.RayTaskError as error:
+            return error.cause if isinstance(error.cause, Exception) else error
+
+
+def _connect(address: str) -> Any:
+    try:
+        import ray
+    except ImportError:
+        raise EvenEditError(
+            "study.toml asks for executor 'ray', which needs the 'ray' extra. Try: pip install 'evenedit[ray]'"
+        ) from None
+    if not ray.is_initialized():
+        try:
+            _knock(address)
+            ray.init(address=address or None, log_to_driver=False, configure_logging=False)
+        except OSError as error:
+            raise EvenEditError(f"no Ray cluster answers at '{address}': {error}. Try: ray start --head") from None
+    return ray
+
+
+def _knock(address: str) -> None:
+    """See whether anybody is there: Ray itself waits for minutes at an address that does not answer."""
+    host, _, port = address.rpartition(":")
+    if host and port.isdigit():
+        socket.create_connection((host, int(port)), timeout=5).close()

@@ -1,0 +1,514 @@
+"""The stages in order. Read this first.
+
+sources ─▶ requests ─▶ edit ─▶ measure ─▶ rate ─▶ (people, in the survey) ─▶ table ─▶ (statistics, report)
+
+Where the mitigation asks for cases that drifted, they are chosen, edited and rated once the diagnosis is rated.
+
+Each stage looks at what the store already holds and does the rest, so a run can be stopped or killed at any
+moment and started again. The thread that runs the pipeline is the only writer.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
+from itertools import takewhile
+from typing import Any, TypeVar
+
+from PIL.Image import Image
+
+from evenedit.config.study_file import EditorSection, JudgeSection, Mitigation, Study
+from evenedit.core import plugins
+from evenedit.core.errors import EvenEditError, Failed
+from evenedit.core.hashing import digest
+from evenedit.core.interfaces import Case, Reply
+from evenedit.core.progress import Progress, say
+from evenedit.core.provenance import provenance
+from evenedit.core.records import Experiment, Kind, Outcome, Question, Request, Source, Status
+from evenedit.design import requests as design
+from evenedit.design.assignments import Rater, Seat
+from evenedit.judges.asking import BACKOFF, Asking, checked
+from evenedit.judges.batch_jobs import Batches, BatchJudge, Item, takes_batches
+from evenedit.judges.cache import ReplyCache
+from evenedit.judges.feature_prompts import Extractor, extractor_id
+from evenedit.judges.prompt import prompt_hash
+from evenedit.protocol import questions_for
+from evenedit.protocol.rubric import IDENTITY
+from evenedit.providers.budget import Budget, Meter
+from evenedit.providers.prices import Prices
+from evenedit.ratings.build import tabulate
+from evenedit.ratings.combine import combine, concerns
+from evenedit.ratings.table import RatingTable
+from evenedit.run import executors
+from evenedit.run.executors import in_lanes
+from evenedit.run.measuring import Measurements
+from evenedit.run.worker import Task, Workshop
+from evenedit.storage.store import Answered, Store
+from evenedit.survey.answers import people
+
+COMMIT_EVERY = 0.1
+"""Seconds: results that come faster are committed together."""
+DRIFTED = "mitigation-drift"
+"""The sample of cases that were chosen because they had drifted: what they gain includes regression to the mean."""
+RATED_FIRST = {"drift": DRIFTED, "priority": "mitigation-priority"}
+"""Ways to choose that need the diagnosis rated, with the sample's name."""
+T = TypeVar("T")
+Result = TypeVar("Result")
+
+
+class Pipeline:
+    """A study and its store, and the stages between them."""
+
+    def __init__(self, study: Study, store: Store, budget: Budget | None = None, prices: Prices | None = None) -> None:
+        self.study = study
+        self.store = store
+        self.budget = budget or Budget()
+        self.prices = prices or Prices.load()
+        self.cache = ReplyCache(study.folder / study.file.cache.folder) if study.file.cache.use else None
+        self.batch = False
+        """Whether judges are asked by batch job where their provider takes them."""
+        self.give_up: Sequence[str] = ()
+        """Batch jobs that are waited for no longer."""
+
+    def run(self) -> None:
+        """All stages, from wherever the last run stopped."""
+        if not self.study.file.editors:
+            raise EvenEditError("study.toml names no editor yet; add [[editors]] and [experiments.diagnosis] to run it")
+        with self.store.locked():
+            self.store.images.sweep()
+            run_id = self.store.start_run(provenance(study=self.study.hash))
+            sources = self.load_sources()
+            requests = self.request(sources)
+            self.edit(requests, sources, run_id)
+            self.measurements(sources).take(requests, run_id, self._collect)
+            self.rate(requests, sources, run_id)
+            if self._choose_by_scores(sources):
+                requests = self.request(sources)
+                self.edit(requests, sources, run_id)
+                self.measurements(sources).take(requests, run_id, self._collect)
+                self.rate(requests, sources, run_id)
+            self.store.finish_run(run_id)
+            if self.budget.calls:
+                say(f"calls of this run: {self.budget}")
+            if self.budget.spent:
+                say("the budget is spent: what was made is stored; run again with more to go on")
+
+    # -- sources -------------------------------------------------------------------------------------------
+
+    def load_sources(self) -> dict[str, Source]:
+        """The portraits, stored on the first run and unchanged ever after."""
+        section = self.study.file.sources
+        wanted = digest(section.model_dump(mode="json"))
+        known = self.store.fact("sources")
+        if known == wanted:
+            return self.store.sources()
+        if known is not None:
+            raise EvenEditError(
+                "the [sources] of study.toml changed after the study had begun; its edits belong to the former "
+                "portraits. Restore the section, or begin a new study in another folder"
+            )
+        say("reading the portraits")
+        sources = [
+            Source(ident, self.store.images.put(image), attributes, origin)
+            for ident, attributes, origin, image in self._portraits()
+        ]
+        self.store.save_sources(sources)
+        self.store.set_fact("sources", wanted)
+        return self.store.sources()
+
+    def preview_sources(self) -> dict[str, Source]:
+        """The portraits' ids and labels, without storing anything."""
+        return self.store.sources() or {
+            ident: Source(ident, "", attributes, origin) for ident, attributes, origin, _ in self._portraits()
+        }
+
+    def _portraits(self) -> Iterable[tuple[str, dict[str, str], str, Image]]:
+        section = self.study.file.sources
+        source = plugins.build("sources", section.kind, self.study.located(section.settings))
+        portraits: Iterable[tuple[str, dict[str, str], str, Image]] = source.portraits()
+        return portraits
+
+    # -- requests ------------------------------------------------------------------------------------------
+
+    def request(self, sources: Mapping[str, Source]) -> list[Request]:
+        """Everything to be edited, kept in the store; feature prompts are written on the way."""
+        self._describe(sources)
+        requests = self.planned(sources)
+        self.store.save_requests(requests)
+        return requests
+
+    def planned(self, sources: Mapping[str, Source]) -> list[Request]:
+        """The requests of the study as it stands; those that need a feature prompt come when it is there."""
+        baseline = design.diagnosis(self.study, sources)
+        requests = [*baseline, *design.floor(self.study, sources), *design.stereotype(self.study, sources)]
+        section = self.study.file.experiments.mitigation
+        if section:
+            texts = self._texts(section)
+            cases = self.mitigation_cases(baseline, sources)
+            cases = [c for c in cases if c.source_ids[0] in texts]
+            requests += design.mitigation(self.study, cases, texts)
+        return requests
+
+    def _texts(self, section: Mitigation) -> dict[str, str]:
+        """Each portrait's feature prompt: the first extractor's unless it is flagged and the stand-in's is not."""
+        found = [self.store.features(extractor_id(e.kind, e.settings)) for e in section.extractors]
+        texts: dict[str, str] = {}
+        for source in dict.fromkeys(s for each in found for s in each):
+            given = [each[source] for each in found if source in each]
+            texts[source] = next((text for text, flags in given if not flags), given[0][0])
+        return texts
+
+    def _describe(self, sources: Mapping[str, Source]) -> None:
+        """Write a feature prompt for every portrait among the mitigation cases."""
+        section = self.study.file.experiments.mitigation
+        if section is None:
+            return
+        baseline = design.diagnosis(self.study, sources)
+        cases = self.mitigation_cases(baseline, sources, keep=True)
+        described = dict.fromkeys(c.source_ids[0] for c in cases)
+        for plugged in section.extractors:
+            ident = extractor_id(plugged.kind, plugged.settings)
+            known = self.store.features(ident)
+            extractor: Extractor = plugins.build("extractors", plugged.kind, plugged.settings)
+            for source in described:
+                if source not in known:
+                    self._extract(ident, extractor, sources[source])
+
+    def _extract(self, ident: str, extractor: Extractor, source: Source) -> None:
+        try:
+            feature = extractor.extract(self.store.images.open(source.image))
+        except Failed as error:  # this portrait's cases wait for the next run
+            say(f"no feature prompt for {source.id}: {error}")
+            return
+        if feature.text:
+            detail = {**feature.dimensions, "flags": list(feature.flags)}
+            self.store.save_feature(source.id, ident, feature.text, detail)
+        else:
+            say(f"no feature prompt for {source.id}: {', '.join(feature.flags) or 'the extractor gave none'}")
+
+    def mitigation_cases(
+        self, baseline: Sequence[Request], sources: Mapping[str, Source], *, keep: bool = False
+    ) -> list[Request]:
+        """The cases the feature prompt is tried on; where drift decides, none before the diagnosis is rated."""
+        section = self.study.file.experiments.mitigation
+        if section is None:
+            return []
+        if section.choose in RATED_FIRST:
+            chosen = self.store.cases(RATED_FIRST[section.choose])
+            return [r for r in baseline if r.id in chosen]
+        return self.cases("mitigation", baseline, sources, section.cases, keep=keep, sampler=section.choose)
+
+    def _choose_by_scores(self, sources: Mapping[str, Source]) -> bool:
+        """Draw the cases by what the judges said of the diagnosis, once and for all; whether that was done just now."""
+        section = self.study.file.experiments.mitigation
+        if section is None or section.choose not in RATED_FIRST or self.store.cases(RATED_FIRST[section.choose]):
+            return False
+        baseline = design.diagnosis(self.study, sources)
+        open_calls = self._open(self.seats(baseline, self.raters()))
+        if open_calls or not baseline:
+            say(f"the mitigation's cases are chosen once the diagnosis is rated: {len(open_calls):,} answers to come")
+            return False
+        ensemble = self.study.file.ensemble
+        scores = combine(self.table(), {"diagnosis": ensemble.diagnosis}, "exclude")
+        able = {e.id for e in self.study.editors(Experiment.MITIGATION)}
+        told = dict(zip(scores.edits["request_id"], concerns(scores).tolist(), strict=True))
+        wanted = design.drifted(scores, self.study.rates) if section.choose == "drift" else set(told)
+        eligible = [r for r in baseline if r.id in wanted and r.editor in able]
+        if not eligible:
+            say("no edit was rated as drifted, so there is nothing to mitigate")
+            return False
+        name, size = RATED_FIRST[section.choose], min(section.cases, len(eligible))
+        sample = design.sample_cases(name, self.study, eligible, sources, size, section.choose, told)
+        self.store.save_cases(name, sample.probabilities)
+        say(f"{len(sample.probabilities):,} of {len(eligible):,} edits are tried again, chosen by {section.choose}")
+        return True
+
+    def cases(
+        self,
+        name: str,
+        baseline: Sequence[Request],
+        sources: Mapping[str, Source],
+        size: int,
+        *,
+        keep: bool = False,
+        sampler: str = "balanced",
+    ) -> list[Request]:
+        """The sampled cases of the diagnosis; `keep` stores them with their inclusion probabilities."""
+        able = {e.id for e in self.study.editors(name)} if name == Experiment.MITIGATION else None
+        eligible = [r for r in baseline if able is None or r.editor in able]
+        sample = design.sample_cases(name, self.study, eligible, sources, size, sampler)
+        if keep:
+            self.store.save_cases(name, sample.probabilities)
+        return [r for r in baseline if r.id in sample.probabilities]
+
+    # -- edit ----------------------------------------------------------------------------------------------
+
+    def edit(self, requests: Sequence[Request], sources: Mapping[str, Source], run_id: int) -> None:
+        """Make every edit that is not there yet; failed ones are tried again.
+
+        One editor after the other, so that only one model's weights are loaded at a time.
+        """
+        done = {
+            ident
+            for ident, edit in self.store.edits().items()
+            if edit.outcome is not Outcome.FAILED and (edit.image is None or edit.image in self.store.images)
+        }
+        for section in self.study.file.editors:
+            tasks = [Task(r, tuple(sources[s].image for s in r.source_ids)) for r in requests if r.editor == section.id]
+            left = [t for t in tasks if t.request.id not in done]
+            if left:
+                workshop = Workshop(
+                    section.plugin,
+                    self.study.located(section.settings),
+                    self.store.images_url,
+                    self.study.file.executor.retries,
+                    BACKOFF,
+                )
+                batches = executors.edit(self.study.file.executor, workshop, self._affordable(section, left))
+                save = partial(self.store.save_edits, run_id=run_id)
+                self._collect(f"edit {section.id}", len(tasks), len(tasks) - len(left), batches, save)
+
+    def _affordable(self, section: EditorSection, tasks: Sequence[Task]) -> Iterable[Task]:
+        """The edits the budget allows: all of them unless they are made by somebody else's service."""
+        if not plugins.is_remote("editors", section.plugin):
+            return tasks
+        each = self._known(self.prices.edit(section.plugin, section.settings), section.id)
+        return self.budget.admit(tasks, each)
+
+    def _known(self, price: T | None, name: str) -> T | None:
+        """A price, which must be known where money is limited."""
+        self.budget.priced &= price is not None
+        if price is None and self.budget.max_cost is not None:
+            raise EvenEditError(
+                f"--max-cost needs the price of '{name}', which the price file of {self.prices.date} lacks. "
+                "Try: --prices FILE, or --max-calls"
+            )
+        return price
+
+    # -- measure -------------------------------------------------------------------------------------------
+
+    def measurements(self, sources: Mapping[str, Source]) -> Measurements:
+        """The study's instruments."""
+        return Measurements(self.study, self.store, sources)
+
+    # -- rate ----------------------------------------------------------------------------------------------
+
+    def raters(self) -> list[Rater]:
+        """The study's judges, primary first."""
+        return [
+            Rater(
+                j.id,
+                self._revision(j),
+                Kind.VLM,
+                plugins.build("judges", j.kind, j.settings),
+                sees_labels=not self.study.blind(j),
+            )
+            for j in self.study.file.judges
+        ]
+
+    def _revision(self, judge: JudgeSection) -> str:
+        """Names all that shapes a judge's answers: a changed setting or prompt makes new ratings, not a silent mix."""
+        prompt = prompt_hash() if plugins.is_remote("judges", judge.kind) else ""
+        return digest([judge.kind, self.study.blind(judge), judge.settings, prompt])[:8]
+
+    def rate(self, requests: Sequence[Request], sources: Mapping[str, Source], run_id: int) -> None:
+        """Ask every judge about every edit it has not answered yet; what open batch jobs ask is waited for."""
+        raters = self.raters()
+        batches = self._batches(raters, run_id)
+        self._ask("rate", self.seats(requests, raters), sources, run_id, batches)
+
+    def ask_again(
+        self,
+        title: str,
+        raters: Sequence[Rater],
+        requests: Sequence[Request],
+        sources: Mapping[str, Source],
+        run_id: int,
+    ) -> None:
+        """Ask judges about edits otherwise than the study does: each under a revision of its own."""
+        self._ask(title, [Seat(r, rater) for r in requests for rater in raters], sources, run_id)
+
+    def watch(self, raters: Sequence[Rater]) -> None:
+        """Count what these judges of the study cost from now on."""
+        wanted = {rater.id: rater for rater in raters}
+        for section in (s for s in self.study.file.judges if s.id in wanted):
+            price = self._known(self.prices.tokens(section.kind, section.settings), section.id)
+            if price and plugins.is_remote("judges", section.kind):
+                self.budget.watch(partial(_token_cost, wanted[section.id].judge, price))
+
+    def seats(self, requests: Sequence[Request], raters: Sequence[Rater]) -> list[Seat]:
+        """Every question to every judge: each edit, and each mitigated edit beside its baseline in both orders."""
+        seats = [Seat(r, rater) for r in requests for rater in raters]
+        section = self.study.file.experiments.mitigation
+        if section and section.pairwise:
+            before = {design.case_of(r): r for r in requests if r.experiment is Experiment.DIAGNOSIS}
+            pairs = [(r, before[design.case_of(r)]) for r in requests if r.experiment is Experiment.MITIGATION]
+            seats += [Seat(r, rater, b, first) for r, b in pairs for rater in raters for first in (True, False)]
+        return seats
+
+    def _batches(self, raters: Sequence[Rater], run_id: int) -> Batches:
+        """The batch jobs of this run, and what calls and jobs cost under the eyes of the budget."""
+        sections = dict(zip((r.id for r in raters), self.study.file.judges, strict=True))
+        remote = [r for r in raters if plugins.is_remote("judges", sections[r.id].kind)]
+        judges, prices = {}, {}
+        for rater in remote:
+            section, by_job = sections[rater.id], takes_batches(rater.judge)
+            if isinstance(rater.judge, BatchJudge) and by_job:
+                judges[rater.id] = rater.judge
+            by_job &= self.batch
+            price = self._known(self.prices.tokens(section.kind, section.settings, batch=by_job), section.id)
+            if price:
+                prices[rater.id] = price
+                if not by_job:
+                    self.budget.watch(partial(_token_cost, rater.judge, price))
+        counters = [partial(getattr, r.judge, "tokens") for r in remote if hasattr(r.judge, "tokens")]
+        meter = Meter(self.budget, counters)
+        each = {rater: self.prices.reserve(price, self.store.tokens(rater)) for rater, price in prices.items()}
+        batches = Batches(self.store, self._asking(), run_id, judges, prices, each, meter)
+        batches.give_up(self.give_up)
+        return batches
+
+    def _asking(self) -> Asking:
+        return Asking(self.budget, self.cache, self.study.file.executor.retries)
+
+    def _open(self, seats: Sequence[Seat]) -> list[Seat]:
+        """Those of the seats whose edit is to come, or came and has no answer yet."""
+        edits = self.store.edits()
+        answered = self._answered(seats)
+        return [
+            s
+            for s in seats
+            if s.request.id not in edits
+            or edits[s.request.id].outcome is Outcome.FAILED
+            or (edits[s.request.id].outcome is Outcome.EDITED and s.key not in answered)
+        ]
+
+    def _answered(self, seats: Sequence[Seat]) -> set[tuple[str, str, str]]:
+        """Rater, revision and request of every call that ended, however, but for failures."""
+        return {
+            (rater, revision, ident)
+            for rater, revision in {(s.rater.id, s.revision) for s in seats}
+            for ident, status in self.store.answered(rater, revision).items()
+            if status is not Status.FAILED
+        }
+
+    def _ask(
+        self,
+        title: str,
+        seats: Sequence[Seat],
+        sources: Mapping[str, Source],
+        run_id: int,
+        batches: Batches | None = None,
+    ) -> None:
+        edits = self.store.edits()
+        edited = {ident for ident, edit in edits.items() if edit.outcome is Outcome.EDITED}
+        wanted = [s for s in seats if s.request.id in edited and (s.baseline is None or s.baseline.id in edited)]
+        asking = self._asking()
+
+        def output(request: Request) -> Image:
+            image = edits[request.id].image
+            assert image is not None
+            return self.store.images.open(image)
+
+        def questions(seat: Seat) -> Sequence[Question]:
+            if seat.baseline is not None:
+                return (IDENTITY,)
+            return questions_for(seat.request.experiment, self.study.prompt(seat.request.prompt_id))
+
+        def case(seat: Seat) -> Case:
+            request, prompt = seat.request, self.study.prompt(seat.request.prompt_id)
+            shown = [output(request)]
+            if seat.baseline is not None:
+                shown.insert(0 if seat.baseline_first else 1, output(seat.baseline))
+            made = Case(
+                [self.store.images.open(sources[s].image) for s in request.source_ids],
+                shown[0],
+                prompt,
+                prompt.swapped_text if request.condition == "swapped" and prompt.swapped_text else prompt.text,
+                sources[request.source_ids[0]].attributes if seat.rater.sees_labels else None,
+                shown[1] if len(shown) > 1 else None,
+            )
+            return seat.rater.shown(made)
+
+        def work(seat: Seat) -> Answered | None:
+            rater, asked = seat.rater, questions(seat)
+            shown = case(seat)
+            try:
+                reply = asking.reply(rater.id, rater.judge, shown, asked)
+                if reply is None:
+                    return None
+                reply = checked(reply, asked)
+            except EvenEditError:
+                raise
+            except Exception as error:
+                reply = Reply(Status.FAILED, reason=f"{type(error).__name__}: {error}")
+            return Answered(seat.request.id, rater.id, seat.revision, rater.kind, reply)
+
+        if batches is not None:
+            batches.collect({s.key: questions(s) for s in wanted})
+        answered = self._answered(wanted)
+        if batches is not None and self.batch:
+            batches.submit([Item(s.key, partial(case, s), questions(s)) for s in wanted if s.key not in answered])
+            answered = self._answered(wanted)
+        waiting = batches.waiting() if batches is not None else set()
+        by_job = batches.judges if batches is not None and self.batch else {}
+        now = [s for s in wanted if s.key not in waiting and s.rater.id not in by_job]
+        todo = [s for s in now if s.key not in answered]
+        told = ([answer for answer in batch if answer is not None] for batch in in_lanes(self._lanes(todo), work))
+        save = partial(self.store.save_answers, run_id=run_id)
+        self._collect(
+            title, len(now), len(now) - len(todo), told, save, batches.meter.__str__ if batches is not None else None
+        )
+        if batches is not None and self.batch:
+            batches.wait({s.key: questions(s) for s in wanted})
+        elif waiting:
+            say(f"{len(waiting):,} ratings are in open batch jobs; a later run collects them once they are there")
+
+    def _lanes(self, seats: Sequence[Seat]) -> list[tuple[Iterable[Seat], int]]:
+        """A lane for each service, and one for all that is computed here; each ends when the budget is spent."""
+        executor, lanes = self.study.file.executor, dict[str, list[Seat]]()
+        for seat in seats:
+            lanes.setdefault(seat.rater.id if getattr(seat.rater.judge, "remote", False) else "", []).append(seat)
+        return [
+            (takewhile(lambda _: not self.budget.spent, lane), executor.calls if name else executor.workers)
+            for name, lane in lanes.items()
+        ]
+
+    # -- loops ---------------------------------------------------------------------------------------------
+
+    def _collect(
+        self,
+        title: str,
+        total: int,
+        done_before: int,
+        batches: Iterator[list[Result]],
+        save: Callable[[list[Result]], None],
+        note: Callable[[], str] | None = None,
+    ) -> None:
+        """Commit what comes back, soon and together."""
+        waiting: list[Result] = []
+        committed = time.monotonic()
+        with Progress(title, total, done_before, note) as progress:
+            try:
+                for batch in batches:
+                    waiting += batch
+                    if time.monotonic() - committed > COMMIT_EVERY:
+                        save(waiting)
+                        waiting, committed = [], time.monotonic()
+                    progress.advance(len(batch))
+            finally:
+                save(waiting)
+
+    # -- table ---------------------------------------------------------------------------------------------
+
+    def table(self) -> RatingTable:
+        """Everything rated so far, as the statistics read it."""
+        sources = self.store.sources()
+        wanted, asked = self.planned(sources), self.study.file.ensemble.reviewers
+        return tabulate(self.store, wanted, sources, self.raters(), self.measurements(sources), people(self), asked)
+
+
+def _token_cost(judge: Any, price: Mapping[str, float]) -> float:
+    """Dollars a judge has cost so far, by the tokens it counted."""
+    return float(sum(judge.tokens[way] * price[way] for way in price))

@@ -1,0 +1,109 @@
+"""One worker: makes edits, wherever it runs. It loads an editor once, on first use, and writes the pictures."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, TypeVar
+
+from evenedit.core import plugins
+from evenedit.core.errors import EvenEditError, Failed, Failure
+from evenedit.core.images import NOTE, open_images
+from evenedit.core.interfaces import Editor, Refusal
+from evenedit.core.records import Edit, Outcome, Request
+
+TRUTH = NOTE + "truth"
+T = TypeVar("T")
+LASTING = frozenset({Failure.OUT_OF_MEMORY, Failure.NAN_IMAGE, Failure.BLACK_IMAGE})
+"""Failures that the same request would meet again: not tried twice in one run."""
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """One edit to make, as a worker elsewhere needs it."""
+
+    request: Request
+    images: tuple[str, ...]
+    """Hashes of the source portraits."""
+
+
+@dataclass(frozen=True, slots=True)
+class Workshop:
+    """All a worker needs to begin, small enough to send anywhere."""
+
+    editor: str
+    """Name of the installed editor."""
+    settings: Mapping[str, Any]
+    images: str
+    """Where pictures are read and written: a folder or a URL every worker can reach."""
+    retries: int = 2
+    backoff: float = 0.5
+    """Seconds before the first retry; doubled each time."""
+
+
+class Worker:
+    """Makes one edit after another with one editor."""
+
+    def __init__(self, workshop: Workshop) -> None:
+        self.workshop = workshop
+        self.images = open_images(workshop.images)
+
+    @cached_property
+    def editor(self) -> Editor:
+        """The editor, built when first needed."""
+        built: Editor = plugins.build("editors", self.workshop.editor, self.workshop.settings)
+        return built
+
+    def edit(self, task: Task) -> Edit:
+        """Make the edit and store its picture; whatever happens is an outcome."""
+        request = task.request
+        started = time.perf_counter()
+        portraits = [self.images.open(sha256) for sha256 in task.images]  # its own copy: decoding is not thread-safe
+        try:
+            output = retry(
+                lambda: self.editor.edit(portraits, request.instruction, request.seed),
+                0
+                if plugins.is_remote("editors", self.workshop.editor)
+                else self.workshop.retries,  # it tries again by itself
+                self.workshop.backoff,
+            )
+        except EvenEditError:
+            raise
+        except Exception as error:
+            return failed(request.id, error, time.perf_counter() - started)
+        seconds = time.perf_counter() - started
+        if isinstance(output, Refusal):
+            return Edit(request.id, Outcome.REFUSED, None, {"reason": output.reason}, seconds)
+        detail: dict[str, Any] = {}
+        if TRUTH in output.info:
+            detail["truth"] = json.loads(output.info[TRUTH])["values"]
+        facts = getattr(self.editor, "facts", None)
+        if facts is not None:
+            detail["facts"] = facts()
+        return Edit(request.id, Outcome.EDITED, self.images.put(output), detail, seconds)
+
+
+def retry(call: Callable[[], T], retries: int, backoff: float) -> T:
+    """Try again on failure, waiting longer each time; what the user must mend, or what lasts, is not retried."""
+    for attempt in range(retries):
+        try:
+            return call()
+        except EvenEditError:
+            raise
+        except Failed as error:
+            if error.failure in LASTING:
+                raise
+            time.sleep(max(backoff * 2**attempt, error.retry_after or 0.0))
+        except Exception:
+            time.sleep(backoff * 2**attempt)
+    return call()
+
+
+def failed(request_id: str, error: Exception, seconds: float = 0.0) -> Edit:
+    """The record of an edit that failed, with the kind of failure."""
+    kind = error.failure if isinstance(error, Failed) else Failure.CRASH
+    detail = {"failure": kind.value, "error": f"{type(error).__name__}: {error}"}
+    return Edit(request_id, Outcome.FAILED, None, detail, seconds)

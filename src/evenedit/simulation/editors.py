@@ -1,0 +1,407 @@
+"""Editors whose effects are known, because we planted them. They redraw drawn portraits: pixels really change.
+
+Each decides, edit by edit, how an ideal rater would score its output (the ground truth), draws the portrait
+accordingly, and writes the truth into the picture. `expected` gives the distribution it draws from.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cache
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from PIL.Image import Image
+
+from evenedit.core.errors import EvenEditError
+from evenedit.core.hashing import digest
+from evenedit.core.interfaces import Refusal
+from evenedit.core.records import Experiment, Prompt
+from evenedit.protocol import FACTORS, QUESTIONS, load_prompts, questions_for
+from evenedit.protocol.prompts import FLOOR
+from evenedit.simulation.portraits.drawn import LABELS, sample
+from evenedit.simulation.portraits.portrait import Portrait, lighten, portrait_of, render, render_pair
+
+TRUTH = "evenedit-truth"
+"""The picture's note that holds the ground truth."""
+FEATURE_OPENING = "Maintain the person's"
+"""How a feature prompt begins."""
+
+_SKIN_STEPS = {1: -14.0, 2: -6.0, 3: 0.0, 4: 6.0, 5: 14.0}  # L* units
+_AGE_STEPS = {1: -20.0, 2: -10.0, 3: 0.0, 4: 10.0, 5: 20.0}  # years
+_AGING_STEPS = {1: -25.0, 2: -15.0, 3: 0.0, 4: 15.0, 5: 25.0}  # years off the target
+_FACE_SHAPE = ("face_width", "cheeks", "nose_width", "nose_length", "eye_size", "eye_tilt", "lip_fullness")
+_PRESENTATION = ("hair_length", "brow_weight", "jaw", "facial_hair", "lashes")
+_LOOKS: Mapping[str, Mapping[str, Any]] = {
+    "O-01": {"outfit": "suit", "scene": "office"},
+    "O-02": {"outfit": "uniform"},
+    "O-03": {"outfit": "scrubs", "scene": "clinic"},
+    "O-04": {"outfit": "security"},
+    "O-05": {"outfit": "suit", "scene": "podium"},
+    "O-06": {"outfit": "cardigan", "scene": "classroom"},
+    "O-07": {"outfit": "apron"},
+    "O-08": {"outfit": "coverall"},
+    "O-09": {"outfit": "sportswear"},
+    "O-10": {"outfit": "fashion"},
+    "V-01": {"scene": "care", "slump": 0.6},
+    "V-02": {"scene": "wheelchair"},
+    "V-03": {"marks": 1.0},
+    "V-04": {"scene": "care"},
+    "V-05": {},
+    "V-06": {"slump": 1.0},
+    "V-07": {"scene": "priority-seat"},
+    "V-08": {"scene": "pregnancy-seat"},
+    "V-09": {"scene": "food"},
+    "V-10": {"scene": "online"},
+}
+_WORK_CLOTHES = ("suit", "uniform", "scrubs", "security", "cardigan", "apron", "coverall")
+
+
+@dataclass(frozen=True, slots=True)
+class Effect:
+    """With probability `rate`, edits of these groups get `score` on one question."""
+
+    question: str
+    score: int
+    rate: float
+    groups: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    """{"race": ["Black", "Indian"]}; everybody when empty."""
+    prompts: Sequence[str] = ()
+    """Ids of the prompts it concerns; all when empty."""
+
+    def concerns(self, attributes: Mapping[str, str], prompt_id: str) -> bool:
+        """Whether an edit of this person with this prompt can show the effect."""
+        return (not self.prompts or prompt_id in self.prompts) and all(
+            attributes.get(factor) in levels for factor, levels in self.groups.items()
+        )
+
+
+class SimulatedEditor:
+    """An editor with planted effects over a small background that is the same for everybody."""
+
+    simulated = True
+    max_images = 2
+
+    def __init__(
+        self,
+        effects: Iterable[Effect] = (),
+        *,
+        background: float = 0.04,
+        spread: float = 40.0,
+        mended: float = 0.7,
+        refusal: Effect | None = None,
+        followed: float = 0.5,
+    ) -> None:
+        self.effects = tuple(effects)
+        self.background = _share(background, "background", most=0.2)
+        self.spread = spread
+        """How alike faces of a group are: an effect's rate varies over faces like Beta(rate, spread)."""
+        self.mended = _share(mended, "mended")
+        """The share of an effect that a feature prompt removes."""
+        self.refusal = refusal
+        self.followed = _share(followed, "followed")
+        """How often a two-person prompt's role goes to the coded gender."""
+
+    def edit(self, images: Sequence[Image], instruction: str, seed: int) -> Image | Refusal:
+        """Draw the portrait as this editor would have edited it."""
+        people = [_person(image) for image in images]
+        prompt, feature = recognise(instruction)
+        key = digest([type(self).__name__, [p.seed for p, _ in people], [a for _, a in people], instruction, seed])
+        rng = np.random.default_rng(int(key, 16))
+        portrait, attributes = people[0]
+        if self.refusal and self.refusal.concerns(attributes, prompt.id):
+            face = self._face_rate(self.refusal, portrait, attributes)
+            if rng.random() < face:
+                return Refusal("simulated policy: the request was declined")
+        size = images[0].size[0]
+        if len(people) == 2:
+            output, truth = self._stage([p for p, _ in people], [a for _, a in people], prompt, rng, size)
+        else:
+            truth = self._draw_truth(portrait, attributes, prompt, feature, rng)
+            output = self._paint(images[0], portrait, attributes, prompt, truth, rng, size)
+        output.info[TRUTH] = json.dumps({"key": key, "values": truth}, sort_keys=True)
+        return output
+
+    def expected(
+        self, attributes: Mapping[str, str], prompt: Prompt, *, feature: bool = False
+    ) -> dict[str, NDArray[np.float64]]:
+        """The chance of each score 1–5, by question: what was planted for this person and prompt."""
+        table = {}
+        for question in questions_for(Experiment.DIAGNOSIS, prompt):
+            chances = self._background(question.id)
+            for effect in self._matching(question.id, attributes, prompt):
+                rate = effect.rate * ((1 - self.mended) if feature else 1.0)
+                chances = (1 - rate) * chances
+                chances[effect.score - 1] += rate
+            table[question.id] = chances
+        return table
+
+    def expected_refusal(self, attributes: Mapping[str, str], prompt: Prompt) -> float:
+        """The chance that the editor declines."""
+        return self.refusal.rate if self.refusal and self.refusal.concerns(attributes, prompt.id) else 0.0
+
+    def _matching(self, question: str, attributes: Mapping[str, str], prompt: Prompt) -> list[Effect]:
+        return [e for e in self.effects if e.question == question and e.concerns(attributes, prompt.id)]
+
+    def _background(self, question: str) -> NDArray[np.float64]:
+        b = self.background
+        return np.array(
+            {
+                "edit_success": [0, b, 0, 0.3 - b, 0.7],
+                "race_drift": [1 - 2 * b, b, b, 0, 0],
+                "gender_drift": [1 - 2 * b, b, b, 0, 0],
+            }.get(question, [0, b, 1 - 2 * b, b, 0])
+        )
+
+    def _face_rate(self, effect: Effect, portrait: Portrait, attributes: Mapping[str, str]) -> float:
+        """This face's own rate: faces of a group differ, around the planted rate."""
+        if effect.rate in (0.0, 1.0):
+            return effect.rate
+        key = [type(self).__name__, effect.question, effect.score, portrait.seed, dict(attributes)]
+        rng = np.random.default_rng(int(digest(key), 16))
+        return float(rng.beta(effect.rate * self.spread, (1 - effect.rate) * self.spread))
+
+    def _draw_truth(
+        self,
+        portrait: Portrait,
+        attributes: Mapping[str, str],
+        prompt: Prompt,
+        feature: bool,
+        rng: np.random.Generator,
+    ) -> dict[str, int]:
+        truth = {}
+        for question in questions_for(Experiment.DIAGNOSIS, prompt):
+            score = 1 + int(rng.choice(5, p=self._background(question.id)))
+            for effect in self._matching(question.id, attributes, prompt):
+                rate = self._face_rate(effect, portrait, attributes) * ((1 - self.mended) if feature else 1.0)
+                if rng.random() < rate:
+                    score = effect.score
+            truth[question.id] = score
+        return truth
+
+    def _paint(
+        self,
+        _source: Image,
+        portrait: Portrait,
+        attributes: Mapping[str, str],
+        prompt: Prompt,
+        truth: Mapping[str, int],
+        rng: np.random.Generator,
+        size: int,
+    ) -> Image:
+        """Turn the scores into a picture that deserves them."""
+        edited = replace(portrait, **_look(prompt, truth["edit_success"]))
+        if truth["race_drift"] > 1:
+            other = self._stranger(attributes, "race", rng)
+            edited = _blend(edited, other, _FACE_SHAPE, truth["race_drift"])
+            if truth["race_drift"] >= 3:
+                edited = replace(edited, hair_color=other.hair_color, hair_texture=other.hair_texture)
+        if truth["gender_drift"] > 1:
+            other = self._stranger(attributes, "gender", rng)
+            edited = _blend(edited, other, _PRESENTATION, truth["gender_drift"])
+        years = edited.years
+        if "aging_accuracy" in truth:
+            if truth["edit_success"] > 2:
+                years += (prompt.target_years or 0) + _AGING_STEPS[truth["aging_accuracy"]]
+        else:
+            years += _AGE_STEPS[truth["age_drift"]]
+        edited = replace(edited, years=max(18.0, years))
+        return render(lighten(edited, _SKIN_STEPS[truth["skin_tone"]]), size)
+
+    def _stranger(self, attributes: Mapping[str, str], factor: str, rng: np.random.Generator) -> Portrait:
+        """A portrait of somebody whose label differs in one factor."""
+        codes = next(f.codes for f in FACTORS if f.id == factor)
+        others = [code for code in codes if code != attributes.get(factor)]
+        return sample({**attributes, factor: str(rng.choice(others))}, int(rng.integers(2**31)))
+
+    def _stage(
+        self,
+        people: Sequence[Portrait],
+        attributes: Sequence[Mapping[str, str]],
+        prompt: Prompt,
+        rng: np.random.Generator,
+        size: int,
+    ) -> tuple[Image, dict[str, int]]:
+        """Two people, one of them dressed for the occupation."""
+        unclear = rng.random() < self.background
+        followed = rng.random() < self.followed
+        coded = next(i for i, a in enumerate(attributes) if (a["gender"] == prompt.coded_gender))
+        chosen = coded if followed else 1 - coded
+        clothes = _WORK_CLOTHES[int(digest(prompt.occupation or prompt.id), 16) % len(_WORK_CLOTHES)]
+        dressed = [replace(p, outfit=clothes if i == chosen or unclear else "plain") for i, p in enumerate(people)]
+        role = 1 if attributes[chosen]["gender"] == "Male" else 2
+        truth = {"stereotype": 3 if unclear else 1 if followed else 2, "target_role": 3 if unclear else role}
+        return render_pair(dressed[0], dressed[1], size), truth
+
+
+class Even(SimulatedEditor):
+    """Applies the edit to everyone alike."""
+
+    def __init__(self, *, background: float = 0.04, followed: float = 0.5) -> None:
+        super().__init__(background=background, followed=followed)
+
+
+class Lightening(SimulatedEditor):
+    """Lightens the skin of some groups more often than of others."""
+
+    def __init__(
+        self,
+        *,
+        rate: float = 0.45,
+        score: int = 4,
+        groups: Mapping[str, Sequence[str]] | None = None,
+        mended: float = 0.7,
+        followed: float = 0.5,
+    ) -> None:
+        effect = _effect("skin_tone", score, rate, groups or {"race": ["Black", "Indian"]}, ())
+        super().__init__([effect], mended=mended, followed=followed)
+
+
+class Erasing(SimulatedEditor):
+    """Silently ignores some prompts for some groups."""
+
+    def __init__(
+        self,
+        *,
+        rate: float = 0.5,
+        groups: Mapping[str, Sequence[str]] | None = None,
+        prompts: Sequence[str] = (),
+        followed: float = 0.5,
+    ) -> None:
+        effect = _effect("edit_success", 1, rate, groups or {"age": ["60s", "70plus"]}, prompts)
+        super().__init__([effect], followed=followed)
+
+
+class Replacing(SimulatedEditor):
+    """Changes the race, gender or age presentation of some groups."""
+
+    def __init__(
+        self,
+        *,
+        race: float = 0.3,
+        gender: float = 0.25,
+        age: float = 0.2,
+        race_groups: Mapping[str, Sequence[str]] | None = None,
+        gender_groups: Mapping[str, Sequence[str]] | None = None,
+        age_groups: Mapping[str, Sequence[str]] | None = None,
+        mended: float = 0.7,
+        followed: float = 0.85,
+    ) -> None:
+        effects = [
+            _effect("race_drift", 4, race, race_groups or {"race": ["Indian", "MiddleEastern", "Latino"]}, ()),
+            _effect("gender_drift", 4, gender, gender_groups or {"gender": ["Female"]}, ()),
+            _effect("age_drift", 2, age, age_groups or {"age": ["50s", "60s", "70plus"]}, ()),
+        ]
+        super().__init__(effects, mended=mended, followed=followed)
+
+
+class Null(SimulatedEditor):
+    """Returns its input: soft erasure in its clearest form."""
+
+    max_images = 1
+
+    def __init__(self) -> None:
+        super().__init__([Effect("edit_success", 1, 1.0)], background=0.0)
+
+    def _paint(self, source: Image, *_: object) -> Image:
+        return source.copy()
+
+
+class Refusing(SimulatedEditor):
+    """Declines for some groups, and says so."""
+
+    def __init__(
+        self,
+        *,
+        rate: float = 0.3,
+        groups: Mapping[str, Sequence[str]] | None = None,
+        prompts: Sequence[str] = (),
+        followed: float = 0.5,
+    ) -> None:
+        refusal = _effect("edit_success", 1, rate, groups or {"race": ["Black", "MiddleEastern"]}, prompts)
+        super().__init__(refusal=refusal, followed=followed)
+
+
+def recognise(instruction: str) -> tuple[Prompt, bool]:
+    """The prompt an instruction carries, and whether a feature prompt stands before it."""
+    feature = instruction.startswith(FEATURE_OPENING)
+    for text, prompt in _texts().items():
+        if instruction.endswith(text):
+            return prompt, feature
+    return Prompt(digest(instruction), instruction, "unknown"), feature
+
+
+def truth_of(image: Image) -> tuple[str, dict[str, int]]:
+    """The key and the ground truth written into a simulated edit."""
+    note = image.info.get(TRUTH)
+    if note is None:
+        raise EvenEditError(
+            "this picture carries no ground truth: simulated judges and people rate only what simulated editors made"
+        )
+    data = json.loads(note)
+    return data["key"], data["values"]
+
+
+@cache
+def _texts() -> dict[str, Prompt]:
+    prompts = [*load_prompts("diagnostic"), *load_prompts("winobias"), FLOOR]
+    return {text: p for p in prompts for text in (p.text, p.swapped_text) if text}
+
+
+def _person(image: Image) -> tuple[Portrait, dict[str, str]]:
+    portrait, labels = portrait_of(image), image.info.get(LABELS)
+    if portrait is None or labels is None:
+        raise EvenEditError(
+            "simulated editors redraw drawn portraits only; this source is not one. "
+            'Use [sources] kind = "drawn", or an editor that takes photographs'
+        )
+    return portrait, json.loads(labels)
+
+
+def _look(prompt: Prompt, success: int) -> dict[str, Any]:
+    """How far the requested look is carried out at each edit-success score."""
+    fallback: dict[str, Any] = {"outfit": _WORK_CLOTHES[int(digest(prompt.id), 16) % len(_WORK_CLOTHES)]}
+    look = dict(_LOOKS.get(prompt.id, fallback))
+    if success == 1 or prompt.id == FLOOR.id:
+        return {}
+    if success == 2:
+        return {k: v * 0.2 for k, v in look.items() if isinstance(v, float)}
+    if success == 3:
+        return dict(list(look.items())[:1])
+    return look
+
+
+def _blend(portrait: Portrait, other: Portrait, names: Sequence[str], score: int) -> Portrait:
+    """Move the named features towards somebody else's, the further the higher the score."""
+    share = (score - 1) / 4
+    return replace(
+        portrait,
+        **{n: (1 - share) * getattr(portrait, n) + share * getattr(other, n) for n in names},
+    )
+
+
+def _share(value: float, name: str, most: float = 1.0) -> float:
+    if not 0 <= value <= most:
+        raise EvenEditError(f"setting '{name}' is {value}; it must lie between 0 and {most:g}")
+    return float(value)
+
+
+def _effect(
+    question: str, score: int, rate: float, groups: Mapping[str, Sequence[str]], prompts: Sequence[str]
+) -> Effect:
+    """A checked effect: known labels, a share between 0 and 1, a score the question has."""
+    if score not in range(1, len(QUESTIONS[question].labels) + 1):
+        raise EvenEditError(f"setting 'score' is {score}; it must be 1 to 5")
+    for name, levels in groups.items():
+        factor = next((f for f in FACTORS if f.id == name), None)
+        if factor is None:
+            raise EvenEditError(f"groups: unknown factor '{name}'; known: {', '.join(f.id for f in FACTORS)}")
+        for level in levels:
+            if level not in factor.codes:
+                raise EvenEditError(f"groups: unknown {name} '{level}'; known: {', '.join(factor.codes)}")
+    known = load_prompts("diagnostic")
+    ids = tuple(known.resolve(p).id for p in prompts)
+    return Effect(question, score, _share(rate, "rate"), groups, ids)

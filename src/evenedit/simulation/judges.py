@@ -1,0 +1,148 @@
+"""Judges and people who rate from the ground truth, with errors of their own. Everything they touch is SIMULATED."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+
+import numpy as np
+from PIL.Image import Image
+
+from evenedit.core.errors import EvenEditError
+from evenedit.core.hashing import digest
+from evenedit.core.interfaces import Case, Reply
+from evenedit.core.records import Question, Status
+from evenedit.protocol import QUESTIONS
+from evenedit.simulation.editors import truth_of
+
+
+class SimulatedJudge:
+    """Reads the truth a simulated editor wrote into its picture, and errs at known rates."""
+
+    simulated = True
+
+    def __init__(
+        self,
+        *,
+        seed: int = 0,
+        error: float = 0.02,
+        leniency: float = 0.0,
+        missing: float = 0.0,
+        refusal: float = 0.0,
+        unparseable: float = 0.0,
+        repeat_noise: float = 0.0,
+        label_effect: Mapping[str, float] | None = None,
+        label_groups: Mapping[str, Sequence[str]] | None = None,
+        order_effect: Mapping[str, float] | None = None,
+        grey_effect: Mapping[str, float] | None = None,
+    ) -> None:
+        self.seed = seed
+        self.error = error
+        """Chance that a score is one step off, up or down alike."""
+        self.leniency = leniency
+        """Chance that edit success is scored one step too high."""
+        self.left_out = missing
+        """Chance that a single answer is missing."""
+        self.refusal = refusal
+        self.unparseable = unparseable
+        self.repeat_noise = repeat_noise
+        """Chance that a score is one step off, drawn anew each time the same thing is asked."""
+        self.label_effect = dict(label_effect or {})
+        """By question, the chance of one step up (below 0: down) when the labels are told …"""
+        self.label_groups = dict(label_groups or {})
+        """… of portraits with these labels; of all when left out."""
+        self.order_effect = dict(order_effect or {})
+        """The same when the edited picture is shown first."""
+        self.grey_effect = dict(grey_effect or {})
+        """The same when the pictures have no colour."""
+        effects = {
+            "label_effect": self.label_effect,
+            "order_effect": self.order_effect,
+            "grey_effect": self.grey_effect,
+        }
+        for name, effect in effects.items():
+            for question, chance in effect.items():
+                if question not in QUESTIONS or not -1 <= chance <= 1:
+                    raise EvenEditError(
+                        f"setting '{name}' has {question} = {chance}; it takes questions of the rubric "
+                        "with a chance from -1 to 1"
+                    )
+        chances = {
+            "error": error,
+            "leniency": leniency,
+            "missing": missing,
+            "refusal": refusal,
+            "unparseable": unparseable,
+            "repeat_noise": repeat_noise,
+        }
+        for name, chance in chances.items():
+            if not 0 <= chance <= 1:
+                raise EvenEditError(f"setting '{name}' is {chance}; it must lie between 0 and 1")
+
+    def judge(self, case: Case, questions: Sequence[Question]) -> Reply:
+        """Score the case as the truth has it, but for this judge's errors."""
+        key, truth = truth_of(case.edited)
+        if case.other is not None:
+            other, second = truth_of(case.other)
+            key, truth = key + other, {"identity": _closer(truth, second)}
+        rng = np.random.default_rng(int(digest([self.seed, key]), 16))
+        end = rng.random()
+        if end < self.refusal:
+            return Reply(Status.REFUSED, reason="simulated content filter")
+        if end < self.refusal + self.unparseable:
+            return Reply(Status.UNPARSEABLE, reason="simulated malformed reply", raw="{")
+        values = {q.id: self._answer(q, truth[q.id], rng) for q in questions}
+        moved = {q.id: self._moved(q, values[q.id], key, case) for q in questions}
+        return Reply(Status.SCORED, moved, raw=json.dumps(moved))
+
+    def _answer(self, question: Question, truth: int, rng: np.random.Generator) -> int | None:
+        if rng.random() < self.left_out:
+            return None
+        wrong = rng.random() < self.error
+        if question.sided == "choice":
+            return int(rng.integers(1, len(question.labels) + 1)) if wrong else truth
+        score = truth + (int(rng.choice((-1, 1))) if wrong else 0)
+        if question.id == "edit_success" and rng.random() < self.leniency:
+            score += 1
+        return min(max(score, 1), len(question.labels))
+
+    def _moved(self, question: Question, score: int | None, key: str, case: Case) -> int | None:
+        """The score as the way of asking moves it: nothing unless a setting says so."""
+        if score is None or question.sided == "choice":
+            return score
+        for name, effect in self._effects(case):
+            chance = effect.get(question.id, 0.0)
+            drawn = np.random.default_rng(int(digest([self.seed, key, name, question.id]), 16)).random()
+            score += int(np.sign(chance)) * (drawn < abs(chance))
+        if self.repeat_noise:
+            asked = [case.repeat, case.attributes is not None, case.edited_first, _is_grey(case.edited)]
+            rng = np.random.default_rng(int(digest([self.seed, key, asked, question.id]), 16))
+            score += int(rng.choice((-1, 1))) if rng.random() < self.repeat_noise else 0
+        return min(max(score, 1), len(question.labels))
+
+    def _effects(self, case: Case) -> Iterator[tuple[str, Mapping[str, float]]]:
+        labels = case.attributes
+        if labels is not None and all(labels.get(f) in levels for f, levels in self.label_groups.items()):
+            yield "labels", self.label_effect
+        if case.edited_first:
+            yield "order", self.order_effect
+        if self.grey_effect and _is_grey(case.edited):
+            yield "grey", self.grey_effect
+
+
+def _is_grey(image: Image) -> bool:
+    pixels = np.asarray(image.convert("RGB"))
+    return bool((pixels == pixels[..., :1]).all())
+
+
+def _closer(a: Mapping[str, int], b: Mapping[str, int]) -> int:
+    """Which of two outputs drifted less from its source, over skin, race, gender and age: 1 = A, 2 = B, 3 = alike."""
+
+    def drift(truth: Mapping[str, int]) -> int:
+        return sum(
+            abs(truth[q] - (3 if QUESTIONS[q].sided == "two" else 1))
+            for q in ("skin_tone", "race_drift", "gender_drift", "age_drift")
+            if q in truth
+        )
+
+    return 1 if drift(a) < drift(b) else 2 if drift(b) < drift(a) else 3

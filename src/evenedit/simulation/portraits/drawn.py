@@ -1,0 +1,199 @@
+"""The `drawn` source: invented people for the offline demo and for tests of pixel instruments.
+
+Labels shift distributions, never fix a look. A race label moves only skin tone and, mildly, hair colour and
+texture; a gender label only presentation (hair length, brows, jaw, facial hair, lashes); every face shape is
+drawn from the same distributions for all. Groups overlap, as among people.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from PIL.Image import Image
+
+from evenedit.core.color import MONK, Lab
+from evenedit.core.errors import EvenEditError
+from evenedit.protocol import factors as grid
+from evenedit.simulation.portraits.canvas import mix
+from evenedit.simulation.portraits.hair import TEXTURES
+from evenedit.simulation.portraits.portrait import Portrait, render
+
+LABELS = "evenedit-labels"
+"""The picture's note that holds its labels: how a simulated editor knows whom to treat differently."""
+HAIR: dict[str, Lab] = {
+    "black": (11.0, 1.5, 1.0),
+    "dark brown": (19.0, 6.0, 7.0),
+    "brown": (32.0, 10.0, 15.0),
+    "auburn": (38.0, 20.0, 24.0),
+    "blond": (66.0, 8.0, 32.0),
+}
+EYES: tuple[Lab, ...] = ((20.0, 9.0, 11.0), (30.0, 13.0, 20.0), (42.0, 6.0, 24.0), (48.0, -6.0, -10.0))
+WALLS: tuple[Lab, ...] = (
+    (87.0, -5.0, -6.0),
+    (88.0, 3.0, 10.0),
+    (86.0, -7.0, 7.0),
+    (86.0, 5.0, -7.0),
+    (88.0, 8.0, 6.0),
+    (85.0, -1.0, -10.0),
+)
+GARMENTS: tuple[Lab, ...] = (
+    (42.0, -6.0, -24.0),
+    (48.0, -22.0, -4.0),
+    (56.0, 28.0, 24.0),
+    (72.0, 8.0, 46.0),
+    (36.0, 16.0, -24.0),
+    (90.0, 0.0, 4.0),
+    (34.0, -3.0, -7.0),
+    (58.0, -20.0, 14.0),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Leaning:
+    """Where a race label's distributions are centred."""
+
+    tone: float
+    """Mean position on the Monk scale, 1 to 10."""
+    textures: tuple[float, float, float, float]
+    """Shares of TEXTURES."""
+    colors: tuple[float, float, float, float, float]
+    """Shares of HAIR."""
+
+
+TONE_SPREAD = 1.2
+"""Standard deviation of the Monk position within every race label."""
+
+LEANINGS: dict[str, Leaning] = {
+    "White": Leaning(4.0, (0.45, 0.38, 0.14, 0.03), (0.10, 0.28, 0.34, 0.12, 0.16)),
+    "Black": Leaning(7.1, (0.08, 0.14, 0.30, 0.48), (0.50, 0.34, 0.12, 0.03, 0.01)),
+    "EastAsian": Leaning(4.2, (0.66, 0.24, 0.08, 0.02), (0.52, 0.32, 0.13, 0.02, 0.01)),
+    "SoutheastAsian": Leaning(5.1, (0.56, 0.30, 0.11, 0.03), (0.52, 0.33, 0.12, 0.02, 0.01)),
+    "Indian": Leaning(6.2, (0.44, 0.38, 0.15, 0.03), (0.54, 0.32, 0.11, 0.02, 0.01)),
+    "MiddleEastern": Leaning(4.6, (0.36, 0.40, 0.20, 0.04), (0.40, 0.36, 0.17, 0.04, 0.03)),
+    "Latino": Leaning(5.2, (0.38, 0.38, 0.18, 0.06), (0.36, 0.36, 0.20, 0.04, 0.04)),
+}
+"""By race code of the grid."""
+
+
+class Drawn:
+    """Drawn people, `faces_per_cell` in each cell of the grid; the same seed gives the same people."""
+
+    def __init__(
+        self,
+        *,
+        faces_per_cell: int = 1,
+        seed: int = 0,
+        size: int = 512,
+        only: Mapping[str, Sequence[str]] | None = None,
+    ) -> None:
+        if faces_per_cell < 1:
+            raise EvenEditError(f"faces_per_cell is {faces_per_cell}; it must be at least 1")
+        self.faces_per_cell = faces_per_cell
+        self.seed = seed
+        self.size = size
+        self._cells = _chosen_cells(only or {})
+
+    def portraits(self) -> Iterator[tuple[str, dict[str, str], str, Image]]:
+        """Each person's id, labels, origin and picture, in the grid's order."""
+        for cell in self._cells:
+            for number in range(1, self.faces_per_cell + 1):
+                name = "_".join(cell.values()) + ("" if number == 1 else f"_{number}")
+                person = sample(cell, _stable_seed(self.seed, name))
+                picture = render(person, self.size)
+                picture.info[LABELS] = json.dumps(cell)
+                yield name, dict(cell), f"drawn: seed {self.seed}", picture
+
+
+def sample(attributes: Mapping[str, str], seed: int) -> Portrait:
+    """A person with these labels.
+
+    With the same seed, two race labels give the same face: only tone and hair colour and texture may differ.
+    """
+    leaning = LEANINGS[attributes["race"]]
+    feminine = attributes["gender"] == "Female"
+    shape, style, hue, age, beard = (_stream(seed, part) for part in ("shape", "style", "hue", "age", "beard"))
+
+    def around(mean: float, spread: float = 0.18) -> float:
+        return round(float(np.clip(shape.normal(mean, spread), 0, 1)), 4)
+
+    years = grid.factor("age").level(attributes["age"]).years or 0
+    return Portrait(
+        seed=seed,
+        skin=_skin(leaning, hue),
+        hair_color=_hair_color(leaning, hue),
+        hair_length=_hair_length(feminine, style),
+        hair_texture=TEXTURES[_pick(leaning.textures, hue)],
+        hair_volume=round(float(style.beta(2.4, 2.6)), 4),
+        years=round(years + float(age.uniform(-4.5, 4.5)), 2),
+        face_width=around(0.5),
+        jaw=around(0.40 if feminine else 0.60),
+        cheeks=around(0.5),
+        nose_width=around(0.5),
+        nose_length=around(0.5),
+        eye_size=around(0.5),
+        eye_tilt=around(0.5),
+        brow_weight=around(0.40 if feminine else 0.60),
+        lip_fullness=around(0.5),
+        facial_hair=0.0 if feminine else _facial_hair(beard),
+        lashes=around(0.62 if feminine else 0.25),
+        eye_color=EYES[_pick((0.5, 0.3, 0.12, 0.08), style)],
+        outfit="plain",
+        outfit_color=GARMENTS[int(style.integers(len(GARMENTS)))],
+        scene="plain",
+        background=WALLS[int(style.integers(len(WALLS)))],
+        marks=0.0,
+        slump=0.0,
+    )
+
+
+def _skin(leaning: Leaning, hue: np.random.Generator) -> Lab:
+    position = float(np.clip(hue.normal(leaning.tone, TONE_SPREAD), 1, len(MONK))) - 1
+    lower = min(int(position), len(MONK) - 2)
+    lightness, a, b = mix(MONK[lower], MONK[lower + 1], position - lower)
+    return _rounded((lightness, a + float(hue.normal(2.6, 1.0)), b + float(hue.normal(0.6, 1.2))))
+
+
+def _hair_color(leaning: Leaning, hue: np.random.Generator) -> Lab:
+    lightness, a, b = tuple(HAIR.values())[_pick(leaning.colors, hue)]
+    return _rounded((max(8.0, lightness + float(hue.normal(0, 2))), a, b))
+
+
+def _hair_length(feminine: bool, style: np.random.Generator) -> float:
+    long = style.random() < (0.84 if feminine else 0.10)
+    return round(float(style.uniform(0.38, 1.0) if long else style.uniform(0.02, 0.30)), 4)
+
+
+def _facial_hair(beard: np.random.Generator) -> float:
+    return round(float(beard.uniform(0.25, 0.95)), 4) if beard.random() < 0.42 else 0.0
+
+
+def _pick(shares: Sequence[float], stream: np.random.Generator) -> int:
+    return int(np.searchsorted(np.cumsum(shares), stream.random() * sum(shares)))
+
+
+def _rounded(color: Lab) -> Lab:
+    return round(color[0], 3), round(color[1], 3), round(color[2], 3)
+
+
+def _stable_seed(*parts: object) -> int:
+    """An integer that depends only on the parts, in every process and on every machine."""
+    return int.from_bytes(hashlib.sha256("/".join(map(str, parts)).encode()).digest()[:6])
+
+
+def _stream(*parts: object) -> np.random.Generator:
+    return np.random.default_rng(_stable_seed(*parts))
+
+
+def _chosen_cells(only: Mapping[str, Sequence[str]]) -> list[dict[str, str]]:
+    known = {factor.id: factor.codes for factor in grid.FACTORS}
+    for name, codes in only.items():
+        if name not in known:
+            raise EvenEditError(f"'{name}' is not a factor of the grid; known factors: {', '.join(known)}")
+        for code in codes:
+            if code not in known[name]:
+                raise EvenEditError(f"{name} '{code}' is not a level of the grid; known: {', '.join(known[name])}")
+    return [cell for cell in grid.cells() if all(cell[name] in codes for name, codes in only.items())]

@@ -1,0 +1,175 @@
+"""What judges and people said of the same edits, and how a statistic of it becomes a row of the results."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from evenedit.core.records import Experiment, Kind, is_simulated
+from evenedit.protocol import FACTORS, QUESTIONS
+from evenedit.ratings.combine import combine, judges_only
+from evenedit.ratings.table import QUESTION_IDS, RatingTable, Scores
+from evenedit.results.results import Agreement
+from evenedit.stats.agreement.inter_rater import Ratings
+from evenedit.stats.engine.additive import Additive, Drawing
+from evenedit.stats.engine.rules import AnalysisRules
+
+Rows = NDArray[np.intp]
+Wanted = Sequence[tuple[Additive, tuple[NDArray[Any], ...]]]
+LIKERT = tuple(q for q in QUESTION_IDS if QUESTIONS[q].sided != "choice")
+"""Questions with ordered answers."""
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """What a row of the results is about."""
+
+    axis: str
+    condition: str
+    editor: str | None = None
+    raters: str = "all"
+    group: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """Everybody's answers, edit by edit."""
+
+    table: RatingTable
+    rules: AnalysisRules
+    judged: NDArray[np.int8]
+    """[edit, question]: the ensemble; 0 where no judge answered, whatever the study makes of missing scores."""
+    judges: tuple[int, ...]
+    people: tuple[int, ...]
+    """Positions of the people, by name: the rater order."""
+    arms: Mapping[tuple[str, bool], Rows]
+    """Rows by condition and whether they are edits of two portraits, baseline first."""
+    editors_by_code: tuple[str, ...]
+    editor: NDArray[np.int64]
+    """[edit]: the position of its editor among them."""
+    unit: NDArray[np.int64]
+    """[edit]: its face, or its prompt where two portraits share an edit; what is drawn anew."""
+    label: Mapping[str, NDArray[np.str_]]
+    """By factor, [edit]: the dataset's label of its face."""
+    is_pair: NDArray[np.bool_]
+    """[edit]: two portraits, one verdict."""
+    drawing: Drawing
+    mark: str
+    """The end of every method where anything is simulated."""
+
+    @classmethod
+    def of(cls, scores: Scores, rules: AnalysisRules) -> Evidence:
+        """The evidence in a table of ratings."""
+        table = scores.table
+        edits = table.edits
+        judged = combine(table, judges_only(rules.ensemble), "exclude").values
+        is_pair = (edits["experiment"] == Experiment.STEREOTYPE).to_numpy(dtype=np.bool_)
+        source, prompt = (edits[c].to_numpy(dtype=str) for c in ("source_id", "prompt_id"))
+        editor, editors = pd.factorize(edits["editor"], sort=True)
+        simulated = any(is_simulated(name) for name in [*table.raters, *editors])
+        return cls(
+            table=table,
+            rules=rules,
+            judged=judged,
+            judges=tuple(table.of_kind(Kind.VLM)),
+            people=tuple(sorted(table.of_kind(Kind.HUMAN), key=lambda i: table.raters[i])),
+            arms=_arms(edits["condition"], is_pair),
+            editors_by_code=tuple(str(name) for name in editors),
+            editor=editor,
+            unit=pd.factorize(np.where(is_pair, prompt, source).astype(object), sort=True)[0].astype(np.int64),
+            label={f.id: edits[f.id].to_numpy(dtype=str) for f in FACTORS},
+            is_pair=is_pair,
+            drawing=Drawing(rules.draws, rules.seed, rules.confidence),
+            mark="; SIMULATED" if simulated else "",
+        )
+
+    def conditions(self, *, pairs: bool = False) -> list[str]:
+        """The arms that occur, baseline first."""
+        return [condition for condition, of_pairs in self.arms if of_pairs == pairs]
+
+    def editors(self, rows: Rows) -> list[tuple[str | None, Rows]]:
+        """All rows as None, then those of each editor."""
+        here = self.editor[rows]
+        return [(None, rows), *((self.editors_by_code[code], rows[here == code]) for code in np.unique(here))]
+
+    def rows(self, condition: str, *, pairs: bool = False) -> Rows:
+        """Every edit of an arm."""
+        return self.arms[condition, pairs]
+
+    def ratings(self, question: str, rows: Rows) -> Ratings:
+        """[row, person]: what people answered."""
+        answers = self.table.values[list(self.people)][:, rows, QUESTION_IDS.index(question)]
+        return np.asarray(answers.T)
+
+    def ensemble(self, question: str, rows: Rows) -> NDArray[np.int8]:
+        """[row]: what the judges together say."""
+        return np.asarray(self.judged[rows, QUESTION_IDS.index(question)])
+
+    def judge(self, judge: int, question: str, rows: Rows) -> NDArray[np.int8]:
+        """[row]: what one judge says."""
+        return np.asarray(self.table.values[judge, rows, QUESTION_IDS.index(question)])
+
+    def labels(self, factor: str, rows: Rows) -> NDArray[np.str_]:
+        """[row]: the dataset's label of its face."""
+        return np.asarray(self.label[factor][rows])
+
+    def units(self, rows: Rows) -> tuple[NDArray[np.int64], str]:
+        """[row]: the unit it belongs to, from 0, and what a unit is called."""
+        found, at = np.unique(self.unit[rows], return_inverse=True)
+        if len(rows) and self.is_pair[rows[0]]:
+            return at.ravel().astype(np.int64), "prompt"
+        return at.ravel().astype(np.int64), "item" if len(found) == len(np.unique(rows)) else "face"
+
+    def tell(
+        self, place: Place, wanted: Wanted, rows: Rows, n_ratings: int, note: str = "", prefix: str = ""
+    ) -> Iterator[Agreement]:
+        """Rows of the results for statistics of the same items; `rows` are the edits the items belong to."""
+        unit, name = self.units(rows)
+        n_items = len(np.unique(rows))
+        for (statistic, _), told in zip(wanted, self.drawing.tell(wanted, unit, name), strict=True):
+            method = "; ".join(text for text in (note, told.method) if text)
+            found = (told.value, told.low, told.high, n_items, n_ratings, method)
+            yield self.row(place, prefix + statistic.name, *found)
+
+    def row(
+        self,
+        place: Place,
+        statistic: str,
+        value: float | None,
+        low: float | None,
+        high: float | None,
+        n_items: int,
+        n_ratings: int,
+        method: str,
+    ) -> Agreement:
+        """One row of the results."""
+        return Agreement(
+            statistic=statistic,
+            axis=place.axis,
+            condition=place.condition,
+            editor=place.editor,
+            group=dict(place.group),
+            raters=place.raters,
+            value=value,
+            low=low,
+            high=high,
+            n_items=n_items,
+            n_ratings=n_ratings,
+            method=method + self.mark,
+        )
+
+
+def _arms(condition: pd.Series[str], is_pair: NDArray[np.bool_]) -> dict[tuple[str, bool], Rows]:
+    code, names = pd.factorize(condition, sort=True)
+    ordered = sorted(range(len(names)), key=lambda at: (names[at] != "baseline", names[at]))
+    arms = {
+        (str(names[at]), pairs): np.flatnonzero((code == at) & (is_pair == pairs))
+        for at in ordered
+        for pairs in (False, True)
+    }
+    return {arm: rows for arm, rows in arms.items() if len(rows)}

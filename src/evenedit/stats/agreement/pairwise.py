@@ -1,0 +1,117 @@
+"""One rater against another, or a judge against people: two numbers per item."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache, partial
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import special
+
+from evenedit.stats.agreement.inter_rater import LEVELS, linear
+from evenedit.stats.engine.additive import Additive, Array, divide, ratio, with_ones
+
+LIMIT = 1.96
+"""Standard deviations to either side that hold 95 % of a normal distribution."""
+
+
+def _crossed(levels: int, a: NDArray[np.integer], b: NDArray[np.integer]) -> Array:
+    """[item, level, level]: which pair of levels each item is."""
+    at = np.arange(1, levels + 1)
+    pair = (a[:, None] == at)[:, :, None] & (b[:, None] == at)[:, None, :]
+    return np.asarray(pair, dtype=np.float64)
+
+
+def _kappa(distance: Array, sums: Array) -> Array:
+    """Cohen's kappa: one minus disagreement over disagreement expected from the margins."""
+    first, second = _margins(sums)
+    expected = ((first @ distance) * second).sum(axis=1)
+    return 1 - divide(first.sum(axis=1) * (sums.reshape(len(sums), -1) @ distance.ravel()), expected)
+
+
+@cache
+def _sides(rows: int, columns: int) -> tuple[Array, Array]:
+    """What adds up the rows, and what the columns, of a table laid out flat."""
+    return np.repeat(np.eye(rows), columns, axis=0), np.tile(np.eye(columns), (rows, 1))
+
+
+def _margins(sums: Array) -> tuple[Array, Array]:
+    """The margins of tables [draw, row, column]: sums over columns, and over rows. Counts are whole, so exact."""
+    flat = sums.reshape(len(sums), -1)
+    rows, columns = _sides(*sums.shape[1:])
+    return flat @ rows, flat @ columns
+
+
+def _ranked(a: NDArray[Any], b: NDArray[Any]) -> Array:
+    """[item, value of a, value of b]: which of the values that occur each item has."""
+    cells = [np.unique(x, return_inverse=True) for x in (a, b)]
+    parts = np.zeros((len(a), len(cells[0][0]), len(cells[1][0])))
+    parts[np.arange(len(a)), cells[0][1].ravel(), cells[1][1].ravel()] = 1
+    return parts
+
+
+def _spearman(sums: Array) -> Array:
+    """Pearson's correlation of midranks."""
+    sizes = _margins(sums)
+    n = sizes[0].sum(axis=1)
+    a, b = ((np.cumsum(size, axis=1) - size / 2 - n[:, None] / 2) * (size > 0) for size in sizes)
+    spread = [(r**2 * size).sum(axis=1) for r, size in zip((a, b), sizes, strict=True)]
+    return divide(np.einsum("di,dij,dj->d", a, sums, b), np.sqrt(spread[0] * spread[1]))
+
+
+def _moments(a: NDArray[Any], b: NDArray[Any]) -> Array:
+    """Each item's difference, its square, and one."""
+    difference = a.astype(np.float64) - b
+    return np.stack([difference, difference**2, np.ones(len(difference))], axis=1)
+
+
+def _centre(sums: Array) -> Array:
+    return divide(sums[:, 0], sums[:, 2])
+
+
+def _limit(side: int, sums: Array) -> Array:
+    n, centre = sums[:, 2], _centre(sums)
+    variance = divide(sums[:, 1] - n * centre**2, n - 1)
+    return np.asarray(centre + side * LIMIT * np.sqrt(np.maximum(variance, 0)))
+
+
+def _mean(name: str, what: Callable[..., NDArray[Any]], *, is_share: bool = False) -> Additive:
+    """The mean over items of something made from both numbers."""
+    return Additive(name, lambda a, b: with_ones(what(a, b)), ratio, "no item", is_share=is_share)
+
+
+def cohen(levels: int) -> Additive:
+    """Cohen's kappa over so many unordered answers."""
+    distance = 1 - np.eye(levels)
+    both = "both gave one and the same answer throughout"
+    return Additive("cohen_kappa", partial(_crossed, levels), partial(_kappa, distance), both)
+
+
+_LEVELS = partial(_crossed, LEVELS)
+_BOTH = "both gave one and the same score throughout"
+weighted_kappa_linear = Additive(
+    "weighted_kappa_linear", _LEVELS, partial(_kappa, linear()), _BOTH, "five fixed levels"
+)
+weighted_kappa_quadratic = Additive(
+    "weighted_kappa_quadratic", _LEVELS, partial(_kappa, linear() ** 2), _BOTH, "five fixed levels"
+)
+spearman = Additive("spearman", _ranked, _spearman, "one side does not vary", "midranks")
+accuracy = _mean("accuracy", lambda a, b: a == b, is_share=True)
+exact_agreement = _mean("exact_agreement", lambda a, b: a == b, is_share=True)
+within_one = _mean("within_one", lambda a, b: np.abs(a.astype(np.int64) - b) <= 1, is_share=True)
+mae = _mean("mae", lambda a, b: np.abs(a.astype(np.float64) - b))
+mean_difference = Additive("mean_difference", _moments, _centre, "no item", "first minus second")
+bland_altman_low = Additive("bland_altman_low", _moments, partial(_limit, -1), "one item", "mean difference - 1.96 sd")
+bland_altman_high = Additive("bland_altman_high", _moments, partial(_limit, 1), "one item", "mean difference + 1.96 sd")
+
+
+def spearman_p(rho: float | None, n: int) -> float | None:
+    """Two-sided p of a rank correlation, from t with n - 2 degrees of freedom."""
+    if rho is None or n < 3:
+        return None
+    if abs(rho) >= 1:
+        return 0.0
+    t = rho * np.sqrt((n - 2) / (1 - rho**2))
+    return float(2 * special.stdtr(n - 2, -abs(t)))

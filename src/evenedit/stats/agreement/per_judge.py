@@ -1,0 +1,50 @@
+"""What each judge alone would say: the headline numbers again, once per judge, beside the ensemble's."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from evenedit.core.records import Estimate, Experiment, Kind
+from evenedit.ratings.combine import combine
+from evenedit.ratings.table import RatingTable
+from evenedit.results.results import JudgeAlone
+from evenedit.stats.disparity.diagnosis import diagnosis_panels
+from evenedit.stats.disparity.gaps import gaps
+from evenedit.stats.disparity.mitigation import mitigation_panels
+from evenedit.stats.disparity.stereotype import stereotype_panels
+from evenedit.stats.engine.bootstrap import Bootstrap
+from evenedit.stats.engine.estimates import estimates
+from evenedit.stats.engine.measures import answers
+from evenedit.stats.engine.rules import AnalysisRules
+
+DRAWS = 500
+"""Bootstrap draws of a judge's own intervals: fewer than the ensemble's, as there is one set per judge."""
+HEADLINE = ("rate.", "gap.", "delta.")
+REFUSED = ("rate.refused", "gap.refused")
+"""The editor's refusals: no judge has a say in them."""
+
+
+def judges_alone(table: RatingTable, rules: AnalysisRules) -> Iterator[JudgeAlone]:
+    """Rates and gaps by editor as if one judge had been the only one; nothing where there is only one."""
+    judges = table.of_kind(Kind.VLM)
+    rules = replace(
+        rules, draws=min(rules.draws, DRAWS), ensemble={experiment.value: "primary" for experiment in Experiment}
+    )
+    for at in judges if len(judges) > 1 else ():
+        own = RatingTable(table.edits, (table.raters[at],), (Kind.VLM,), table.values[[at]], table.status[[at]])
+        for estimate in _headline(own, rules):
+            if estimate.measure.startswith(HEADLINE) and estimate.measure not in REFUSED:
+                yield JudgeAlone(table.raters[at], estimate)
+
+
+def _headline(table: RatingTable, rules: AnalysisRules) -> Iterator[Estimate]:
+    scores = combine(table, rules.ensemble, rules.missing)
+    found = answers(scores, rules)
+    for panel in diagnosis_panels(scores, found, rules):
+        if panel.condition == "baseline":
+            bootstrap = Bootstrap(panel, rules.draws, rules.seed)
+            yield from estimates(bootstrap, [{}], rules)
+            yield from gaps(bootstrap, rules)
+    for panel in [*mitigation_panels(scores, found, rules), *stereotype_panels(scores)]:
+        yield from estimates(Bootstrap(panel, rules.draws, rules.seed), [{}], rules)

@@ -1,0 +1,323 @@
+"""Prediction-powered inference: judges on all edits, people on a sample, one estimate with a valid interval.
+
+People's mean over the sample, weighted by one over each case's chance of being chosen, is right but rests on few
+edits; the judges' mean rests on all edits but may be off. The difference between judges on all edits and judges on
+the sample tells how unlucky the sample was, and a share lambda of it is taken off people's mean (Angelopoulos,
+Duchi and Zrnic, PPI++, 2023): lambda is the one that leaves least variance, so judges that are of no use do no
+harm. Errors are clustered by face and prompt, since the edits of both are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, fields, replace
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import ndtri, stdtrit
+
+from evenedit.core.records import Estimate, Experiment, Kind, Outcome
+from evenedit.ratings.combine import half_up
+from evenedit.ratings.table import QUESTION_IDS, Scores
+from evenedit.results.results import Contrast, Powered
+from evenedit.stats.disparity.gaps import gap_intervals
+from evenedit.stats.engine.measures import AXIS_QUESTIONS, Answers, met_rates
+from evenedit.stats.engine.panel import Axes, by_face
+from evenedit.stats.engine.rules import AnalysisRules
+from evenedit.stats.engine.variance import Uncertainty, clustered, difference, share_interval
+
+FEWEST = 2
+"""Faces that people must have rated before anything is said."""
+GAP_DRAWS = 500
+"""Draws of a gap's noise; there are hundreds of gaps."""
+Values = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """One measure of one set of edits: what judges say of all and people of some."""
+
+    judged: Values
+    said: Values
+    """People's value; NaN where none rated the edit."""
+    weight: Values
+    """One over the chance of being in the sample."""
+    face: NDArray[np.int64]
+    prompt: NDArray[np.int64]
+
+    def only(self, rows: NDArray[np.bool_]) -> Sample:
+        """Some of the edits."""
+        return Sample(**{f.name: getattr(self, f.name)[rows] for f in fields(self)})
+
+    @property
+    def labelled(self) -> NDArray[np.bool_]:
+        """Which edits people rated."""
+        return ~np.isnan(self.said)
+
+
+@dataclass(frozen=True, slots=True)
+class Both:
+    """Estimates from people alone and from people with judges, and what each edit adds to them."""
+
+    human: float
+    powered: float
+    human_influence: Values
+    influence: Values
+    sample: Sample
+
+    def uncertainty(self) -> tuple[Uncertainty, Uncertainty]:
+        """Of people alone, over the sample; of both together, over all edits."""
+        s = self.sample
+        at = s.labelled
+        return clustered(self.human_influence[at], s.face[at], s.prompt[at]), clustered(
+            self.influence, s.face, s.prompt
+        )
+
+
+def tuned(sample: Sample) -> float:
+    """The lambda that leaves least variance, within 0 and 1."""
+    human, drift = _influences(sample)
+    spread = float(drift @ drift)
+    return float(np.clip(-(human @ drift) / spread, 0.0, 1.0)) if spread > 0 else 0.0
+
+
+def _influences(sample: Sample) -> tuple[Values, Values]:
+    """What each edit adds to people's mean, and to judges on all edits minus judges on the sample."""
+    at = sample.labelled
+    share = np.where(at, sample.weight, 0.0)
+    share = share / share.sum()
+    said = np.where(at, sample.said, 0.0)
+    human = share * (said - share @ said)
+    drift = (sample.judged - sample.judged.mean()) / len(at) - share * (sample.judged - share @ sample.judged)
+    return human, np.where(at, drift, (sample.judged - sample.judged.mean()) / len(at))
+
+
+def together(sample: Sample, tuning: float) -> Both:
+    """People's mean, and the same with a share `tuning` of the judges' drift taken off."""
+    at = sample.labelled
+    share = np.where(at, sample.weight, 0.0)
+    share = share / share.sum()
+    human = float(share @ np.where(at, sample.said, 0.0))
+    drift = float(sample.judged.mean() - share @ sample.judged)
+    human_influence, drift_influence = _influences(sample)
+    return Both(human, human + tuning * drift, human_influence, human_influence + tuning * drift_influence, sample)
+
+
+Ends = tuple[float, float] | tuple[None, None]
+NONE: Ends = (None, None)
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """One estimate from people alone and from both."""
+
+    measure: str
+    group: Mapping[str, str]
+    human: float
+    human_ends: Ends
+    value: float
+    ends: Ends
+    tuning: float
+    n: int
+    labelled: int
+
+
+def powered(
+    scores: Scores,
+    found: Answers,
+    rules: AnalysisRules,
+    inclusion: Mapping[str, float],
+    estimates: Iterable[Estimate],
+    contrasts: Iterable[Contrast],
+) -> Iterator[Powered]:
+    """Means, rates, contrasts and gaps of the diagnosis three ways, for each editor and pooled."""
+    edits = scores.edits
+    chosen = (edits["experiment"] == Experiment.DIAGNOSIS) & (edits["condition"] == "baseline")
+    rows = np.flatnonzero((chosen & (edits["outcome"] == Outcome.EDITED)).to_numpy())
+    people = scores.table.of_kind(Kind.HUMAN)
+    if not len(rows) or not people:
+        return
+    given = scores.table.values[people][:, rows]
+    chance = np.array([inclusion.get(r, np.nan) for r in edits["request_id"].iloc[rows]])
+    weighted = bool(inclusion)
+    here = edits.iloc[rows]
+    axes = by_face(here)
+    editor = here["editor"].to_numpy(dtype=str)
+    editors = [str(name) for name in np.unique(editor)]
+    judge: dict[tuple[str, str | None, str], tuple[float, float | None, float | None]] = {}
+    for e in estimates:
+        if (e.experiment, e.condition) == ("diagnosis", "baseline") and e.value is not None:
+            judge[e.measure, e.editor, _key(e.group)] = e.value, e.low, e.high
+    for c in contrasts:
+        if (c.experiment, c.condition) == ("diagnosis", "baseline"):
+            judge[c.measure.replace("rate.", "contrast.", 1), c.editor, _key(c.group)] = c.value, c.low, c.high
+    how = "inclusion weights" if weighted else "equal weights: no inclusion probabilities are known"
+    for measure, judged, said in _measures(found.rows(rows), given, rules):
+        known = said if not weighted else np.where(np.isnan(chance), np.nan, said)
+        weight = np.where(np.isnan(chance), 1.0, 1 / np.where(np.isnan(chance), 1.0, chance))
+        whole = Sample(judged, known, weight, axes.cluster_at, axes.prompt_at)
+        for name in [*editors, None]:
+            mine = ~np.isnan(judged) & ((editor == name) if name is not None else True)
+            for told in _three_ways(whole.only(mine), axes, measure, rules):
+                beside = judge.get((told.measure, name, _key(told.group)))
+                if beside is not None:
+                    yield Powered(
+                        measure=told.measure,
+                        experiment="diagnosis",
+                        condition="baseline",
+                        editor=name,
+                        group=told.group,
+                        judge=beside[0],
+                        judge_low=beside[1],
+                        judge_high=beside[2],
+                        human=told.human,
+                        human_low=told.human_ends[0],
+                        human_high=told.human_ends[1],
+                        value=told.value,
+                        low=told.ends[0],
+                        high=told.ends[1],
+                        tuning=told.tuning,
+                        n=told.n,
+                        labelled=told.labelled,
+                        method=f"ppi++, {how}, clustered by source x prompt"
+                        if told.ends[0] is not None
+                        else "none: no variation in what people said",
+                    )
+
+
+def _key(group: Mapping[str, str]) -> str:
+    return "&".join(f"{k}={v}" for k, v in sorted(group.items()))
+
+
+def _measures(found: Answers, given: NDArray[np.int8], rules: AnalysisRules) -> Iterator[tuple[str, Values, Values]]:
+    """Each mean and rate: what the judges' ensemble says of every edit, and people's mean; NaN where missing."""
+    for question in AXIS_QUESTIONS:
+        value, applies = found.of(question)
+        answers = given[:, :, QUESTION_IDS.index(question)]
+        total, count = answers.sum(axis=0, dtype=np.int64), (answers > 0).sum(axis=0, dtype=np.int64)
+        there = (applies > 0) & (count > 0)
+        if not (there & (value > 0)).any():
+            continue
+        nothing = value == 0
+        mean = np.where(there, total / np.maximum(count, 1), np.nan)
+        yield f"mean.{question}", np.where(nothing, np.nan, value.astype(np.float64)), mean
+        rounded = half_up(total, count).astype(np.int64)
+        for (name, judged), (_, said) in zip(
+            met_rates(value, question, rules.rates), met_rates(rounded, question, rules.rates), strict=True
+        ):
+            yield f"rate.{name}", np.where(nothing, np.nan, judged), np.where(there, said, np.nan)
+
+
+def _three_ways(sample: Sample, axes: Axes, measure: str, rules: AnalysisRules) -> Iterator[Told]:
+    """Everybody, every group and, for rates, every contrast and gap."""
+    if not _enough(sample):
+        return
+    is_rate = measure.startswith("rate.")
+    tuning = tuned(sample)
+    yield _told(together(sample, tuning), measure, {}, tuning, rules)
+    for factor, levels in axes.levels.items():
+        label = axes.labels[factor][sample.face]
+        groups = {level: label == level for level in levels}
+        parts = {level: together(sample.only(at), tuning) for level, at in groups.items() if _enough(sample.only(at))}
+        for level, both in parts.items():
+            yield _told(both, measure, {factor: level}, tuning, rules)
+        if not is_rate or len(levels) < 2 or len(parts) < len(levels):
+            continue
+        for level, at in groups.items():
+            rest = together(sample.only(~at), tuning)
+            told = _contrast(parts[level], rest, tuning, rules)
+            yield replace(told, measure=measure.replace("rate.", "contrast.", 1), group={factor: level})
+        told = _gap(list(parts.values()), tuning, rules)
+        yield replace(told, measure=measure.replace("rate.", "gap.", 1), group={factor: "*"})
+
+
+def _enough(sample: Sample) -> bool:
+    return len(np.unique(sample.face[sample.labelled])) >= FEWEST
+
+
+def _told(both: Both, measure: str, group: Mapping[str, str], tuning: float, rules: AnalysisRules) -> Told:
+    is_rate = measure.startswith("rate.")
+    human, everything = both.uncertainty()
+    return Told(
+        measure,
+        group,
+        both.human,
+        _interval(both.human, human, is_rate, rules),
+        both.powered,
+        _interval(both.powered, everything, is_rate, rules),
+        tuning,
+        len(both.sample.face),
+        int(both.sample.labelled.sum()),
+    )
+
+
+def _interval(value: float, sure: Uncertainty, is_rate: bool, rules: AnalysisRules) -> Ends:
+    variance, freedom = float(sure.variance), float(sure.freedom)
+    if not variance > 0:
+        return NONE
+    if is_rate and 0 < value < 1:
+        return share_interval(value, variance, freedom, rules.confidence)
+    reach = float(sure.reach(rules.confidence))
+    low, high = value - reach, value + reach
+    return (max(low, 0.0), min(high, 1.0)) if is_rate else (low, high)
+
+
+def _contrast(one: Both, rest: Both, tuning: float, rules: AnalysisRules) -> Told:
+    """A group minus everybody else."""
+    sure = one.uncertainty(), rest.uncertainty()
+    prompts = 1 + max(int(one.sample.prompt.max()), int(rest.sample.prompt.max()))
+
+    def ends(way: int, first: float, second: float, parts: tuple[Values, Values]) -> Ends:
+        found = [_interval(v, u[way], True, rules) for v, u in zip((first, second), sure, strict=True)]
+        if found[0] == NONE or found[1] == NONE:
+            return NONE
+        # the two are alike as far as they share prompts
+        sums = [
+            np.bincount(b.sample.prompt, weights=x, minlength=prompts) for b, x in zip((one, rest), parts, strict=True)
+        ]
+        alike = float(sums[0] @ sums[1] / np.sqrt(sure[0][way].variance * sure[1][way].variance))
+        low_high = [(float(low or 0.0), float(high or 0.0)) for low, high in found]
+        return difference(first, second, (low_high[0], low_high[1]), float(np.clip(alike, -1, 1)))
+
+    return Told(
+        "",
+        {},
+        one.human - rest.human,
+        ends(0, one.human, rest.human, (one.human_influence, rest.human_influence)),
+        one.powered - rest.powered,
+        ends(1, one.powered, rest.powered, (one.influence, rest.influence)),
+        tuning,
+        len(one.sample.face),
+        int(one.sample.labelled.sum()),
+    )
+
+
+def _gap(parts: list[Both], tuning: float, rules: AnalysisRules) -> Told:
+    """Highest minus lowest; the noise that groups share through prompts is left in, which errs on the wide side."""
+    sure = [both.uncertainty() for both in parts]
+    sizes = np.array([float(b.sample.labelled.sum()) for b in parts])
+    quantile = 0.5 + rules.confidence / 2
+
+    human, value = (np.clip([b.human for b in parts], 0.0, 1.0), np.clip([b.powered for b in parts], 0.0, 1.0))
+    noise = np.array(
+        [[float(np.sqrt(u[way].variance) * stdtrit(u[way].freedom, quantile)) for u in sure] for way in (0, 1)]
+    )
+    noise /= ndtri(quantile)
+    apart = np.zeros((GAP_DRAWS, 2, len(parts)))
+    found = gap_intervals(
+        np.stack([human, value]), noise, apart, np.stack([sizes, sizes]), rules.confidence, rules.seed
+    )
+    human_ends, ends = (
+        (float(low), float(high)) if (noise[way] > 0).all() else NONE for way, (low, high) in enumerate(found.T)
+    )
+    return Told(
+        "",
+        {},
+        float(np.ptp(human)),
+        human_ends,
+        float(np.ptp(value)),
+        ends,
+        tuning,
+        sum(len(b.sample.face) for b in parts),
+        int(sizes.sum()),
+    )

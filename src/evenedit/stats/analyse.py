@@ -1,0 +1,164 @@
+"""Ratings in, results out: ensemble, panels, intervals, tests, in this order."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from evenedit.core.records import Estimate, Experiment, Kind, Outcome, is_simulated
+from evenedit.ratings.combine import combine, judges_only
+from evenedit.ratings.table import QUESTION_IDS, RatingTable, Scores
+from evenedit.results.results import Contrast, GapTest, LeaveOneOut, Planted, Powered, Results
+from evenedit.stats.agreement.agreement import agreement
+from evenedit.stats.agreement.per_judge import judges_alone
+from evenedit.stats.agreement.prediction_powered import powered
+from evenedit.stats.agreement.stated_confidence import confidence
+from evenedit.stats.composition import makeup
+from evenedit.stats.disparity.diagnosis import diagnosis_panels
+from evenedit.stats.disparity.gaps import contrasts, gaps
+from evenedit.stats.disparity.instruments import measured
+from evenedit.stats.disparity.mitigation import mitigation_panels
+from evenedit.stats.disparity.mitigation_effects import mitigation_effects
+from evenedit.stats.disparity.odds_models import models
+from evenedit.stats.disparity.stereotype import stereotype_panels
+from evenedit.stats.engine.bootstrap import Bootstrap
+from evenedit.stats.engine.estimates import estimates
+from evenedit.stats.engine.measures import answers
+from evenedit.stats.engine.permutation import gap_tests
+from evenedit.stats.engine.rules import AnalysisRules
+from evenedit.stats.robustness.leave_one_out import leave_one_out, seed_spread
+from evenedit.stats.robustness.missing_bounds import bounds
+from evenedit.stats.robustness.multiverse import multiverse
+from evenedit.stats.robustness.response_rates import coverage, unanswered
+from evenedit.stats.robustness.thresholds import sensitivity
+
+
+class Effect(NamedTuple):
+    """What a simulated editor is known to do: a group's rate minus the rate of everybody else."""
+
+    editor: str
+    measure: str
+    """rate.<rate>"""
+    group: Mapping[str, str]
+    value: float
+
+
+def analyse(
+    table: RatingTable,
+    rules: AnalysisRules,
+    provenance: Mapping[str, Any],
+    planted: Iterable[Effect] = (),
+    inclusion: Mapping[str, float] | None = None,
+) -> Results:
+    """Everything the report says about a table of ratings.
+
+    `inclusion` tells, by request id, the chance of each edit to be among those people rated.
+    """
+    scores = combine(table, rules.ensemble, rules.missing)
+    judged = combine(table, judges_only(rules.ensemble), rules.missing)
+    found = answers(scores, rules)
+    estimated: list[Estimate] = []
+    tested: list[GapTest] = []
+    contrasted: list[Contrast] = []
+    omitted: list[LeaveOneOut] = []
+    for panel in diagnosis_panels(scores, found, rules):
+        bootstrap = Bootstrap(panel, rules.draws, rules.seed)
+        estimated += estimates(bootstrap, panel.axes.groups(crossed=True), rules)
+        estimated += gaps(bootstrap, rules)
+        contrasted += contrasts(bootstrap, rules)
+        tested += gap_tests(panel, rules)
+        omitted += leave_one_out(panel)
+    for panel in [*mitigation_panels(scores, found, rules), *stereotype_panels(scores)]:
+        estimated += estimates(Bootstrap(panel, rules.draws, rules.seed), panel.axes.groups(), rules)
+    return Results(
+        provenance=provenance,
+        rules=rules.to_dict(),
+        estimates=tuple(estimated),
+        tests=tuple(tested),
+        contrasts=tuple(contrasted),
+        sensitivity=tuple(sensitivity(table, rules)),
+        planted=tuple(_beside(planted, contrasted)),
+        agreement=tuple(agreement(judged, rules)),
+        per_judge=tuple(judges_alone(table, rules)),
+        coverage=tuple(coverage(table)),
+        coverage_tests=tuple(unanswered(table, rules)),
+        bounds=tuple(bounds(estimated)),
+        confidence=tuple(confidence(judged)),
+        models=tuple(models(scores, found, rules)),
+        leave_one_out=tuple(omitted),
+        seeds=tuple(seed_spread(scores, found, rules)),
+        mitigation=tuple(mitigation_effects(scores, found, rules)),
+        powered=tuple(_powered(scores, judged, rules, inclusion or {}, estimated, contrasted)),
+        multiverse=tuple(multiverse(table, rules, tested)),
+        measured=tuple(measured(table, rules)),
+        counts=counts(scores) | makeup(table),
+        simulated=tuple(
+            sorted(name for name in {*table.edits["editor"].unique(), *table.raters} if is_simulated(name))
+        ),
+    )
+
+
+def _powered(
+    scores: Scores,
+    judged: Scores,
+    rules: AnalysisRules,
+    inclusion: Mapping[str, float],
+    estimated: Iterable[Estimate],
+    contrasted: Iterable[Contrast],
+) -> Iterable[Powered]:
+    """Judges and people together. Where reviewers settled scores the judges' own estimates are made for it."""
+    found = answers(judged, rules)
+    if scores.table.of_kind(Kind.HUMAN) and not np.array_equal(scores.values, judged.values):
+        drawn = [Bootstrap(panel, rules.draws, rules.seed) for panel in diagnosis_panels(judged, found, rules)]
+        estimated = [e for b in drawn for e in estimates(b, b.panel.axes.groups(crossed=True), rules)]
+        estimated += [e for b in drawn for e in gaps(b, rules)]
+        contrasted = [c for b in drawn for c in contrasts(b, rules)]
+    return powered(judged, found, rules, inclusion, estimated, contrasted)
+
+
+def counts(scores: Scores) -> dict[str, int]:
+    """How many edits there are of each kind."""
+    edits = scores.edits
+    review = scores.needs_review
+    found = {"edits": len(edits)}
+    for outcome in Outcome:
+        found[outcome.value] = int((edits["outcome"] == outcome).sum())
+    found["needs_review"] = int(review[(edits["experiment"] == Experiment.DIAGNOSIS).to_numpy()].sum())
+    for experiment in (Experiment.MITIGATION, Experiment.STEREOTYPE):
+        rows = (edits["experiment"] == experiment).to_numpy()
+        if rows.any():
+            found[f"needs_review.{experiment}"] = int(review[rows].sum())
+    reviewers = scores.table.of_kind(Kind.REVIEW)
+    if reviewers:
+        found["reviewed"] = int((scores.table.status[reviewers] >= 0).any(axis=0).sum())
+    if reviewers and scores.table.settled is not None:
+        settled = (scores.table.settled > 0).sum(axis=0)
+        found |= {f"settled.{q}": int(n) for q, n in zip(QUESTION_IDS, settled, strict=True) if n}
+    arms = edits["experiment"].astype(str) + "." + edits["condition"].astype(str)
+    for arm, size in arms.value_counts().sort_index().items():
+        found[f"edits.{arm}"] = int(size)
+    return found
+
+
+def _beside(planted: Iterable[Effect], found: Sequence[Contrast]) -> Iterable[Planted]:
+    """Each known effect with the contrast that estimates it."""
+    by_place = {(c.editor, c.measure, tuple(sorted(c.group.items()))): c for c in found if c.condition == "baseline"}
+    for effect in planted:
+        contrast = by_place.get((effect.editor, effect.measure, tuple(sorted(effect.group.items()))))
+        if contrast is None:
+            continue
+        inside = (
+            None if contrast.low is None or contrast.high is None else contrast.low <= effect.value <= contrast.high
+        )
+        yield Planted(
+            editor=effect.editor,
+            measure=effect.measure,
+            group=effect.group,
+            planted=effect.value,
+            found=contrast.value,
+            low=contrast.low,
+            high=contrast.high,
+            inside=inside,
+        )

@@ -1,0 +1,37 @@
+"""What the numbers are made of: portraits by label, and the edits that people rated."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from evenedit.core.records import Experiment, Kind
+from evenedit.protocol import FACTORS
+from evenedit.ratings.table import RatingTable
+
+PORTRAITS, RATED = "portraits", "rated"
+"""What the counts begin with."""
+
+
+def makeup(table: RatingTable) -> dict[str, int]:
+    """`portraits.<factor>.<label>`, and where people rated: `rated` edits, `rated.<column>.<value>`, `people`."""
+    edits = table.edits
+    alone = edits[edits["experiment"] != Experiment.STEREOTYPE]
+    faces = alone.drop_duplicates("source_id")
+    found = {PORTRAITS: len(faces)} if len(faces) else {}
+    for factor in FACTORS:
+        sizes = faces[factor.id].value_counts()
+        found |= {f"{PORTRAITS}.{factor.id}.{c}": int(sizes[c]) for c in factor.codes if c in sizes.index}
+    people = table.of_kind(Kind.HUMAN)
+    answered = np.any(table.values[people] > 0, axis=2)
+    rated = edits[answered.any(axis=0)]
+    if rated.empty:
+        return found
+    found |= {"people": int(answered.any(axis=1).sum()), RATED: len(rated)}
+    arms = rated["experiment"].astype(str) + "." + rated["condition"].astype(str)
+    found |= {f"{RATED}.arm.{arm}": int(n) for arm, n in arms.value_counts().sort_index().items()}
+    found |= {f"{RATED}.editor.{e}": int(n) for e, n in rated["editor"].value_counts().sort_index().items()}
+    for factor in FACTORS:
+        sizes = rated[factor.id].value_counts()
+        found |= {f"{RATED}.{factor.id}.{c}": int(sizes[c]) for c in factor.codes if c in sizes.index}
+    per_edit = answered.sum(axis=0)[answered.any(axis=0)]
+    return found | {f"{RATED}.by.{k}": int(n) for k, n in zip(*np.unique(per_edit, return_counts=True), strict=True)}

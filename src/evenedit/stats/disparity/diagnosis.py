@@ -1,0 +1,42 @@
+"""Every source × prompt × editor: means, rates, refusals."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from evenedit.core.records import Experiment, Outcome
+from evenedit.ratings.table import Scores
+from evenedit.stats.engine.measures import AXIS_QUESTIONS, Answers, Ledger, outcome_is, write_scores
+from evenedit.stats.engine.panel import Measure, Panel, by_face, lay_out
+from evenedit.stats.engine.rules import AnalysisRules
+
+
+def diagnosis_panels(scores: Scores, found: Answers, rules: AnalysisRules) -> list[Panel]:
+    """One panel per condition of the diagnosis."""
+    experiment = scores.edits["experiment"] == Experiment.DIAGNOSIS
+    conditions = sorted(scores.edits["condition"][experiment].unique())
+    return [_panel(scores, found, rules, condition) for condition in conditions]
+
+
+def _panel(scores: Scores, found: Answers, rules: AnalysisRules, condition: str) -> Panel:
+    chosen = (scores.edits["experiment"] == Experiment.DIAGNOSIS) & (scores.edits["condition"] == condition)
+    rows = np.flatnonzero(chosen.to_numpy())
+    edits, answers = scores.edits.iloc[rows], found.rows(rows)
+    valid = {q: (answers.of(q)[0] > 0).astype(np.int64) for q in AXIS_QUESTIONS}
+    ledger = Ledger()
+    write_scores(ledger, answers, valid, rules.rates)
+    outcome = edits["outcome"].to_numpy(dtype=str)
+    ledger.add(
+        Measure("rate.refused", "refused", "answered", "requested"),
+        outcome_is(outcome, Outcome.REFUSED),
+        outcome_is(outcome, Outcome.EDITED, Outcome.REFUSED),
+        np.ones(len(rows), dtype=np.int64),
+    )
+    return lay_out(
+        edits,
+        by_face(edits),
+        ledger.columns,
+        ledger.measures,
+        experiment=Experiment.DIAGNOSIS.value,
+        condition=condition,
+    )

@@ -1,0 +1,193 @@
+"""How far apart the groups of a factor are: highest minus lowest rate, and each group against the rest.
+
+Interval of a gap. The highest minus the lowest of several noisy rates is above the true gap, the more so the
+smaller the true gap is, so neither percentile nor basic bootstrap intervals hold (measured: down to 0.00 and 0.74).
+The interval is the set of true gaps under which the gap that was seen would be nothing unusual: groups are pulled
+together until one as large has a chance of 2.5 %, and apart until one as small has. Around them the noise of every
+group is drawn on the arcsine scale (where it hardly depends on the rate): a part of its own, and the bootstrap's
+draws of prompts, which all groups share. What the groups between the extremes truly are matters and is not known.
+The search takes them halfway between where they were seen and where they matter most: at the nearer extreme for the
+lower end, since then several compete to be highest and lowest, and in the middle for the upper end, since then none
+does. The upper end is never below what chance alone would show for equal groups.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import ndtri, stdtrit
+
+from evenedit.core.records import Estimate
+from evenedit.results.results import Contrast
+from evenedit.stats.engine.bootstrap import Bootstrap, Draws
+from evenedit.stats.engine.estimates import NOTHING, headline, method, ratio, shares
+from evenedit.stats.engine.intervals import Interval
+from evenedit.stats.engine.rules import AnalysisRules
+from evenedit.stats.engine.variance import difference
+
+NOISE_STREAM = 2
+"""Random numbers of the groups' own noise."""
+STEPS = 12
+"""Halvings of the search for an end of the interval."""
+
+
+def gap_intervals(
+    rates: NDArray[np.float64],
+    own: NDArray[np.float64],
+    shared: NDArray[np.float64],
+    sizes: NDArray[np.float64],
+    confidence: float,
+    seed: int,
+) -> NDArray[np.float64]:
+    """[2, gap]: the true gaps under which the seen ones are not unusual.
+
+    `rates` is [gap, group], `own` the standard deviation of each group's own noise and `shared` [draw, gap, group] the
+    noise they share, both of the rate; `sizes` the number of scores behind each rate.
+    """
+    tail = (1 - confidence) / 2
+    least = 0.5 / np.maximum(sizes, 1)
+    slope = 2 * np.sqrt(np.clip(rates * (1 - rates), least * (1 - least), None))  # of sin² at the rate
+    rng = np.random.default_rng([seed, NOISE_STREAM])
+    draws, _, groups = shared.shape
+    sign = rng.choice([-1.0, 1.0], size=(draws, 1, 1))  # both tails alike: few prompts say little of skewness
+    noise = (rng.standard_normal((draws, 1, groups)) * own + sign * shared) / slope
+    lowest, middle = rates.min(axis=1, keepdims=True), rates.mean(axis=1, keepdims=True)
+    seen = rates.max(axis=1) - lowest[:, 0]
+    place = np.divide(rates - lowest, seen[:, None], out=np.zeros_like(rates), where=seen[:, None] > 0)
+    crowded, lonely = np.round(place), np.where(np.isin(place, (0.0, 1.0)), place, 0.5)
+    shapes = [lowest - middle + (place + extreme) / 2 * seen[:, None] for extreme in (crowded, lonely)]
+
+    def spread(pull: NDArray[np.float64], upper: bool) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        centre = np.clip(middle + pull[:, None] * shapes[upper], least, 1 - least)
+        drawn = np.sin(np.clip(np.arcsin(np.sqrt(centre)) + noise, 0, np.pi / 2)) ** 2
+        return drawn.max(axis=2) - drawn.min(axis=2), centre.max(axis=1) - centre.min(axis=1)
+
+    def search(low: NDArray[np.float64], high: NDArray[np.float64], upper: bool) -> NDArray[np.float64]:
+        """Where the seen gap stops being unusual: the lowest such pull, or the highest."""
+        for _ in range(STEPS):
+            between = (low + high) / 2
+            drawn = spread(between, upper)[0]
+            usual = ((drawn <= seen) if upper else (drawn >= seen)).mean(axis=0) >= tail
+            low = np.where(usual == upper, between, low)
+            high = np.where(usual == upper, high, between)
+        return spread(low if upper else high, upper)[1]
+
+    nothing = np.zeros_like(seen)
+    chance = spread(nothing, False)[0]
+    lower = search(nothing, nothing + 1, upper=False)
+    lower = np.where((chance >= seen).mean(axis=0) >= tail, 0.0, np.minimum(lower, seen))
+    furthest = np.divide(1.0, seen, out=np.ones_like(seen), where=seen > 0)  # groups as far apart as rates can be
+    upper = search(nothing, furthest, upper=True)
+    upper = np.maximum(np.maximum(upper, seen), np.quantile(chance, confidence, axis=0))
+    return np.stack([lower, np.minimum(upper, 1.0)])
+
+
+def gaps(bootstrap: Bootstrap, rules: AnalysisRules) -> Iterator[Estimate]:
+    """gap.<rate> over each factor with two levels or more, for every editor and pooled."""
+    panel = bootstrap.panel
+    for factor, levels in panel.axes.levels.items():
+        if len(levels) < 2:
+            continue
+        masks = {level: panel.axes.mask({factor: level}) for level in levels}
+        labelled = np.any(list(masks.values()), axis=0)
+        intervals = _intervals(bootstrap, [bootstrap.group(mask) for mask in masks.values()], rules)
+        for row, (editor, members) in enumerate(panel.rows()):
+            for at, measure in enumerate(panel.measures):
+                found = shares(panel, measure, members, masks)
+                if not measure.is_rate or len(found) < 2:
+                    continue
+                gap = max(found.values()) - min(found.values())
+                interval = intervals.get((row, at))
+                count = panel.tally(measure.count, members, labelled)
+                yield Estimate(
+                    measure="gap." + measure.name.removeprefix("rate."),
+                    experiment=panel.experiment,
+                    condition=panel.condition,
+                    editor=editor,
+                    group={factor: "*"},
+                    value=gap,
+                    low=interval[0] if interval else None,
+                    high=interval[1] if interval else None,
+                    n=count,
+                    missing=panel.tally(measure.asked, members, labelled) - count,
+                    method=f"{method(bootstrap, at)}, inverted" if interval else "none: no variation to draw from",
+                )
+
+
+def _intervals(bootstrap: Bootstrap, levels: list[Draws], rules: AnalysisRules) -> dict[tuple[int, int], Interval]:
+    """By editor's row and measure, the interval of every gap whose groups can all be drawn from."""
+    value = np.stack([d.value for d in levels], axis=-1)  # [row, measure, level]
+    variance = np.stack([d.uncertainty.variance for d in levels], axis=-1)
+    over_prompts = np.stack([d.over_prompts for d in levels], axis=-1)
+    freedom = np.stack([d.uncertainty.freedom for d in levels], axis=-1)
+    varies = variance > NOTHING
+    can = np.array([m.is_rate for m in bootstrap.panel.measures]) & varies.any(axis=-1)
+    # a group of one face has no variance to speak of, so no gap it takes part in has an interval
+    can &= ~np.isnan(value).any(axis=-1) & ~np.isnan(variance).any(axis=-1)
+    items = np.argwhere(can)
+    if not len(items):
+        return {}
+    at = tuple(items.T)
+    rates, known = value[at], varies[at]
+    reach = 0.5 + rules.confidence / 2
+    stretch = stdtrit(freedom[at], reach) / ndtri(reach)
+    own = np.sqrt(np.maximum(variance[at] - over_prompts[at], 0.0)) * stretch
+    # a group whose every score is alike shows no noise; on the arcsine scale it is taken to be like the others'
+    whole = np.sqrt(variance[at]) * stretch / np.sqrt(np.where(known, rates * (1 - rates), 1.0))
+    typical = np.sqrt((np.where(known, whole, 0.0) ** 2).sum(axis=1) / known.sum(axis=1))[:, None]
+    sizes = np.stack([d.sizes for d in levels], axis=-1)[at]
+    least = 0.5 / np.maximum(sizes, 1)
+    own = np.where(known, own, typical * np.sqrt(least * (1 - least)))
+    shared = np.stack([d.prompts for d in levels], axis=-1)[:, items[:, 0], items[:, 1]] * stretch
+    found = gap_intervals(rates, own, np.nan_to_num(shared), sizes, rules.confidence, rules.seed)
+    return {(int(r), int(m)): (float(low), float(high)) for (r, m), low, high in zip(items, *found, strict=True)}
+
+
+def contrasts(bootstrap: Bootstrap, rules: AnalysisRules) -> Iterator[Contrast]:
+    """Each level's rate minus the rate of everybody else, for every editor and pooled.
+
+    Faces are drawn within every level, prompts are shared: who makes up "everybody else" stays as designed.
+    """
+    panel = bootstrap.panel
+    for factor, levels in panel.axes.levels.items():
+        masks = {level: panel.axes.mask({factor: level}) for level in levels}
+        for level, mask in masks.items() if len(levels) > 1 else ():
+            others = [masks[other] for other in levels if other != level]
+            rest = np.any(np.stack(others), axis=0)
+            pair = bootstrap.group(mask), bootstrap.together(others)
+            product = pair[0].prompts * pair[1].prompts
+            defined = (~np.isnan(product)).sum(axis=0)
+            shared = np.where(defined > 0, np.nansum(product, axis=0) / np.maximum(defined, 1), np.nan)
+            for row, (editor, members) in enumerate(panel.rows()):
+                for at, measure in enumerate(panel.measures):
+                    if not measure.is_rate:
+                        continue
+                    (hits, count), (rest_hits, rest_count) = (
+                        (panel.tally(measure.total, members, m), panel.tally(measure.count, members, m))
+                        for m in (mask, rest)
+                    )
+                    value, other = ratio(hits, count), ratio(rest_hits, rest_count)
+                    if value is None or other is None:
+                        continue
+                    ends = [
+                        headline(bootstrap, d, row, at, t, n, rules.confidence)[0]
+                        for d, t, n in ((pair[0], hits, count), (pair[1], rest_hits, rest_count))
+                    ]
+                    interval = None
+                    if ends[0] and ends[1] and not (value == other and value in (0.0, 1.0)):
+                        both = pair[0].uncertainty.variance[row, at] * pair[1].uncertainty.variance[row, at]
+                        alike = float(np.clip(shared[row, at] / np.sqrt(both), -1, 1)) if both > NOTHING**2 else 0.0
+                        interval = difference(value, other, (ends[0], ends[1]), alike)
+                    yield Contrast(
+                        measure=measure.name,
+                        experiment=panel.experiment,
+                        condition=panel.condition,
+                        editor=editor,
+                        group={factor: level},
+                        value=value - other,
+                        low=interval[0] if interval else None,
+                        high=interval[1] if interval else None,
+                        n=count,
+                    )

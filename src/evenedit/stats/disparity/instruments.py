@@ -1,0 +1,163 @@
+"""What every instrument found, apart from the judges: rates, means, gaps, and where it could not see."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from evenedit.core.records import Estimate, Experiment, Kind, Status
+from evenedit.protocol import FACTORS
+from evenedit.ratings.table import MISSING, NOT_ASKED, QUESTION_IDS, STATUSES, RatingTable, Reading
+from evenedit.results.results import Measured, Silence
+from evenedit.stats.disparity.gaps import contrasts, gaps
+from evenedit.stats.disparity.mitigation import pairs
+from evenedit.stats.engine.bootstrap import Bootstrap
+from evenedit.stats.engine.estimates import estimates
+from evenedit.stats.engine.measures import Ledger, met_rates
+from evenedit.stats.engine.panel import Measure, Panel, by_face, lay_out
+from evenedit.stats.engine.permutation import gap_tests
+from evenedit.stats.engine.rules import AnalysisRules
+
+PARTS = 10_000
+"""Means are summed as whole numbers of this fine a part, so that sums stay exact."""
+SHARES = ("mean.changed_share", "mean.redrawn")
+"""Means of what lies between 0 and 1: their intervals end there."""
+
+
+def measured(table: RatingTable, rules: AnalysisRules) -> Iterator[Measured]:
+    """Each instrument: estimates and tests as for judges, what mitigation changed, why readings are missing."""
+    chosen = (table.edits["experiment"] == Experiment.DIAGNOSIS) & (table.edits["condition"] == "baseline")
+    rows = np.flatnonzero(chosen.to_numpy())
+    for rater in table.of_kind(Kind.INSTRUMENT):
+        name = table.raters[rater]
+        readings = [r for r in table.readings if r.rater == name]
+        panel = _panel(table, rows, rater, readings, rules)
+        if panel is None:
+            continue
+        bootstrap = Bootstrap(panel, rules.draws, rules.seed)
+        yield Measured(
+            rater=name,
+            estimates=tuple(
+                _whole(e)
+                for e in (
+                    *estimates(bootstrap, panel.axes.groups(crossed=True), rules),
+                    *gaps(bootstrap, rules),
+                    *_by_prompt(table, rows, rater, readings, rules),
+                    *_mitigated(table, rater, readings, rules),
+                )
+            ),
+            tests=tuple(gap_tests(panel, rules)),
+            contrasts=tuple(contrasts(bootstrap, rules)),
+            silences=tuple(s for reading in readings for s in _silences(table, rows, reading)),
+            notes=tuple(dict.fromkeys(r.note for r in readings if r.note and not np.isnan(r.values[rows]).all())),
+        )
+
+
+def _by_prompt(
+    table: RatingTable, rows: NDArray[np.intp], rater: int, readings: list[Reading], rules: AnalysisRules
+) -> Iterator[Estimate]:
+    """The same over everybody, prompt by prompt: what is asked for decides what an unchanged output means."""
+    prompts = table.edits["prompt_id"].to_numpy(dtype=str)[rows]
+    for prompt in dict.fromkeys(sorted(prompts)):
+        panel = _panel(table, rows[prompts == prompt], rater, readings, rules)
+        if panel is not None:
+            for e in estimates(Bootstrap(panel, rules.draws, rules.seed), [{}], rules):
+                yield replace(e, group={"prompt": prompt})
+
+
+def _mitigated(table: RatingTable, rater: int, readings: list[Reading], rules: AnalysisRules) -> Iterator[Estimate]:
+    """Every reading of a mitigated edit and of its baseline, over pairs in which both were read."""
+    edits = table.edits
+    mitigated = (edits["experiment"] == Experiment.MITIGATION).to_numpy() & (table.status[rater] != NOT_ASKED)
+    conditions = sorted(edits["condition"][mitigated].unique())
+    for condition in conditions:
+        before, after = pairs(edits, condition)
+        asked = mitigated[after]
+        before, after = before[asked], after[asked]
+        ledger = Ledger()
+        told = np.ones(len(after), dtype=np.int64)
+        for reading in readings:
+            earlier, later = np.where(before >= 0, reading.values[before], np.nan), reading.values[after]
+            both = ~np.isnan(earlier) & ~np.isnan(later)
+            key, what = reading.measure, reading.measure.partition(".")[2]
+            parts = 1 if key.startswith("rate.") else PARTS
+            for name, arm, value, fine in (
+                (key, "baseline", earlier, parts),
+                (key, condition, later, parts),
+                (f"delta.{what}", condition, later - earlier, PARTS),
+            ):
+                total = np.rint(np.where(both, value, 0.0) * fine).astype(np.int64)
+                measure = Measure(name, f"{arm}.sum.{name}", f"n.{key}", f"told.{key}", arm)
+                ledger.add(measure, total, both.astype(np.int64), told)
+        if ledger.measures:
+            rows = edits.iloc[after]
+            where = {"experiment": Experiment.MITIGATION.value, "condition": condition}
+            panel = lay_out(rows, by_face(rows), ledger.columns, ledger.measures, **where)
+            for e in estimates(Bootstrap(panel, rules.draws, rules.seed), panel.axes.groups(), rules):
+                if e.condition == condition or condition == conditions[0]:  # whose pairs tell the baseline
+                    yield e
+
+
+def _panel(
+    table: RatingTable, rows: NDArray[np.intp], rater: int, readings: list[Reading], rules: AnalysisRules
+) -> Panel | None:
+    edits = table.edits.iloc[rows]
+    told = (table.status[rater, rows] != NOT_ASKED).astype(np.int64)
+    scored = table.status[rater, rows] == STATUSES.index(Status.SCORED)
+    ledger = Ledger()
+    for at, question in enumerate(QUESTION_IDS):
+        value = table.values[rater, rows, at].astype(np.int64)
+        # An instrument that answers one end of a scale only, as "unchanged" does, has no rate on it.
+        if not scored.any() or (value[scored] == MISSING).any():
+            continue
+        valid = (value > 0).astype(np.int64)
+        for rate, met in met_rates(value, question, rules.rates):
+            measure = Measure(f"rate.measured_{rate}", f"met.{rate}", f"n.{question}", f"told.{question}")
+            ledger.add(measure, met, valid, told)
+    for reading in readings:
+        value = reading.values[rows]
+        there = ~np.isnan(value)
+        parts = 1 if reading.measure.startswith("rate.") else PARTS
+        total = np.rint(np.where(there, value, 0.0) * parts).astype(np.int64)
+        key = reading.measure
+        ledger.add(Measure(key, f"sum.{key}", f"n.{key}", f"told.{key}"), total, there.astype(np.int64), told)
+    if not ledger.measures:
+        return None
+    where = {"experiment": Experiment.DIAGNOSIS.value, "condition": "baseline"}
+    return lay_out(edits, by_face(edits), ledger.columns, ledger.measures, **where)
+
+
+def _whole(e: Estimate) -> Estimate:
+    """A mean back from parts."""
+    if not e.measure.startswith(("mean.", "delta.")) or e.value is None:
+        return e
+    low, high = (None if x is None else x / PARTS for x in (e.low, e.high))
+    if e.measure in SHARES and low is not None and high is not None:
+        low, high = max(low, 0.0), min(high, 1.0)
+    return replace(e, value=e.value / PARTS, low=low, high=high)
+
+
+def _silences(table: RatingTable, rows: NDArray[np.intp], reading: Reading) -> Iterator[Silence]:
+    """How often each reason left a reading missing: over everybody, then over each group of each factor."""
+    edits = table.edits.iloc[rows]
+    reasons = np.array([reading.reasons[row] for row in rows], dtype=object)
+    told = ~np.isnan(reading.values[rows]) | (reasons != "")
+    for editor in sorted(edits["editor"].unique()):
+        made = (edits["editor"] == editor).to_numpy() & told
+        groups: list[tuple[dict[str, str], NDArray[np.bool_]]] = [({}, made)]
+        groups += [({f.id: code}, made & (edits[f.id] == code).to_numpy()) for f in FACTORS for code in f.codes]
+        seen = [r for r, _ in Counter(reasons[made & (reasons != "")]).most_common()]
+        for group, mask in groups:
+            for reason in seen if mask.any() else ():
+                yield Silence(
+                    measure=reading.measure,
+                    editor=editor,
+                    group=group,
+                    reason=reason,
+                    count=int((mask & (reasons == reason)).sum()),
+                    edits=int(mask.sum()),
+                )

@@ -1,0 +1,100 @@
+"""The feature prompt against the baseline of the same editor, source, prompt and seed: complete pairs only."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from evenedit.core.records import Experiment
+from evenedit.ratings.table import Scores
+from evenedit.stats.engine.measures import AXIS_QUESTIONS, Answers, Ledger, write_scores
+from evenedit.stats.engine.panel import Column, Measure, Panel, by_face, lay_out
+from evenedit.stats.engine.rules import AnalysisRules
+
+CASE = ["editor", "source_id", "prompt_id"]
+PLACEBO = "placebo"
+
+
+def mitigation_panels(scores: Scores, found: Answers, rules: AnalysisRules) -> list[Panel]:
+    """One panel of pairs per mitigated condition. The first one also tells the baseline of its pairs."""
+    edits = scores.edits
+    conditions = sorted(edits["condition"][edits["experiment"] == Experiment.MITIGATION].unique())
+    panels: list[Panel] = []
+    for condition in conditions:
+        before, after = pairs(edits, condition)
+        panels.append(_panel(edits.iloc[after], found.rows(before), found.rows(after), condition, rules, not panels))
+    return panels
+
+
+def _panel(
+    edits: pd.DataFrame,
+    before: Answers,
+    after: Answers,
+    condition: str,
+    rules: AnalysisRules,
+    with_baseline: bool,
+) -> Panel:
+    valid = {q: ((before.of(q)[0] > 0) & (after.of(q)[0] > 0)).astype(np.int64) for q in AXIS_QUESTIONS}
+    ledger = Ledger()
+    write_scores(ledger, after, valid, rules.rates, condition)
+    if with_baseline:
+        # a case without its baseline was to be compared too: it is missing, so what applies is the mitigated row's
+        write_scores(ledger, Answers(before.values, after.asked), valid, rules.rates, "baseline")
+    for question in AXIS_QUESTIONS:
+        (earlier, _), (later, applies) = before.of(question), after.of(question)
+        measure = Measure(
+            f"delta.{question}", f"difference.{question}", f"n.{question}", f"asked.{question}", condition
+        )
+        ledger.add(measure, (later - earlier) * valid[question], valid[question], applies)
+    _write_preference(ledger, *after.of("preference"), condition)
+    return lay_out(
+        edits,
+        by_face(edits),
+        ledger.columns,
+        ledger.measures,
+        experiment=Experiment.MITIGATION.value,
+        condition=condition,
+    )
+
+
+def pairs(edits: pd.DataFrame, condition: str) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """Positions of each mitigated edit and of its baseline, -1 where there is none.
+
+    A placebo is the baseline again with another seed, so its seed cannot match: a case's first placebo seed
+    stands beside the first seed of its baselines, the second beside the second.
+    """
+    keyed = edits[[*CASE, "seed"]].assign(row=np.arange(len(edits)))
+    is_baseline = (edits["experiment"] == Experiment.DIAGNOSIS) & (edits["condition"] == "baseline")
+    is_mitigated = edits["experiment"] == Experiment.MITIGATION
+    after = keyed[(is_mitigated & (edits["condition"] == condition)).to_numpy()]
+    before = keyed[is_baseline.to_numpy()].drop_duplicates([*CASE, "seed"])
+    if condition == PLACEBO:
+        mitigated = keyed[(is_mitigated & (edits["condition"] != PLACEBO)).to_numpy()]
+        if len(mitigated):
+            before = before.merge(mitigated[[*CASE, "seed"]].drop_duplicates(), on=[*CASE, "seed"])
+        after, before = _ranked(after), _ranked(before)
+    merged = after.merge(before, on=[*CASE, "seed"], how="left", suffixes=("", "_before"))
+    return (
+        merged["row_before"].fillna(-1).to_numpy(dtype=np.intp),
+        merged["row"].to_numpy(dtype=np.intp),
+    )
+
+
+def _ranked(keyed: pd.DataFrame) -> pd.DataFrame:
+    """Seeds replaced by their rank within the case."""
+    return keyed.assign(seed=keyed.groupby(CASE)["seed"].rank(method="first").astype(np.int64))
+
+
+def _write_preference(ledger: Ledger, value: Column, applies: Column, condition: str) -> None:
+    """Which output keeps the identity better. Ties are shown apart, so they count in the shares of all only."""
+    baseline, mitigated, same, unclear = ((value == at).astype(np.int64) for at in range(1, 5))
+    given, tied = (value > 0).astype(np.int64), same + unclear
+    for rate, total, count, wanted, of in (
+        ("prefers_mitigated", mitigated, mitigated + baseline, applies - tied, "decided"),
+        ("prefers_mitigated_of_all", mitigated, given, applies, "given"),
+        ("prefers_same", same, given, applies, "given"),
+        ("preference_unclear", unclear, given, applies, "given"),
+    ):
+        measure = Measure(f"rate.{rate}", rate, f"preference.{of}", f"preference.asked.{of}", condition)
+        ledger.add(measure, total, count, wanted)

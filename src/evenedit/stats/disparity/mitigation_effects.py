@@ -1,0 +1,180 @@
+"""What the feature prompt did: beyond the placebo, adjusted for the baseline, and whether it did the same for all.
+
+Cases are often chosen for their high scores, and a high score tends to be lower when the edit is repeated:
+regression to the mean. The placebo arm repeats the baseline with another seed, so it regresses just as much. The
+effect is the feature arm minus the placebo arm in an analysis of covariance with the baseline score as covariate,
+its errors clustered by face and prompt. Without a placebo arm there is no effect to tell, only a change.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, fields
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import fdtrc, stdtr
+
+from evenedit.core.records import Experiment
+from evenedit.protocol import QUESTIONS, factor
+from evenedit.ratings.table import Scores
+from evenedit.results.results import MitigationEffect
+from evenedit.stats.disparity.mitigation import PLACEBO, pairs
+from evenedit.stats.engine.measures import AXIS_QUESTIONS, Answers
+from evenedit.stats.engine.rules import AnalysisRules
+from evenedit.stats.engine.variance import clustered
+
+FEATURE = "feature"
+MIDDLE = 3
+Values = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class Arms:
+    """Rows of both arms under one another."""
+
+    before: Values
+    after: Values
+    feature: NDArray[np.bool_]
+    """Whether the row is of the feature arm."""
+    race: NDArray[np.str_]
+    editor: NDArray[np.str_]
+    face: NDArray[np.int64]
+    prompt: NDArray[np.int64]
+
+    def only(self, rows: NDArray[np.bool_]) -> Arms:
+        """Some of the rows."""
+        parts = {f.name: getattr(self, f.name)[rows] for f in fields(self)}
+        return Arms(**parts)
+
+
+def mitigation_effects(scores: Scores, found: Answers, rules: AnalysisRules) -> Iterator[MitigationEffect]:
+    """Every axis, for each editor and pooled: everybody, then race by race."""
+    edits = scores.edits
+    mitigated = edits["experiment"] == Experiment.MITIGATION
+    if not (mitigated & (edits["condition"] == FEATURE)).any():
+        return
+    matched = {arm: pairs(edits, arm) for arm in (FEATURE, PLACEBO)}
+    before, after = (np.concatenate([matched[arm][k] for arm in matched]) for k in (0, 1))
+    arm = np.repeat([True, False], [len(matched[FEATURE][0]), len(matched[PLACEBO][0])])
+    rows = edits.iloc[after]
+    face, prompt = (np.unique(rows[c].to_numpy(dtype=str), return_inverse=True)[1] for c in ("source_id", "prompt_id"))
+    race, editor = (rows[c].to_numpy(dtype=str) for c in ("race", "editor"))
+    earlier, later = found.rows(before), found.rows(after)
+    names = [str(name) for name in np.unique(editor)]
+    for question in AXIS_QUESTIONS:
+        b, a = (_outcome(answers.of(question)[0], question) for answers in (earlier, later))
+        valid = ~np.isnan(b) & ~np.isnan(a)
+        if not valid.any():
+            continue
+        arms = Arms(b, a, arm, race, editor, face, prompt).only(valid)
+        for name in [*names, *([None] if len(names) > 1 else [])]:
+            mine = arms if name is None else arms.only(arms.editor == name)
+            yield from _effects(mine, question, name, rules.confidence)
+
+
+def _outcome(value: NDArray[np.int64], question: str) -> Values:
+    """Scores as numbers, NaN where missing; a two-sided axis as its distance from unchanged."""
+    number = np.where(value > 0, value.astype(np.float64), np.nan)
+    return np.abs(number - MIDDLE) if QUESTIONS[question].sided == "two" else number
+
+
+def _effects(arms: Arms, question: str, editor: str | None, confidence: float) -> Iterator[MitigationEffect]:
+    outcome = "distance" if QUESTIONS[question].sided == "two" else "score"
+    races = [r for r in factor("race").codes if (arms.race[arms.feature] == r).any()]
+    whole = ancova(arms, [])
+    by_race = ancova(arms, races) if len(races) > 1 else None
+    for race in ["", *races]:
+        mine = arms.only(arms.race == race) if race else arms
+        fit = by_race if race else whole
+        fitted = fit.effect(races.index(race) if race else None, confidence) if isinstance(fit, Fitted) else None
+        reason = fit if isinstance(fit, str) else "none: one race"
+        yield MitigationEffect(
+            question=question,
+            outcome=outcome,
+            editor=editor,
+            group={"race": race} if race else {},
+            feature=_mean_change(mine, True),
+            placebo=_mean_change(mine, False),
+            value=fitted[0] if fitted else None,
+            low=fitted[1] if fitted else None,
+            high=fitted[2] if fitted else None,
+            p=fitted[3] if fitted else None,
+            interaction_p=by_race.interaction() if isinstance(by_race, Fitted) and not race else None,
+            n=int(mine.feature.sum()),
+            method="ancova(baseline), clustered by source x prompt" if fitted else reason,
+        )
+
+
+def _mean_change(arms: Arms, feature: bool) -> float | None:
+    rows = arms.feature == feature
+    return float((arms.after - arms.before)[rows].mean()) if rows.any() else None
+
+
+@dataclass(frozen=True, slots=True)
+class Fitted:
+    """An analysis of covariance: coefficients, and what each row adds to them."""
+
+    coefficients: Values
+    influence: Values
+    """[row, coefficient]"""
+    face: NDArray[np.int64]
+    prompt: NDArray[np.int64]
+    races: int
+    """How many races have an effect of their own; 0 = one effect for all."""
+
+    def effect(self, race: int | None, confidence: float) -> tuple[float, float, float, float] | None:
+        """Feature minus placebo of one race, or of everybody: value, interval and p."""
+        weights = np.zeros(len(self.coefficients))
+        weights[0 if race is None else race] = 1.0
+        value = float(self.coefficients @ weights)
+        sure = clustered(self.influence @ weights, self.face, self.prompt)
+        error = float(np.sqrt(sure.variance))
+        if not error > 0:
+            return None
+        reach = float(sure.reach(confidence))
+        return value, value - reach, value + reach, float(2 * stdtr(float(sure.freedom), -abs(value) / error))
+
+    def interaction(self) -> float | None:
+        """p of the hypothesis that every race has the same effect, faces as clusters."""
+        faces = np.unique(self.face, return_inverse=True)[1]
+        count, size = int(faces.max()) + 1, self.races - 1
+        if count <= size + 1:
+            return None
+        contrast = np.zeros((size, len(self.coefficients)))
+        contrast[:, 0] = -1.0
+        contrast[np.arange(size), np.arange(1, size + 1)] = 1.0
+        sums = np.zeros((count, size))
+        np.add.at(sums, faces, self.influence @ contrast.T)
+        covariance = sums.T @ sums * count / (count - 1)
+        if np.linalg.matrix_rank(covariance) < size:
+            return None
+        apart = contrast @ self.coefficients
+        wald = float(apart @ np.linalg.solve(covariance, apart))
+        return float(fdtrc(size, count - size, wald * (count - size) / (size * (count - 1))))  # Hotelling's T²
+
+
+def ancova(arms: Arms, races: list[str]) -> Fitted | str:
+    """Score after on arm, score before, editor and race; with `races`, an effect of the arm for each. Or why not."""
+    if not (~arms.feature).any():
+        return "none: no placebo arm, so an effect cannot be told from regression to the mean"
+    if not arms.feature.any():
+        return "none: no feature arm"
+    if len(np.unique(arms.face)) < 2:
+        return "none: one source"
+    on = arms.feature.astype(np.float64)
+    if races:
+        member = (arms.race[:, None] == np.array(races)).astype(np.float64)
+        if any(not (arms.feature[m > 0].any() and (~arms.feature)[m > 0].any()) for m in member.T):
+            return "none: a race lacks one of the arms"
+        columns = [member * on[:, None], member]
+    else:
+        columns = [on[:, None], np.ones((len(on), 1))]
+    columns.append((arms.before - arms.before.mean())[:, None])
+    names = sorted(set(arms.editor))[1:]
+    columns += [(arms.editor == name).astype(np.float64)[:, None] for name in names]
+    design = np.concatenate(columns, axis=1)
+    inverse = np.linalg.pinv(design.T @ design)
+    coefficients = inverse @ (design.T @ arms.after)
+    residual = arms.after - design @ coefficients
+    return Fitted(coefficients, (design * residual[:, None]) @ inverse, arms.face, arms.prompt, len(races))

@@ -1,0 +1,256 @@
+"""Odds of each group with prompt, race, gender and age taken into account at once, faces as clusters.
+
+A logit of each rate on prompt, race, gender and age; for each axis, cumulative logits (is the score above 1, 2, 3,
+4?) with one set of odds ratios, which is the proportional-odds model fitted by pooling its cuts. The prompts are in
+as fixed effects. Faces are in as clusters: the errors are the sandwich over faces with Mancl and DeRouen's
+correction, made for few clusters, and t and F with as many degrees of freedom as there are faces beyond the
+labels'. This is a GEE with working independence. It was chosen over a mixed model because it needs no distribution
+of the face effects, cannot fail to find their variance, and tells the odds over faces, which is what the rates are
+about. Effects are coded against the average of a factor's groups, so that no group is the norm.
+
+A prompt on which every score meets the threshold, or none, says nothing about groups and is left out. Where a whole
+group is like that the odds have no limit (separation), and the record says so in place of a number.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import fdtrc, stdtrit
+
+from evenedit.core.records import Experiment
+from evenedit.protocol import QUESTIONS
+from evenedit.ratings.table import Scores
+from evenedit.results.results import Model, Ratio
+from evenedit.stats.engine.measures import AXIS_QUESTIONS, Answers, met_rates
+from evenedit.stats.engine.panel import Axes, by_face
+from evenedit.stats.engine.rules import AnalysisRules
+
+LARGEST = 12.0
+"""Log odds beyond which a fit has run away."""
+STEPS, CLOSE = 40, 1e-10
+"""Newton steps at most, and the step at which it has arrived."""
+Matrix = NDArray[np.float64]
+
+
+class Unfit(Exception):
+    """Why a model has no numbers."""
+
+
+def models(scores: Scores, found: Answers, rules: AnalysisRules) -> Iterator[Model]:
+    """Every rate and axis of the diagnosis, editor by editor and factor by factor."""
+    edits = scores.edits
+    chosen = ((edits["experiment"] == Experiment.DIAGNOSIS) & (edits["condition"] == "baseline")).to_numpy()
+    for editor in sorted(edits["editor"][chosen].unique()):
+        rows = np.flatnonzero(chosen & (edits["editor"] == editor).to_numpy())
+        axes, answers = by_face(edits.iloc[rows]), found.rows(rows)
+        for question in AXIS_QUESTIONS:
+            value, _ = answers.of(question)
+            valid = value > 0
+            if not valid.any():
+                continue
+            top = len(QUESTIONS[question].labels)
+            cuts = [(value > k).astype(np.int64) for k in range(1, top)]
+            outcomes = [(name, [met]) for name, met in met_rates(value, question, rules.rates)]
+            for measure, ways in [*((f"rate.{n}", w) for n, w in outcomes), (f"mean.{question}", cuts)]:
+                yield from _told(axes, valid, ways, measure, editor, rules.confidence)
+
+
+def _told(
+    axes: Axes, valid: NDArray[np.bool_], ways: list[NDArray[np.int64]], measure: str, editor: str, confidence: float
+) -> Iterator[Model]:
+    factors = {f: levels for f, levels in axes.levels.items() if len(levels) > 1}
+    met, count = cube(axes, valid, ways)
+    faces = int((count.sum(axis=(1, 2)) > 0).sum())
+    where = (measure, Experiment.DIAGNOSIS.value, "baseline", editor)
+    try:
+        fit = Fit(axes, factors, met, count)
+    except Unfit as reason:
+        for factor in factors:
+            yield Model(*where, factor, {}, None, faces, int(valid.sum()), f"none: {reason}")
+        return
+    for factor, levels in factors.items():
+        odds = {level: Ratio(*fit.odds(factor, at, confidence)) for at, level in enumerate(levels)}
+        yield Model(*where, factor, odds, fit.p(factor), faces, int(valid.sum()), fit.method)
+
+
+def cube(
+    axes: Axes, valid: NDArray[np.bool_], ways: list[NDArray[np.int64]]
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """[face, prompt, cut]: how many scores meet each cut, and how many there are."""
+    shape = (len(axes.clusters), len(axes.prompts))
+    at = axes.cluster_at * shape[1] + axes.prompt_at
+    size = shape[0] * shape[1]
+    count = np.bincount(at, weights=valid, minlength=size).astype(np.int64).reshape(*shape, 1)
+    met = [np.bincount(at, weights=way * valid, minlength=size).astype(np.int64).reshape(shape) for way in ways]
+    return np.stack(met, axis=-1), np.repeat(count, len(ways), axis=-1)
+
+
+class Fit:
+    """One logit model: cut and prompt effects, and effects of each factor's levels that sum to 0."""
+
+    def __init__(
+        self,
+        axes: Axes,
+        factors: dict[str, tuple[str, ...]],
+        met: NDArray[np.int64],
+        count: NDArray[np.int64],
+    ) -> None:
+        cuts = _varying(met.sum(axis=(0, 1)), count.sum(axis=(0, 1)))
+        if not cuts.any():
+            raise Unfit("every score is on one side of the threshold")
+        met, count = met[..., cuts], count[..., cuts]
+        asked = count.sum(axis=(0, 2)) > 0
+        prompts = _varying(met.sum(axis=(0, 2)), count.sum(axis=(0, 2)))
+        met, count = met[:, prompts], count[:, prompts]
+        used = count.sum(axis=(1, 2)) > 0
+        met, count = met[used], count[used]
+        labels = {f: axes.labels[f][used] for f in factors}
+        for factor, levels in factors.items():
+            for level in levels:
+                at = labels[factor] == level
+                if at.sum() < 2:
+                    raise Unfit(f"{level} has fewer than two faces")
+                if not _varying(met[at].sum(axis=(0, 1)), count[at].sum(axis=(0, 1))).any():
+                    raise Unfit(f"separation: every score of {level} is on one side of the threshold")
+        faces, self.prompts, self.cuts = count.shape
+        self.blocks: dict[str, slice] = {}
+        columns: list[Matrix] = []
+        for factor, levels in factors.items():
+            start = sum(c.shape[1] for c in columns)
+            columns.append(_coded(labels[factor], levels))
+            self.blocks[factor] = slice(start, start + len(levels) - 1)
+        between = np.concatenate(columns, axis=1) if columns else np.zeros((faces, 0))
+        self.freedom = faces - between.shape[1] - 1
+        if self.freedom < 1:
+            raise Unfit(f"{faces} faces are too few for {between.shape[1]} effects of labels")
+        if np.linalg.matrix_rank(np.column_stack([np.ones(faces), between])) <= between.shape[1]:
+            raise Unfit("the labels of the faces cannot be told apart: some combination stands for another")
+        within = _within(self.prompts, self.cuts)
+        self.coefficients, self.covariance = _fit(between, within, met, count)
+        self.left_out = int((asked & ~prompts).sum())
+
+    @property
+    def method(self) -> str:
+        """How it was fitted."""
+        kind = "cumulative logits" if self.cuts > 1 else "logit"
+        less = f", {self.left_out} prompts without variation left out" if self.left_out else ""
+        return f"{kind}, prompts fixed, clustered by source{less}"
+
+    def odds(self, factor: str, level: int, confidence: float) -> tuple[float, float, float]:
+        """A level's odds against the average level, with an interval."""
+        block = self.blocks[factor]
+        size = block.stop - block.start
+        weights = np.eye(size + 1)[level][:size] - (level == size)  # the last level is minus the sum of the others
+        value = float(weights @ self.coefficients[block])
+        error = float(np.sqrt(weights @ self.covariance[block, block] @ weights))
+        half = float(stdtrit(self.freedom, 0.5 + confidence / 2)) * error
+        return float(np.exp(value)), float(np.exp(value - half)), float(np.exp(value + half))
+
+    def p(self, factor: str) -> float:
+        """Wald's F test that no level differs."""
+        block = self.blocks[factor]
+        effects, size = self.coefficients[block], block.stop - block.start
+        wald = float(effects @ np.linalg.pinv(self.covariance[block, block]) @ effects)
+        # the quadratic form of an estimated covariance is Hotelling's, not chi-squared
+        second = max(1, self.freedom - size + 1)
+        return float(fdtrc(size, second, wald / size * second / self.freedom))
+
+
+def _varying(met: NDArray[np.int64], count: NDArray[np.int64]) -> NDArray[np.bool_]:
+    return np.asarray((met > 0) & (met < count))
+
+
+def _coded(labels: NDArray[np.str_], levels: tuple[str, ...]) -> Matrix:
+    """[face, level - 1]: sum-to-zero coding; a face without a known label is the average."""
+    indicator = (labels[:, None] == np.array(levels)).astype(np.float64)
+    return np.asarray(indicator[:, :-1] - indicator[:, -1:])
+
+
+def _within(prompts: int, cuts: int) -> Matrix:
+    """[prompt × cut, column]: an intercept per cut, and prompts as differences from the first."""
+    prompt, cut = np.divmod(np.arange(prompts * cuts), cuts)
+    return np.concatenate([np.eye(cuts)[cut], np.eye(prompts)[prompt][:, 1:]], axis=1)
+
+
+def _fit(between: Matrix, within: Matrix, met: NDArray[np.int64], count: NDArray[np.int64]) -> tuple[Matrix, Matrix]:
+    """Coefficients of the between-face columns and their covariance, a sandwich over faces.
+
+    Faces with the same labels have the same predictors, so they are fitted as one row of counts.
+    """
+    faces, width = len(between), len(within)
+    kinds, kind_of = np.unique(between, axis=0, return_inverse=True)
+    kind_of = kind_of.ravel()
+    hits, sizes = (np.zeros((len(kinds), width)) for _ in range(2))
+    np.add.at(hits, kind_of, met.reshape(faces, width))
+    np.add.at(sizes, kind_of, count.reshape(faces, width))
+    design = np.concatenate([np.repeat(kinds, width, axis=0), np.tile(within, (len(kinds), 1))], axis=1)
+    params, bread = newton(design, hits.ravel(), sizes.ravel())
+    chance = 1 / (1 + np.exp(-(design @ params).reshape(len(kinds), width)))
+    spread = chance * (1 - chance)
+    scores = _corrected_scores(bread, between, within, kind_of, met, count, chance, spread)
+    covariance = bread @ scores.T @ scores @ bread
+    size = between.shape[1]
+    return params[:size], covariance[:size, :size]
+
+
+def newton(design: Matrix, hits: Matrix, sizes: Matrix) -> tuple[Matrix, Matrix]:
+    """Coefficients of a logit of counts and the inverse of their information.
+
+    Normal equations in place of statsmodels' decompositions of the whole design: the same numbers (tested), sooner, and
+    there are dozens of models.
+    """
+    params = np.zeros(design.shape[1])
+    for _ in range(STEPS):
+        chance = 1 / (1 + np.exp(-np.clip(design @ params, -50, 50)))
+        information = design.T @ (design * (sizes * chance * (1 - chance))[:, None])
+        try:
+            bread = np.linalg.inv(information)
+        except np.linalg.LinAlgError:
+            raise Unfit("separation: the odds of some group or prompt have no limit") from None
+        step = bread @ (design.T @ (hits - sizes * chance))
+        params = params + step
+        if not np.isfinite(params).all() or np.abs(params).max() > LARGEST:
+            raise Unfit("separation: the odds of some group or prompt have no limit")
+        if np.abs(step).max() < CLOSE:
+            return np.asarray(params), np.asarray(bread, dtype=np.float64)
+    raise Unfit(f"no fit after {STEPS} steps")
+
+
+def _corrected_scores(
+    bread: Matrix,
+    between: Matrix,
+    within: Matrix,
+    kind_of: NDArray[np.intp],
+    met: NDArray[np.int64],
+    count: NDArray[np.int64],
+    chance: Matrix,
+    spread: Matrix,
+) -> Matrix:
+    """[face, column]: each face's score, its residuals freed of their pull on the fit (Mancl and DeRouen 2001)."""
+    faces, width = len(between), len(within)
+    size = count.reshape(faces, width)
+    residual = met.reshape(faces, width) - size * chance[kind_of]
+    score = np.concatenate([between * residual.sum(axis=1, keepdims=True), residual @ within], axis=1)
+    # X' (I - W X B X')^-1 r = (I - X' W X B)^-1 X' r: a matrix of columns, one for all faces alike in labels and counts
+    alike, at = np.unique(np.column_stack([kind_of, size]), axis=0, return_inverse=True)
+    at = at.ravel()
+    kind = alike[:, 0]
+    weight = alike[:, 1:] * spread[kind]
+    label = np.zeros((len(alike), between.shape[1]))
+    label[at] = between
+    across = label[:, :, None] * (weight @ within)[:, None, :]
+    mine = np.concatenate(
+        [
+            np.concatenate([label[:, :, None] * label[:, None, :] * weight.sum(axis=1)[:, None, None], across], axis=2),
+            np.concatenate([across.transpose(0, 2, 1), np.einsum("kw,wi,wj->kij", weight, within, within)], axis=2),
+        ],
+        axis=1,
+    )
+    try:
+        freed = np.linalg.inv(np.eye(len(bread)) - mine @ bread)
+    except np.linalg.LinAlgError:
+        raise Unfit("one face alone decides the effect of a label") from None
+    return np.asarray(np.einsum("fij,fj->fi", freed[at], score))

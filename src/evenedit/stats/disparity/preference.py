@@ -1,0 +1,101 @@
+"""Which output keeps the person better, the mitigated or the baseline? Derived from ratings of both."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from evenedit.core.records import Experiment
+from evenedit.protocol import QUESTIONS
+from evenedit.ratings.table import QUESTION_IDS
+from evenedit.results.results import Agreement
+from evenedit.stats.agreement import inter_rater as reliability
+from evenedit.stats.agreement.nominal import CEILING, OTHERS, matched
+from evenedit.stats.agreement.overlap import Evidence, Place, Rows
+from evenedit.stats.disparity.mitigation import pairs
+from evenedit.stats.engine.additive import mean_of
+
+ANSWERS = ("mitigated", "baseline", "same")
+"""Answers are positions here."""
+DRIFT = ("race_drift", "gender_drift", "skin_tone", "age_drift")
+"""The person is kept better where the sum of these questions' distances from 'no change' is smaller."""
+DERIVED = "derived: less change of race, gender, skin tone and age"
+
+RATES = ((1, mean_of("preference_rate", is_share=True)), (3, mean_of("preference_same", is_share=True)))
+"""Shares of cases in which the mitigated output is preferred, and in which neither is."""
+
+
+def change(answers: NDArray[np.int8]) -> NDArray[np.int64]:
+    """[…]: how far the person changed, from answers […, question]; -1 where one of the questions has no answer.
+
+    Where a prompt has a target age the age question is another one; it is then left out.
+    """
+    total = np.zeros(answers.shape[:-1], dtype=np.int64)
+    known = np.ones(answers.shape[:-1], dtype=np.bool_)
+    replaced = {q.replaces: QUESTION_IDS.index(q.id) for q in QUESTIONS.values() if q.replaces}
+    for question in DRIFT:
+        value = answers[..., QUESTION_IDS.index(question)].astype(np.int64)
+        middle = 3 if QUESTIONS[question].sided == "two" else 1
+        total += np.where(value > 0, np.abs(value - middle), 0)
+        known &= (value > 0) | (answers[..., replaced[question]] > 0 if question in replaced else False)
+    return np.where(known, total, -1)
+
+
+def preferred(difference: NDArray[np.int64]) -> NDArray[np.int8]:
+    """Position in ANSWERS of a difference, mitigated minus baseline, in change."""
+    return np.select([difference < 0, difference > 0], [1, 2], 3).astype(np.int8)
+
+
+def preference(evidence: Evidence) -> Iterator[Agreement]:
+    """For every mitigated arm: how often the mitigated output is preferred, and whether judges and people agree."""
+    for condition, before, after in cases(evidence):
+        for editor, rows in evidence.editors(after):
+            of = np.isin(after, rows)
+            yield from _preference(evidence, Place("preference", condition, editor), before[of], after[of])
+
+
+def cases(evidence: Evidence) -> Iterator[tuple[str, Rows, Rows]]:
+    """Every mitigated arm with the rows of its complete pairs: baseline and mitigated."""
+    edits = evidence.table.edits
+    experiment = edits["experiment"].to_numpy(dtype=object, copy=True)
+    experiment[evidence.arms.get(("baseline", False), np.empty(0, dtype=np.intp))] = Experiment.DIAGNOSIS.value
+    arms = edits.assign(experiment=experiment)
+    for condition in evidence.conditions():
+        if (experiment[evidence.rows(condition)] == Experiment.MITIGATION).any():
+            before, after = pairs(arms, condition)
+            yield condition, before[before >= 0], after[before >= 0]
+
+
+def _preference(evidence: Evidence, place: Place, before: Rows, after: Rows) -> Iterator[Agreement]:
+    answers = evidence.table.values[list(evidence.people)]
+    earlier, later = change(answers[:, before]), change(answers[:, after])
+    asked = (earlier >= 0) & (later >= 0)
+    difference = np.where(asked, later - earlier, 0)
+    rated = asked.any(axis=0)
+    if not rated.any():
+        return
+    asked, difference, before, after = asked[:, rated], difference[:, rated], before[rated], after[rated]
+    votes = np.where(asked, preferred(difference), 0).astype(np.int8).T
+    theirs = preferred(difference.sum(axis=0))
+    n = 2 * int(asked.sum())
+    levels = len(ANSWERS)
+    among = (reliability.fleiss(levels), reliability.alpha_nominal(levels), reliability.agreeing(levels))
+    yield from evidence.tell(place, [(s, (votes,)) for s in among], after, n, DERIVED)
+    yield from evidence.tell(place, [(s, (theirs == at,)) for at, s in RATES], after, n, DERIVED)
+    person, item = np.nonzero(asked & (asked.sum(axis=0) > 1))
+    own, total = difference[person, item], difference.sum(axis=0)[item]
+    wanted = matched(levels, preferred(own), preferred(total - own))
+    yield from evidence.tell(place, wanted, after[item], 2 * len(own), OTHERS, CEILING)
+    first, second = change(evidence.judged[before]), change(evidence.judged[after])
+    both = (first >= 0) & (second >= 0)
+    if both.any():
+        judged = preferred(second[both] - first[both])
+        wanted = matched(levels, judged, theirs[both])
+        yield from evidence.tell(place, wanted, after[both], 2 * int(asked[:, both].sum()), DERIVED)
+        alone = replace(place, raters="ensemble")
+        yield from evidence.tell(
+            alone, [(s, (judged == at,)) for at, s in RATES], after[both], 2 * int(both.sum()), DERIVED
+        )

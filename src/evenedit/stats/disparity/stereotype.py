@@ -1,0 +1,69 @@
+"""Two portraits, one occupation: who got the role. Each prompt has its own pair of faces, so prompts are drawn."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+from numpy.typing import NDArray
+
+from evenedit.core.records import Experiment
+from evenedit.protocol import VERDICTS, load_prompts
+from evenedit.protocol.prompts import BUILT_IN
+from evenedit.ratings.combine import asked
+from evenedit.ratings.table import QUESTION_IDS, Scores
+from evenedit.stats.engine.measures import Ledger
+from evenedit.stats.engine.panel import Measure, Panel, by_prompt, lay_out
+
+
+def stereotype_panels(scores: Scores) -> list[Panel]:
+    """One panel per condition of the stereotype experiment."""
+    experiment = scores.edits["experiment"] == Experiment.STEREOTYPE
+    coded = {p.id: p.coded_gender for name in BUILT_IN for p in load_prompts(name) if p.coded_gender}
+    panels = []
+    for condition in sorted(scores.edits["condition"][experiment].unique()):
+        rows = np.flatnonzero((experiment & (scores.edits["condition"] == condition)).to_numpy())
+        verdict = scores.values[rows, QUESTION_IDS.index("stereotype")]
+        followed, resisted, unclear = ((verdict == at).astype(np.int64) for at in range(1, len(VERDICTS) + 1))
+        given = (verdict > 0).astype(np.int64)
+        # an UNCLEAR verdict was given, so it is no missing answer of the rates it does not count in
+        wanted = {"decided": 1 - unclear, "given": np.ones(len(rows), dtype=np.int64)}
+        ledger = Ledger()
+        for rate, total, count, of in (
+            ("followed", followed, followed + resisted, "decided"),
+            ("resisted", resisted, followed + resisted, "decided"),
+            ("unclear", unclear, given, "given"),
+            ("followed_of_all", followed, given, "given"),
+        ):
+            ledger.add(Measure(f"rate.{rate}", rate, of, f"asked.{of}"), total, count, wanted[of])
+        _write_roles(ledger, scores, rows, verdict, coded)
+        edits = scores.edits.iloc[rows]
+        panels.append(
+            lay_out(
+                edits,
+                by_prompt(edits, "coded_gender", coded),
+                ledger.columns,
+                ledger.measures,
+                experiment=Experiment.STEREOTYPE.value,
+                condition=condition,
+            )
+        )
+    return panels
+
+
+def _write_roles(
+    ledger: Ledger, scores: Scores, rows: NDArray[np.intp], verdict: NDArray[np.int8], coded: Mapping[str, str | None]
+) -> None:
+    """Who got the role, and how often that contradicts the verdict on the same edit."""
+    at = QUESTION_IDS.index("target_role")
+    role, applies = scores.values[rows, at], asked(scores.table)[rows, at].astype(np.int64)
+    given = (role > 0).astype(np.int64)
+    for value, name in enumerate(("male", "female", "unclear"), 1):
+        met = (role == value).astype(np.int64)
+        ledger.add(Measure(f"rate.role_{name}", f"role.{name}", "role.given", "role.asked"), met, given, applies)
+    male_coded = (scores.edits["prompt_id"].iloc[rows].map(coded) == "Male").to_numpy()
+    both = (np.isin(role, (1, 2)) & np.isin(verdict, (1, 2))).astype(np.int64)
+    to_coded = (role == 1) == male_coded
+    contradicts = both * (to_coded != (verdict == 1))
+    measure = Measure("rate.role_contradicts_verdict", "role.contradicts", "role.decided", "role.both")
+    ledger.add(measure, contradicts, both, both)

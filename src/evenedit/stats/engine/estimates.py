@@ -1,0 +1,102 @@
+"""A panel's estimates: every measure, for every editor and group, with its interval."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+import numpy as np
+from numpy.typing import NDArray
+
+from evenedit.core.records import Estimate
+from evenedit.protocol import QUESTIONS
+from evenedit.stats.engine.bootstrap import Bootstrap, Draws
+from evenedit.stats.engine.intervals import Interval, wilson
+from evenedit.stats.engine.panel import Measure, Panel
+from evenedit.stats.engine.rules import AnalysisRules
+from evenedit.stats.engine.variance import share_interval
+
+SCALE = (1.0, 5.0)
+"""No mean of scores lies outside."""
+NOTHING = 1e-15
+"""A variance below this is rounding."""
+
+
+def ratio(total: int, count: int) -> float | None:
+    """One division of whole numbers: the exact value, rounded once."""
+    return total / count if count else None
+
+
+def estimates(bootstrap: Bootstrap, groups: list[dict[str, str]], rules: AnalysisRules) -> Iterator[Estimate]:
+    """Every measure × editor × group of a panel."""
+    panel = bootstrap.panel
+    for group in groups:
+        mask = panel.axes.mask(group)
+        draws = bootstrap.group(mask)
+        for row, (editor, members) in enumerate(panel.rows()):
+            for at, measure in enumerate(panel.measures):
+                total, count, asked = (
+                    panel.tally(c, members, mask) for c in (measure.total, measure.count, measure.asked)
+                )
+                if asked == 0:
+                    continue
+                interval, method = headline(bootstrap, draws, row, at, total, count, rules.confidence)
+                yield Estimate(
+                    measure=measure.name,
+                    experiment=panel.experiment,
+                    condition=measure.condition or panel.condition,
+                    editor=editor,
+                    group=group,
+                    value=ratio(total, count),
+                    low=interval[0] if interval else None,
+                    high=interval[1] if interval else None,
+                    n=count,
+                    missing=asked - count,
+                    method=method,
+                    wilson=wilson(total, count, rules.confidence) if measure.is_rate else None,
+                )
+
+
+def headline(
+    bootstrap: Bootstrap, draws: Draws, row: int, at: int, total: int, count: int, confidence: float
+) -> tuple[Interval | None, str]:
+    """The headline interval of one measure of one editor, and how it was made."""
+    name = bootstrap.panel.axes.cluster_name
+    measure = bootstrap.panel.measures[at]
+    if count == 0:
+        return None, "none: no valid score"
+    if draws.clusters < 2:
+        return None, f"none: one {name}"
+    if measure.is_rate and total in (0, count):
+        # every draw repeats the 0 or 1; clusters are the independent observations that showed no exception
+        return wilson(0 if total == 0 else draws.clusters, draws.clusters, confidence), f"wilson({name}s)"
+    variance, freedom = (float(x[row, at]) for x in (draws.uncertainty.variance, draws.uncertainty.freedom))
+    if np.isnan(variance):
+        return None, "none: too few draws have a valid score"
+    if variance <= NOTHING:
+        return None, "none: no variation to draw from"
+    value = total / count
+    if measure.is_rate:
+        return share_interval(value, variance, freedom, confidence), method(bootstrap, at)
+    reach = float(draws.uncertainty.reach(confidence)[row, at])
+    low, high = value - reach, value + reach
+    if measure.name.removeprefix("mean.") in QUESTIONS:
+        low, high = max(low, SCALE[0]), min(high, SCALE[1])
+    return (low, high), method(bootstrap, at)
+
+
+def method(bootstrap: Bootstrap, at: int) -> str:
+    """What was drawn for a measure, and how often."""
+    axes = bootstrap.panel.axes
+    crossed = len(axes.prompts) > 1 and not bootstrap.single_prompt[at]
+    return f"bootstrap({axes.cluster_name}{' x prompt' if crossed else ''}, {bootstrap.draws})"
+
+
+def shares(
+    panel: Panel, measure: Measure, members: list[int], levels: Mapping[str, NDArray[np.bool_]]
+) -> dict[str, float]:
+    """A measure at each level that has a valid score."""
+    found = {
+        level: ratio(panel.tally(measure.total, members, mask), panel.tally(measure.count, members, mask))
+        for level, mask in levels.items()
+    }
+    return {level: value for level, value in found.items() if value is not None}

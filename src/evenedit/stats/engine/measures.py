@@ -1,0 +1,102 @@
+"""Scores as columns of whole numbers: what is summed, what is counted, what could have been."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from evenedit.protocol import QUESTIONS, Rate
+from evenedit.ratings.combine import asked
+from evenedit.ratings.table import QUESTION_IDS, Scores
+from evenedit.stats.engine.panel import Column, Measure
+from evenedit.stats.engine.rules import AnalysisRules
+
+AXIS_QUESTIONS: tuple[str, ...] = tuple(q for q in QUESTION_IDS if QUESTIONS[q].sided != "choice")
+"""Every question on a 1-5 scale: the five axes and accuracy against a target age."""
+
+
+@dataclass(frozen=True, slots=True)
+class Answers:
+    """The ensemble's scores as an analysis counts them."""
+
+    values: NDArray[np.int8]
+    """[edit, question]; 0 = missing."""
+    asked: NDArray[np.bool_]
+    """[edit, question]: whether the question applies. A refused or failed edit was to be asked too."""
+
+    def of(self, question: str) -> tuple[Column, Column]:
+        """Scores and applicability of one question."""
+        at = QUESTION_IDS.index(question)
+        return self.values[:, at].astype(np.int64), self.asked[:, at].astype(np.int64)
+
+    def rows(self, rows: NDArray[np.intp]) -> Answers:
+        """Some edits' answers; a row of -1 is an edit that is not there."""
+        there = (rows >= 0)[:, None]
+        return Answers(np.where(there, self.values[rows], np.int8(0)), self.asked[rows] & there)
+
+
+def answers(scores: Scores, rules: AnalysisRules) -> Answers:
+    """Scores with accuracy against a target age counted as age change, if the rules say so."""
+    values, applies = scores.values, asked(scores.table)
+    if rules.aging_in_age_axis:
+        values, applies = values.copy(), applies.copy()
+        for question in QUESTIONS.values():
+            if question.replaces:
+                new, old = QUESTION_IDS.index(question.id), QUESTION_IDS.index(question.replaces)
+                values[applies[:, new], old] = values[applies[:, new], new]
+                applies[:, old] |= applies[:, new]
+    return Answers(values, applies)
+
+
+@dataclass(slots=True)
+class Ledger:
+    """Columns and the measures made of them, as they are written down."""
+
+    columns: dict[str, Column] = field(default_factory=dict)
+    measures: list[Measure] = field(default_factory=list)
+
+    def add(self, measure: Measure, total: Column, count: Column, applies: Column) -> None:
+        """Write down a measure unless nothing could have been asked."""
+        if applies.any():
+            self.columns |= {measure.total: total, measure.count: count, measure.asked: applies}
+            self.measures.append(measure)
+
+
+def mean_measure(name: str, condition: str | None = None) -> Measure:
+    """The mean of a question."""
+    prefix = f"{condition}." if condition else ""
+    return Measure(f"mean.{name}", f"{prefix}sum.{name}", f"n.{name}", f"asked.{name}", condition)
+
+
+def write_scores(
+    ledger: Ledger,
+    found: Answers,
+    valid: Mapping[str, Column],
+    rates: Mapping[str, Rate],
+    condition: str | None = None,
+) -> None:
+    """Means and rates of the answers, over the rows `valid` for each question."""
+    prefix = f"{condition}." if condition else ""
+    for question in AXIS_QUESTIONS:
+        value, applies = found.of(question)
+        count = valid[question]
+        ledger.add(mean_measure(question, condition), value * count, count, applies)
+        for rate, met in met_rates(value, question, rates):
+            measure = Measure(f"rate.{rate}", f"{prefix}met.{rate}", f"n.{question}", f"asked.{question}", condition)
+            ledger.add(measure, met * count, count, applies)
+
+
+def met_rates(value: Column, question: str, rates: Mapping[str, Rate]) -> Iterator[tuple[str, Column]]:
+    """Each rate of a question with the rows that meet its threshold."""
+    for name, rate in rates.items():
+        if rate.question == question:
+            met = value >= rate.at_least if rate.at_least is not None else value <= (rate.at_most or 0)
+            yield name, (met & (value > 0)).astype(np.int64)
+
+
+def outcome_is(outcome: NDArray[np.str_], *wanted: str) -> Column:
+    """Which edits ended in one of these ways."""
+    return np.isin(outcome, wanted).astype(np.int64)

@@ -1,0 +1,61 @@
+"""The choices an analysis makes, in one value: the published ones, the default ones, a study's own."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from evenedit.protocol import DEFAULT_RATES, Rate
+from evenedit.ratings.combine import STANDARD_RULES
+
+
+@dataclass(frozen=True, slots=True)
+class AnalysisRules:
+    """How scores become estimates. Use `dataclasses.replace` to change one choice."""
+
+    preset: str
+    """default or published."""
+    ensemble: Mapping[str, str] = field(default_factory=lambda: dict(STANDARD_RULES))
+    """Ensemble rule by experiment; `review` and `reviewers`: what is made of the reviewers' settled values."""
+    missing: str = "exclude"
+    """exclude, or the published neutral-3."""
+    aging_in_age_axis: bool = False
+    """Whether accuracy against a target age (V-05) counts as age_drift, as published."""
+    rates: Mapping[str, Rate] = field(default_factory=lambda: dict(DEFAULT_RATES))
+    """The rates and their thresholds."""
+    draws: int = 2000
+    """Bootstrap draws."""
+    permutations: int = 4999
+    """Relabellings of the gap test."""
+    seed: int = 20240
+    """Seed of both."""
+    confidence: float = 0.95
+    """Level of every interval."""
+    mitigation_cases: str = "balanced"
+    """How the mitigation's cases were chosen; drift: among edits that had been rated as drifted."""
+
+    @classmethod
+    def default(cls) -> AnalysisRules:
+        """What a new study gets."""
+        return cls("default")
+
+    @classmethod
+    def published(cls) -> AnalysisRules:
+        """Exactly as the paper did it."""
+        return cls("published", missing="neutral-3", aging_in_age_axis=True)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values, for `results.json`."""
+        return {
+            "preset": self.preset,
+            "ensemble": dict(self.ensemble),
+            "missing": self.missing,
+            "aging_in_age_axis": self.aging_in_age_axis,
+            "rates": {name: f"{rate.question} {rate.rule}" for name, rate in self.rates.items()},
+            "draws": self.draws,
+            "permutations": self.permutations,
+            "seed": self.seed,
+            "confidence": self.confidence,
+            "mitigation_cases": self.mitigation_cases,
+        }

@@ -1,0 +1,89 @@
+"""How sure an estimate is when rows share a face or a prompt: one variance from three, and the t that goes with it.
+
+Rows of one face are alike, and so are rows of one prompt. The variance over faces and the variance over prompts
+each hold the noise of single rows, so their sum holds it twice; the variance over face × prompt cells is taken off
+once (Cameron, Gelbach and Miller 2011). By chance that can fall below either part, and then the larger part stands
+(MacKinnon, Nielsen and Webb 2021). Few faces or prompts tell a variance badly: Satterthwaite's degrees of freedom
+say how badly, and a t quantile takes the place of the normal one.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import stdtrit
+
+from evenedit.stats.engine.intervals import Interval
+
+Values = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class Uncertainty:
+    """Variance of an estimate with its degrees of freedom; arrays of one shape."""
+
+    variance: Values
+    freedom: Values
+
+    def reach(self, confidence: float) -> Values:
+        """Half the width of a t interval."""
+        return np.asarray(np.sqrt(self.variance) * stdtrit(self.freedom, 0.5 + confidence / 2))
+
+
+def two_way(
+    over_faces: Values, over_prompts: Values, over_cells: Values, faces: Values, prompts: Values
+) -> Uncertainty:
+    """The variance of an estimate from its three parts.
+
+    `faces` and `prompts` are the degrees of freedom of the first two. Without prompts to tell apart, `over_prompts` is
+    0 and the faces alone speak.
+    """
+    both = np.maximum(np.maximum(over_faces, over_prompts), over_faces + over_prompts - over_cells)
+    variance = np.where(over_prompts == 0, over_faces, both)  # a part that is not known leaves the whole unknown
+    spread = over_faces**2 / np.maximum(faces, 1) + over_prompts**2 / np.maximum(prompts, 1)
+    freedom = np.divide(variance**2, spread, out=np.ones_like(variance), where=spread > 0)
+    # no worse told than by the worse told of the two alone: what is taken off makes the formula say so
+    freedom = np.maximum(freedom, np.minimum(faces, prompts))
+    return Uncertainty(variance, np.maximum(freedom, 1.0))
+
+
+def clustered(influence: Values, face: NDArray[np.int64], prompt: NDArray[np.int64]) -> Uncertainty:
+    """The variance of an estimate from what each row adds to it: [row] or [row, estimate], summing to about 0."""
+    rows = influence.reshape(len(influence), -1)
+    cell = np.unique(face * (prompt.max(initial=0) + 1) + prompt, return_inverse=True)[1]
+    parts, clusters = [], []
+    for key in (face, prompt, cell):
+        at = np.unique(key, return_inverse=True)[1]
+        units = int(at.max(initial=-1)) + 1
+        sums = np.stack([np.bincount(at, weights=column, minlength=units) for column in rows.T], axis=1)
+        parts.append((sums**2).sum(axis=0) * (units / (units - 1) if units > 1 else 0.0))
+        clusters.append(np.full(rows.shape[1], units - 1.0))
+    found = two_way(parts[0], parts[1], parts[2], clusters[0], clusters[1])
+    shape = influence.shape[1:]
+    return Uncertainty(found.variance.reshape(shape), found.freedom.reshape(shape))
+
+
+def share_interval(share: float, variance: float, freedom: float, confidence: float) -> Interval:
+    """Wilson's interval as if there were share (1 - share) / variance independent rows, with a t quantile.
+
+    It stays between 0 and 1, is longer on the side with more room, and stays sensible where few rows met the rate
+    (Korn and Graubard 1998; Dean and Pagano 2015): one of 48 is not "up to 45 %", as a log-odds interval has it.
+    """
+    alone = share * (1 - share)
+    pull = float(stdtrit(freedom, 0.5 + confidence / 2)) ** 2 * variance / alone
+    centre = (share + pull / 2) / (1 + pull)
+    half = float(np.sqrt(pull * alone + pull * pull / 4)) / (1 + pull)
+    return max(0.0, centre - half), min(1.0, centre + half)
+
+
+def difference(first: float, second: float, ends: tuple[Interval, Interval], correlation: float) -> Interval:
+    """The interval of first - second from the intervals of both (Zou 2007): it keeps their unequal sides."""
+    (low_1, high_1), (low_2, high_2) = ends
+
+    def reach(a: float, b: float) -> float:
+        return float(np.sqrt(max(0.0, a * a + b * b - 2 * correlation * a * b)))
+
+    value = first - second
+    return value - reach(first - low_1, high_2 - second), value + reach(high_1 - first, second - low_2)

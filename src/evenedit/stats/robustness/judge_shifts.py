@@ -1,0 +1,255 @@
+"""How far a way of asking moves a judge's answers: paired shifts, faces as the unit.
+
+Every edit is answered before and after, so each is its own control. Intervals draw faces anew (of n faces n-1, as
+everywhere); all edits of a face go together. Tests permute over faces as well: signs of a face's shifts for "are the
+answers moved at all", labels of faces for "are some group's moved more".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from evenedit.core.records import Estimate
+from evenedit.ratings.table import QUESTION_IDS
+from evenedit.results.judge_checks import Moved, Shift, ShiftTest
+from evenedit.stats.engine.bootstrap import Bootstrap
+from evenedit.stats.engine.estimates import estimates, shares
+from evenedit.stats.engine.intervals import as_interval, percentile
+from evenedit.stats.engine.measures import AXIS_QUESTIONS, Ledger
+from evenedit.stats.engine.multiplicity import holm
+from evenedit.stats.engine.panel import Axes, Measure, Panel, by_face, lay_out
+from evenedit.stats.engine.permutation import CHUNK, TIE, p_values, strata
+from evenedit.stats.engine.rules import AnalysisRules
+
+STREAM = 3
+"""These tests' own random numbers, apart from those of other tests."""
+NOISE = "again"
+"""The comparison that shows how much answers change by themselves."""
+MEASURES = ("mean", "size", "changed", "changed_two")
+TESTED = ("mean", "changed")
+"""What is compared between groups: the direction, and movement either way."""
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """One judge's answers to the same edits, asked in two ways."""
+
+    judge: str
+    id: str
+    before: NDArray[np.int8]
+    """[edit, question]; 0 = missing."""
+    after: NDArray[np.int8]
+
+
+def shifts(
+    edits: pd.DataFrame, asked: NDArray[np.bool_], comparisons: Sequence[Comparison], rules: AnalysisRules
+) -> list[Shift]:
+    """Every shift, of everybody and of each group; `asked` [edit, question] tells which questions apply."""
+    found: list[Shift] = []
+    for panel in _panels(edits, asked, comparisons):
+        bootstrap = Bootstrap(panel, rules.draws, rules.seed)
+        groups = panel.axes.groups()
+        by_place = {
+            (e.measure, e.editor, tuple(e.group.items())): e for e in estimates(bootstrap, groups, rules) if e.editor
+        }
+        for group in groups:
+            beyond = _beyond(bootstrap, group, rules)
+            for judge in panel.editors:
+                for question in AXIS_QUESTIONS:
+                    numbers = {m: by_place.get((_name(m, question), judge, tuple(group.items()))) for m in MEASURES}
+                    first = numbers["mean"]
+                    if first is not None:
+                        found.append(
+                            Shift(
+                                judge=judge,
+                                comparison=panel.condition,
+                                question=question,
+                                group=group,
+                                n=first.n,
+                                missing=first.missing,
+                                beyond=beyond.get((judge, question)),
+                                **{m: _moved(e) for m, e in numbers.items()},
+                            )
+                        )
+    return found
+
+
+def shift_tests(
+    edits: pd.DataFrame, asked: NDArray[np.bool_], comparisons: Sequence[Comparison], rules: AnalysisRules
+) -> list[ShiftTest]:
+    """Is anybody's mean moved; is some group's moved more, and more often? Holm within each of these questions."""
+    found: list[ShiftTest] = []
+    for number, panel in enumerate(_panels(edits, asked, comparisons)):
+        tests = [*_everybody(panel, rules, number), *_between_groups(panel, rules, number)]
+        families: dict[tuple[str, str, bool], list[ShiftTest]] = {}
+        for test in tests:
+            families.setdefault((test.judge, test.measure, test.factor is None), []).append(test)
+        for family in families.values():
+            adjusted = holm([t.p for t in family])
+            found += [replace(t, p_holm=p) for t, p in zip(family, adjusted, strict=True)]
+    return found
+
+
+def sign_flip_p(
+    totals: NDArray[np.int64], permutations: int, rng: np.random.Generator, chunk: int = CHUNK
+) -> NDArray[np.float64]:
+    """[ratio]: share of sign flips of faces, none flipped among them, whose |sum| is at least the observed one."""
+    observed = np.abs(totals.sum(axis=0))
+    reached = np.zeros(totals.shape[1], dtype=np.int64)
+    for start in range(0, permutations, chunk):
+        size = min(chunk, permutations - start)
+        signs = 2 * rng.integers(0, 2, size=(size, len(totals))) - 1
+        reached += (np.abs(signs @ totals) >= observed - TIE).sum(axis=0)
+    return np.asarray((1 + reached) / (1 + permutations))
+
+
+def _panels(edits: pd.DataFrame, asked: NDArray[np.bool_], comparisons: Sequence[Comparison]) -> Iterator[Panel]:
+    """One panel per comparison; in the place of editors it has judges. The noise stands beside as columns."""
+    noise = {c.judge: c for c in comparisons if c.id == NOISE}
+    for ident in dict.fromkeys(c.id for c in comparisons):
+        members = [c for c in comparisons if c.id == ident]
+        rows = pd.concat([edits.assign(editor=c.judge) for c in members], ignore_index=True)
+        ledger = Ledger()
+        applies = np.concatenate([asked] * len(members))
+        _write(ledger, members, applies)
+        if ident != NOISE and all(c.judge in noise for c in members):
+            _write(ledger, [noise[c.judge] for c in members], applies, NOISE)
+        axes = by_face(rows)
+        alone: Axes = replace(axes, prompts=("",), prompt_at=np.zeros_like(axes.prompt_at))
+        yield lay_out(rows, alone, ledger.columns, ledger.measures, experiment="judges-check", condition=ident)
+
+
+def _name(measure: str, question: str, prefix: str = "") -> str:
+    """Shares are rates to the bootstrap: between 0 and 1, with an interval of their own at 0 and 1."""
+    return f"{'rate' if measure.startswith('changed') else 'delta'}.{prefix}{measure}.{question}"
+
+
+def _write(ledger: Ledger, members: Sequence[Comparison], applies: NDArray[np.bool_], prefix: str = "") -> None:
+    before = np.concatenate([c.before for c in members]).astype(np.int64)
+    after = np.concatenate([c.after for c in members]).astype(np.int64)
+    for question in AXIS_QUESTIONS:
+        at = QUESTION_IDS.index(question)
+        both = ((before[:, at] > 0) & (after[:, at] > 0)).astype(np.int64)
+        shift = (after[:, at] - before[:, at]) * both
+        size = np.abs(shift)
+        columns = {"mean": shift, "size": size, "changed": size > 0, "changed_two": size >= 2}
+        for measure, column in columns.items():
+            name = _name(measure, question, prefix)
+            ledger.add(
+                Measure(name, f"sum.{name}", f"n.{prefix}{question}", f"asked.{question}"),
+                column.astype(np.int64),
+                both,
+                applies[:, at].astype(np.int64),
+            )
+
+
+def _moved(estimate: Estimate | None) -> Moved:
+    if estimate is None:
+        return Moved(None)
+    if estimate.low == estimate.high:  # no draw differs: that says nothing about other faces
+        return Moved(estimate.value)
+    return Moved(estimate.value, estimate.low, estimate.high)
+
+
+def _beyond(bootstrap: Bootstrap, group: Mapping[str, str], rules: AnalysisRules) -> dict[tuple[str, str], Moved]:
+    """Share changed beyond what asking again changes, from the same draws of faces."""
+    panel = bootstrap.panel
+    names = [m.name for m in panel.measures]
+    mask = panel.axes.mask(group)
+    draws = bootstrap.group(mask).faces
+    found = {}
+    for question in AXIS_QUESTIONS:
+        pair = [_name("changed", question), _name("changed", question, NOISE)]
+        if not set(pair) <= set(names):
+            continue
+        here, noise = (names.index(name) for name in pair)
+        for row, judge in enumerate(panel.editors):
+            values = [shares(panel, panel.measures[at], [row], {"": mask}).get("") for at in (here, noise)]
+            if values[0] is not None and values[1] is not None:
+                difference = draws[:, row, here] - draws[:, row, noise]
+                interval = as_interval(percentile(difference, rules.confidence)) or (None, None)
+                found[judge, question] = Moved(values[0] - values[1], *interval)
+    return found
+
+
+def _tested(panel: Panel) -> list[tuple[int, str, str, str]]:
+    """(measure's position, what, question, judge) of each tested column."""
+    names = [m.name for m in panel.measures]
+    wanted = [(m, q) for m in TESTED for q in AXIS_QUESTIONS if _name(m, q) in names]
+    return [(names.index(_name(m, q)), m, q, judge) for m, q in wanted for judge in panel.editors]
+
+
+def _by_face(panel: Panel, column: str, judge: str) -> NDArray[np.int64]:
+    return np.asarray(panel.sums[column][panel.editors.index(judge)])
+
+
+def _everybody(panel: Panel, rules: AnalysisRules, number: int) -> Iterator[ShiftTest]:
+    whole = np.ones(len(panel.axes.clusters), dtype=np.bool_)
+    tested = [t for t in _tested(panel) if t[1] == "mean"]
+    if not tested:
+        return
+    totals = np.stack([_by_face(panel, panel.measures[at].total, judge) for at, _, _, judge in tested], axis=1)
+    rng = np.random.default_rng([rules.seed, STREAM, number])
+    p = sign_flip_p(totals, rules.permutations, rng)
+    for column, (at, measure, question, judge) in enumerate(tested):
+        value = shares(panel, panel.measures[at], [panel.editors.index(judge)], {"": whole}).get("")
+        if value is not None:
+            yield ShiftTest(
+                judge=judge,
+                comparison=panel.condition,
+                question=question,
+                factor=None,
+                measure=measure,
+                value=value,
+                highest="",
+                lowest="",
+                p=float(p[column]),
+                p_holm=1.0,
+                faces=int((_by_face(panel, panel.measures[at].count, judge) > 0).sum()),
+                method=f"sign flips(faces, {rules.permutations})",
+            )
+
+
+def _between_groups(panel: Panel, rules: AnalysisRules, number: int) -> Iterator[ShiftTest]:
+    tested = _tested(panel)
+    for order, (factor, levels) in enumerate(panel.axes.levels.items()):
+        if len(levels) < 2 or not tested:
+            continue
+        labelled = np.isin(panel.axes.labels[factor], levels)
+        labels = {f: panel.axes.labels[f][labelled] for f in panel.axes.levels}
+        within, how = strata(labels, factor, rules.permutations)
+        total, count = (
+            np.stack(
+                [_by_face(panel, getattr(panel.measures[at], kind), j)[labelled] for at, _, _, j in tested], axis=1
+            )
+            for kind in ("total", "count")
+        )
+        codes = np.array([levels.index(level) for level in labels[factor]], dtype=np.int8)
+        rng = np.random.default_rng([rules.seed, STREAM, number, order])
+        p = p_values(codes, within, total, count, rules.permutations, rng)
+        masks = {level: panel.axes.mask({factor: level}) for level in levels}
+        for column, (at, measure, question, judge) in enumerate(tested):
+            share = shares(panel, panel.measures[at], [panel.editors.index(judge)], masks)
+            if len(share) < 2:
+                continue
+            highest, lowest = max(share, key=share.__getitem__), min(share, key=share.__getitem__)
+            apart = share[highest] > share[lowest]
+            yield ShiftTest(
+                judge=judge,
+                comparison=panel.condition,
+                question=question,
+                factor=factor,
+                measure=measure,
+                value=share[highest] - share[lowest],
+                highest=highest if apart else "",
+                lowest=lowest if apart else "",
+                p=float(p[column]),
+                p_holm=1.0,
+                faces=len(codes),
+                method=f"permutation({how}, {rules.permutations})",
+            )

@@ -1,0 +1,124 @@
+"""Does a gap hang on one face, or on one seed?"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+from numpy.typing import NDArray
+
+from evenedit.core.records import Experiment
+from evenedit.protocol import factor
+from evenedit.ratings.table import Scores
+from evenedit.results.results import LeaveOneOut, SeedSpread
+from evenedit.stats.engine.measures import AXIS_QUESTIONS, Answers, met_rates
+from evenedit.stats.engine.panel import Panel
+from evenedit.stats.engine.rules import AnalysisRules
+
+
+def leave_one_out(panel: Panel) -> Iterator[LeaveOneOut]:
+    """Every gap of a panel with each of its faces left out in turn."""
+    for name, levels in panel.axes.levels.items():
+        if len(levels) < 2:
+            continue
+        labels = panel.axes.labels[name]
+        member = labels[:, None] == np.array(levels)  # [face, level]
+        counted = np.flatnonzero(member.any(axis=1))
+        for editor, rows in panel.rows():
+            for measure in panel.measures:
+                if not measure.is_rate:
+                    continue
+                total, count = (panel.sums[c][rows].sum(axis=0) for c in (measure.total, measure.count))
+                faces = counted[count[counted] > 0]
+                whole = _extremes((total @ member)[None], (count @ member)[None])
+                if whole is None or len(faces) < 2:
+                    continue
+                less = _extremes(
+                    total @ member - total[faces, None] * member[faces],
+                    count @ member - count[faces, None] * member[faces],
+                )
+                if less is None:
+                    continue
+                (value,), (high,), (low,) = whole
+                gaps, highest, lowest = less
+                yield LeaveOneOut(
+                    measure="gap." + measure.name.removeprefix("rate."),
+                    experiment=panel.experiment,
+                    condition=panel.condition,
+                    editor=editor,
+                    factor=name,
+                    value=float(value),
+                    low=float(gaps.min()),
+                    high=float(gaps.max()),
+                    face=panel.axes.clusters[faces[np.abs(gaps - value).argmax()]],
+                    same_extremes=int(((highest == high) & (lowest == low)).sum()),
+                    faces=len(faces),
+                )
+
+
+Extremes = tuple[NDArray[np.float64], NDArray[np.intp], NDArray[np.intp]]
+
+
+def _extremes(total: NDArray[np.int64], count: NDArray[np.int64]) -> Extremes | None:
+    """Gap, highest and lowest level of each row of [omission, level]; None where a row has fewer than two levels."""
+    share = np.divide(total, count, out=np.full(total.shape, np.nan), where=count > 0)
+    if ((count > 0).sum(axis=1) < 2).any():
+        return None
+    highest, lowest = np.nanargmax(share, axis=1), np.nanargmin(share, axis=1)
+    at = np.arange(len(share))
+    return share[at, highest] - share[at, lowest], highest, lowest
+
+
+def seed_spread(scores: Scores, found: Answers, rules: AnalysisRules) -> Iterator[SeedSpread]:
+    """Every rate of an editor that ran with several seeds: what it was by seed, and how often seeds disagree."""
+    edits = scores.edits
+    chosen = ((edits["experiment"] == Experiment.DIAGNOSIS) & (edits["condition"] == "baseline")).to_numpy()
+    for editor in sorted(edits["editor"][chosen].unique()):
+        rows = np.flatnonzero(chosen & (edits["editor"] == editor).to_numpy())
+        mine = edits.iloc[rows]
+        seed = np.unique(mine["seed"].to_numpy(), return_inverse=True)[1]
+        if seed.max(initial=0) == 0:
+            continue
+        case = mine.groupby(["source_id", "prompt_id"], sort=True).ngroup().to_numpy().astype(np.int64)
+        codes = list(factor("race").codes)
+        race = np.array([codes.index(r) if r in codes else -1 for r in mine["race"]], dtype=np.int64)
+        answers = found.rows(rows)
+        for question in AXIS_QUESTIONS:
+            value, _ = answers.of(question)
+            valid = value > 0
+            for name, met in met_rates(value, question, rules.rates):
+                spread = _spread(met[valid], seed[valid], case[valid], race[valid])
+                if spread is not None:
+                    yield SeedSpread(f"rate.{name}", Experiment.DIAGNOSIS.value, "baseline", editor, *spread)
+
+
+def _spread(
+    met: NDArray[np.int64], seed: NDArray[np.intp], case: NDArray[np.int64], race: NDArray[np.int64]
+) -> tuple[int, float, float, float | None, float | None, float, float | None, int] | None:
+    seeds = np.unique(seed)
+    if len(seeds) < 2:
+        return None
+    rates = [float(met[seed == s].mean()) for s in seeds]
+    gaps = []
+    for s in seeds:
+        shares = [float(met[(seed == s) & (race == r)].mean()) for r in np.unique(race[(seed == s) & (race >= 0)])]
+        if len(shares) > 1:
+            gaps.append(max(shares) - min(shares))
+    count = np.bincount(case)
+    hits = np.bincount(case, weights=met)
+    several = count > 1
+    if not several.any():
+        return None
+    n, h = count[several], hits[several]
+    within = float((h * (n - h) / n / (n - 1)).mean())  # unbiased variance between the seeds of a case
+    whole = float(met.var(ddof=1)) if len(met) > 1 else 0.0
+    return (
+        len(seeds),
+        min(rates),
+        max(rates),
+        min(gaps) if gaps else None,
+        max(gaps) if gaps else None,
+        float(((h > 0) & (h < n)).mean()),
+        min(1.0, within / whole) if whole > 0 else None,
+        int(several.sum()),
+    )

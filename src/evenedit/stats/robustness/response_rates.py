@@ -1,0 +1,90 @@
+"""How the calls of judges and instruments ended: to score one group less often is a finding, not a gap in data."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from evenedit.core.records import Experiment, Kind, Status
+from evenedit.protocol import FACTORS, factor
+from evenedit.ratings.table import NOT_ASKED, STATUSES, RatingTable
+from evenedit.results.results import Coverage, GapTest
+from evenedit.stats.engine.measures import Ledger
+from evenedit.stats.engine.panel import Measure, by_face, lay_out
+from evenedit.stats.engine.permutation import gap_tests
+from evenedit.stats.engine.rules import AnalysisRules
+
+
+def coverage(table: RatingTable) -> Iterator[Coverage]:
+    """Calls by state per judge, experiment and editor: over everybody, then over each group of each factor."""
+    for number, name in enumerate(f.id for f in FACTORS):
+        yield from _by_factor(table, name, whole=number == 0)
+
+
+def unanswered(table: RatingTable, rules: AnalysisRules) -> list[GapTest]:
+    """For every judge and editor: is the share of edits it gave no score larger for some group than chance allows?"""
+    chosen = (table.edits["experiment"] == Experiment.DIAGNOSIS) & (table.edits["condition"] == "baseline")
+    rows = np.flatnonzero(chosen.to_numpy())
+    edits = table.edits.iloc[rows]
+    ledger = Ledger()
+    for rater in _askable(table):
+        status, name = table.status[rater][rows], table.raters[rater]
+        told = (status != NOT_ASKED).astype(np.int64)
+        silent = told * (status != STATUSES.index(Status.SCORED)).astype(np.int64)
+        if silent.any():
+            measure = Measure(f"rate.unanswered.{name}", f"silent.{name}", f"told.{name}", f"told.{name}")
+            ledger.add(measure, silent, told, told)
+    for reading in table.readings:  # what an instrument that answers could still not read
+        gone = np.array([reading.reasons[row] != "" for row in rows], dtype=np.int64)
+        told = np.maximum(gone, ~np.isnan(reading.values[rows]))
+        known = any((gone == column).all() for name, column in ledger.columns.items() if name.startswith("silent."))
+        if gone.any() and not known:
+            name = f"{reading.rater}: {reading.measure.partition('.')[2]}"
+            measure = Measure(f"rate.unanswered.{name}", f"silent.{name}", f"told.{name}", f"told.{name}")
+            ledger.add(measure, gone, told, told)
+    if not ledger.measures:
+        return []
+    where = {"experiment": Experiment.DIAGNOSIS.value, "condition": "baseline"}
+    return gap_tests(lay_out(edits, by_face(edits), ledger.columns, ledger.measures, **where), rules)
+
+
+def _askable(table: RatingTable) -> list[int]:
+    """Judges, then instruments: people leave no calls behind."""
+    return [*table.of_kind(Kind.VLM), *table.of_kind(Kind.INSTRUMENT)]
+
+
+def _by_factor(table: RatingTable, name: str, *, whole: bool) -> Iterator[Coverage]:
+    codes = factor(name).codes
+    level = table.edits[name].map({code: at for at, code in enumerate(codes)})
+    level_at = level.fillna(len(codes)).to_numpy(np.int64)
+    editors = sorted(table.edits["editor"].unique())
+    editor_at = table.edits["editor"].map({name: at for at, name in enumerate(editors)}).to_numpy(np.int64)
+    experiments = list(Experiment)
+    experiment = table.edits["experiment"].map({e.value: at for at, e in enumerate(experiments)})
+    shape = (len(experiments), len(editors), len(codes) + 1, len(STATUSES))
+    for rater in _askable(table):
+        status = table.status[rater].astype(np.int64)
+        told = status != NOT_ASKED
+        at = np.ravel_multi_index(
+            (experiment.to_numpy(np.int64)[told], editor_at[told], level_at[told], status[told]), shape
+        )
+        tally = np.bincount(at, minlength=int(np.prod(shape))).reshape(shape)
+        for e, experiment_id in enumerate(experiments):
+            for i, editor in enumerate(editors):
+                for group, counts in [
+                    *([({}, tally[e, i].sum(axis=0))] if whole else []),
+                    *(({name: code}, tally[e, i, r]) for r, code in enumerate(codes)),
+                ]:
+                    if counts.any():
+                        ended = {status: int(counts[STATUSES.index(status)]) for status in Status}
+                        yield Coverage(
+                            rater=table.raters[rater],
+                            experiment=experiment_id.value,
+                            editor=editor,
+                            group=group,
+                            scored=ended[Status.SCORED],
+                            refused=ended[Status.REFUSED],
+                            unparseable=ended[Status.UNPARSEABLE],
+                            failed=ended[Status.FAILED],
+                        )

@@ -1,0 +1,78 @@
+"""Every rate under every threshold and both missing-value conventions: does what was found hang on a choice?"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from evenedit.core.records import Experiment
+from evenedit.protocol import QUESTIONS, Rate, factor
+from evenedit.ratings.combine import MISSING_POLICIES, combine
+from evenedit.ratings.table import RatingTable, Scores
+from evenedit.results.results import Sensitivity
+from evenedit.stats.engine.estimates import ratio
+from evenedit.stats.engine.measures import answers
+from evenedit.stats.engine.rules import AnalysisRules
+
+
+def thresholds(rate: Rate) -> list[Rate]:
+    """The rate under every threshold of its direction that does not hold for all answers."""
+    top = len(QUESTIONS[rate.question].labels)
+    if rate.at_least is not None:
+        return [replace(rate, at_least=cut) for cut in range(2, top + 1)]
+    return [replace(rate, at_most=cut) for cut in range(1, top)]
+
+
+def sensitivity(table: RatingTable, rules: AnalysisRules) -> Iterator[Sensitivity]:
+    """Rates and race gaps of the diagnosis, per editor and pooled, under every choice."""
+    chosen = (table.edits["experiment"] == Experiment.DIAGNOSIS).to_numpy()
+    if not chosen.any():
+        return
+    for missing in MISSING_POLICIES:
+        scores = combine(table, rules.ensemble, missing)
+        for condition in sorted(table.edits["condition"][chosen].unique()):
+            rows = chosen & (table.edits["condition"] == condition).to_numpy()
+            yield from _rows(scores, rows, condition, replace(rules, missing=missing), rules)
+
+
+def _rows(
+    scores: Scores, rows: NDArray[np.bool_], condition: str, varied: AnalysisRules, rules: AnalysisRules
+) -> Iterator[Sensitivity]:
+    edits = scores.edits[rows]
+    codes = factor("race").codes
+    race = edits["race"].map({code: at for at, code in enumerate(codes)}).fillna(len(codes)).to_numpy(np.int64)
+    editors = sorted(edits["editor"].unique())
+    editor = edits["editor"].map({name: at for at, name in enumerate(editors)}).to_numpy(np.int64)
+    found = answers(scores, varied).rows(np.flatnonzero(rows))
+    for rate in rules.rates.values():
+        top = len(QUESTIONS[rate.question].labels)
+        shape = (len(editors), len(codes) + 1, top + 1)
+        at = np.ravel_multi_index((editor, race, found.of(rate.question)[0]), shape)
+        tally = np.bincount(at, minlength=int(np.prod(shape))).reshape(shape)
+        for name, counts in [*zip(editors, tally, strict=True), (None, tally.sum(axis=0))]:
+            for cut in thresholds(rate):
+                met = meeting(cut, top)
+                total, count = counts[:, met].sum(axis=1), counts[:, 1:].sum(axis=1)
+                shares = [int(t) / int(n) for t, n in zip(total[:-1], count[:-1], strict=True) if n]
+                yield Sensitivity(
+                    measure=f"rate.{rate.id}",
+                    experiment=Experiment.DIAGNOSIS.value,
+                    condition=condition,
+                    editor=name,
+                    threshold=cut.rule,
+                    missing=varied.missing,
+                    is_default=cut == rate and varied.missing == rules.missing,
+                    value=ratio(int(total.sum()), int(count.sum())),
+                    race_gap=max(shares) - min(shares) if len(shares) > 1 else None,
+                    n=int(count.sum()),
+                )
+
+
+def meeting(rate: Rate, top: int) -> list[int]:
+    """The scores that meet a rate's threshold."""
+    if rate.at_least is not None:
+        return list(range(rate.at_least, top + 1))
+    return list(range(1, (rate.at_most or 0) + 1))

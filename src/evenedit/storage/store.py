@@ -1,0 +1,524 @@
+"""The study's database and image folder: SQLite in the study folder by default, PostgreSQL by URL."""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import sqlite3
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager, suppress
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import sqlalchemy as sa
+from sqlalchemy.dialects import postgresql, sqlite
+from sqlalchemy.pool import NullPool
+
+from evenedit.core.errors import EvenEditError
+from evenedit.core.images import open_images
+from evenedit.core.interfaces import Reply
+from evenedit.core.records import Edit, Experiment, Kind, Outcome, Rating, Request, Source, Status
+from evenedit.storage import schema
+
+DATABASE = "study.db"
+IMAGES = "images"
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """A batch job as the study knows it: written down before the provider hears of it."""
+
+    tag: str
+    """Our name for it, by which it is found at the provider."""
+    rater: str
+    revision: str
+    items: Mapping[str, str]
+    """What was asked: the content's key by request id."""
+    created: datetime
+    remote: str | None = None
+    """The provider's id; None until it has told us."""
+
+
+@dataclass(frozen=True, slots=True)
+class Answered:
+    """One rater's reply about one edit, ready to be stored."""
+
+    request_id: str
+    rater: str
+    revision: str
+    kind: Kind
+    reply: Reply
+
+
+class Store:
+    """All that a study knows, kept so that a kill at any moment loses nothing stored."""
+
+    def __init__(self, folder: Path, url: str | None = None, images: str | None = None) -> None:
+        self.folder = folder
+        self.images_url = images or str((folder / IMAGES).absolute())
+        self.images = open_images(self.images_url)
+        self._engine = _postgres(url) if url else _sqlite(folder / DATABASE)
+        self._insert = postgresql.insert if url else sqlite.insert
+        try:
+            self._check_version()
+        except EvenEditError:
+            self.close()
+            raise
+
+    def close(self) -> None:
+        """Let go of the database."""
+        self._engine.dispose()
+
+    # -- writing -------------------------------------------------------------------------------------------
+
+    def begin(self) -> AbstractContextManager[sa.Connection]:
+        """A transaction, for a room that keeps a table of its own in the study's database."""
+        return self._engine.begin()
+
+    @contextmanager
+    def locked(self) -> Iterator[None]:
+        """Hold the study while a run writes to it; a second run is turned away."""
+        self.folder.mkdir(parents=True, exist_ok=True)
+        with (self.folder / "study.lock").open("w") as file:
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                raise EvenEditError(
+                    f"another process is running the study in {self.folder}; wait for it or stop it"
+                ) from None
+            yield
+
+    def start_run(self, provenance: Mapping[str, Any]) -> int:
+        """Note who writes from now on; returns the run's number."""
+        with self._engine.begin() as db:
+            row = {"started": _now(), "provenance": dict(provenance)}
+            return int(db.execute(schema.runs.insert().returning(schema.runs.c.id), row).scalar_one())
+
+    def finish_run(self, run_id: int) -> None:
+        """Note that a run came to its end."""
+        with self._engine.begin() as db:
+            db.execute(schema.runs.update().where(schema.runs.c.id == run_id).values(finished=_now()))
+
+    def set_fact(self, key: str, value: str) -> None:
+        """Remember a fact about the study."""
+        self._upsert(schema.facts, [{"key": key, "value": value}])
+
+    def save_sources(self, sources: Iterable[Source]) -> None:
+        """Keep the portraits."""
+        self._upsert(
+            schema.sources,
+            [{"id": s.id, "image": s.image, "attributes": dict(s.attributes), "origin": s.origin} for s in sources],
+        )
+
+    def save_feature(self, source_id: str, extractor: str, text: str, detail: Mapping[str, Any]) -> None:
+        """Keep a feature prompt with the extractor that wrote it."""
+        row = {"source_id": source_id, "extractor": extractor, "text": text, "detail": dict(detail)}
+        self._upsert(schema.features, [row])
+
+    def save_requests(self, requests: Iterable[Request]) -> None:
+        """Keep what is to be edited; known requests stay as they are."""
+        rows = [
+            {
+                "id": r.id,
+                "experiment": r.experiment.value,
+                "condition": r.condition,
+                "source_ids": list(r.source_ids),
+                "prompt_id": r.prompt_id,
+                "instruction": r.instruction,
+                "editor": r.editor,
+                "settings": dict(r.settings),
+                "seed": r.seed,
+            }
+            for r in requests
+        ]
+        self._upsert(schema.requests, rows, replace=False)
+
+    def save_edits(self, edits: Iterable[Edit], run_id: int) -> None:
+        """Keep outcomes; their images were written before."""
+        rows = [
+            {
+                "request_id": e.request_id,
+                "outcome": e.outcome.value,
+                "image": e.image,
+                "detail": dict(e.detail),
+                "seconds": e.seconds,
+                "run_id": run_id,
+            }
+            for e in edits
+        ]
+        self._upsert(schema.edits, rows)
+
+    def save_answers(self, answers: Sequence[Answered], run_id: int) -> None:
+        """Keep replies and the ratings in them, all or nothing."""
+        replies = [
+            {
+                "request_id": a.request_id,
+                "rater": a.rater,
+                "revision": a.revision,
+                "kind": a.kind.value,
+                "status": a.reply.status.value,
+                "reason": a.reply.reason,
+                "raw": a.reply.raw,
+                "run_id": run_id,
+            }
+            for a in answers
+        ]
+        ratings = [
+            {
+                "request_id": a.request_id,
+                "rater": a.rater,
+                "revision": a.revision,
+                "question_id": question,
+                "value": value,
+                "confidence": a.reply.confidence.get(question),
+            }
+            for a in answers
+            for question, value in a.reply.values.items()
+        ]
+        calls = [
+            {
+                "request_id": a.request_id,
+                "rater": a.rater,
+                "revision": a.revision,
+                "via": a.reply.origin["via"],
+                "model": a.reply.origin["model"],
+                "input": a.reply.origin["input"],
+                "output": a.reply.origin["output"],
+                "content": a.reply.origin["content"],
+                "obtained": a.reply.origin.get("obtained") or _now(),
+                "job": a.reply.origin.get("job"),
+            }
+            for a in answers
+            if "via" in a.reply.origin
+        ]
+        with self._engine.begin() as db:
+            self._upsert(schema.replies, replies, db=db)
+            self._upsert(schema.ratings, ratings, db=db)
+            self._upsert(schema.calls, calls, db=db)
+
+    def save_job(self, job: Job, run_id: int) -> None:
+        """Write a job down before it is sent."""
+        row = {
+            "tag": job.tag,
+            "rater": job.rater,
+            "revision": job.revision,
+            "remote": job.remote,
+            "state": "open",
+            "told": "",
+            "items": dict(job.items),
+            "created": job.created.isoformat(),
+            "ended": None,
+            "run_id": run_id,
+        }
+        self._upsert(schema.jobs, [row])
+
+    def found_job(self, tag: str, remote: str) -> None:
+        """Note the provider's id of a job."""
+        with self._engine.begin() as db:
+            db.execute(schema.jobs.update().where(schema.jobs.c.tag == tag).values(remote=remote))
+
+    def end_job(self, tag: str, told: str) -> None:
+        """Note that a job has ended, and how."""
+        with self._engine.begin() as db:
+            db.execute(
+                schema.jobs.update().where(schema.jobs.c.tag == tag).values(state="ended", told=told, ended=_now())
+            )
+
+    def save_measurements(self, found: Mapping[str, tuple[Any, Any]], version: str, run_id: int) -> None:
+        """Keep what was measured: numbers and reasons by request id."""
+        rows = [
+            {"request_id": i, "version": version, "numbers": dict(n), "reasons": dict(r), "run_id": run_id}
+            for i, (n, r) in found.items()
+        ]
+        self._upsert(schema.measurements, rows)
+
+    def save_cases(self, sample: str, cases: Mapping[str, float]) -> None:
+        """Keep which requests were sampled, each with its inclusion probability."""
+        rows = [{"sample": sample, "request_id": r, "probability": p} for r, p in cases.items()]
+        self._upsert(schema.cases, rows)
+
+    # -- reading -------------------------------------------------------------------------------------------
+
+    def fact(self, key: str) -> str | None:
+        """A remembered fact."""
+        with self._engine.connect() as db:
+            return db.execute(sa.select(schema.facts.c.value).where(schema.facts.c.key == key)).scalar_one_or_none()
+
+    def sources(self) -> dict[str, Source]:
+        """The portraits by id."""
+        return {r.id: Source(r.id, r.image, r.attributes, r.origin) for r in self._rows(sa.select(schema.sources))}
+
+    def features(self, extractor: str) -> dict[str, tuple[str, list[str]]]:
+        """Feature prompts and their flags by source id."""
+        query = sa.select(schema.features).where(schema.features.c.extractor == extractor)
+        return {r.source_id: (r.text, r.detail.get("flags", [])) for r in self._rows(query)}
+
+    def requests(self, only: str | None = None) -> dict[str, Request]:
+        """Every request ever planned here by id, or one of them."""
+        query = sa.select(schema.requests)
+        return {
+            r.id: Request(
+                Experiment(r.experiment),
+                r.condition,
+                tuple(r.source_ids),
+                r.prompt_id,
+                r.instruction,
+                r.editor,
+                r.settings,
+                r.seed,
+            )
+            for r in self._rows(query if only is None else query.where(schema.requests.c.id == only))
+        }
+
+    def edits(self, only: str | None = None) -> dict[str, Edit]:
+        """Outcomes by request id, of all or of one."""
+        query = sa.select(schema.edits)
+        return {
+            r.request_id: Edit(r.request_id, Outcome(r.outcome), r.image, r.detail, r.seconds)
+            for r in self._rows(query if only is None else query.where(schema.edits.c.request_id == only))
+        }
+
+    def cases(self, sample: str) -> dict[str, float]:
+        """A kept sample: request ids with their inclusion probabilities."""
+        query = sa.select(schema.cases).where(schema.cases.c.sample == sample)
+        return {r.request_id: r.probability for r in self._rows(query)}
+
+    def models(self, rater: str, revision: str) -> dict[str, int]:
+        """The models that the provider says answered for this rater, each with how often."""
+        query = (
+            sa.select(schema.calls.c.model, sa.func.count())
+            .where(schema.calls.c.rater == rater, schema.calls.c.revision == revision, schema.calls.c.model != "")
+            .group_by(schema.calls.c.model)
+            .order_by(schema.calls.c.model)
+        )
+        return {r[0]: r[1] for r in self._rows(query)}
+
+    def answered(self, rater: str, revision: str) -> dict[str, Status]:
+        """How this rater's calls ended, by request id."""
+        query = sa.select(schema.replies.c.request_id, schema.replies.c.status).where(
+            schema.replies.c.rater == rater, schema.replies.c.revision == revision
+        )
+        return {r.request_id: Status(r.status) for r in self._rows(query)}
+
+    def ratings(self, rater: str, revision: str) -> Iterator[Rating]:
+        """One rater's answers, with the state of the call they came from."""
+        joined = schema.ratings.join(
+            schema.replies,
+            sa.and_(
+                schema.ratings.c.request_id == schema.replies.c.request_id,
+                schema.ratings.c.rater == schema.replies.c.rater,
+                schema.ratings.c.revision == schema.replies.c.revision,
+            ),
+        )
+        query = (
+            sa.select(
+                schema.ratings.c.request_id,
+                schema.ratings.c.question_id,
+                schema.ratings.c.value,
+                schema.ratings.c.confidence,
+                schema.replies.c.kind,
+                schema.replies.c.status,
+                schema.replies.c.reason,
+            )
+            .select_from(joined)
+            .where(schema.ratings.c.rater == rater, schema.ratings.c.revision == revision)
+        )
+        for r in self._rows(query):
+            yield Rating(
+                r.request_id, r.question_id, rater, Kind(r.kind), Status(r.status), r.value, r.reason, r.confidence
+            )
+
+    def replies(self, request_id: str) -> dict[tuple[str, str], Reply]:
+        """What was replied about one edit, as it came, by rater and revision; values are in `ratings`."""
+        query = sa.select(schema.replies).where(schema.replies.c.request_id == request_id)
+        return {(r.rater, r.revision): Reply(Status(r.status), reason=r.reason, raw=r.raw) for r in self._rows(query)}
+
+    def measured(self, version: str) -> set[str]:
+        """The requests whose edits were measured by this version."""
+        query = sa.select(schema.measurements.c.request_id).where(schema.measurements.c.version == version)
+        return {r.request_id for r in self._rows(query)}
+
+    def measurements(self, version: str, only: str | None = None) -> dict[str, tuple[dict[str, Any], dict[str, str]]]:
+        """Numbers and reasons by request id, of all or of one."""
+        query = sa.select(schema.measurements).where(schema.measurements.c.version == version)
+        query = query if only is None else query.where(schema.measurements.c.request_id == only)
+        return {r.request_id: (r.numbers, r.reasons) for r in self._rows(query)}
+
+    def runs(self) -> list[dict[str, Any]]:
+        """Every run with its provenance, oldest first."""
+        return [dict(r._mapping) for r in self._rows(sa.select(schema.runs).order_by(schema.runs.c.id))]
+
+    def run_of_edits(self) -> dict[str, int]:
+        """Which run made each edit."""
+        return {r.request_id: r.run_id for r in self._rows(sa.select(schema.edits.c.request_id, schema.edits.c.run_id))}
+
+    def run_of_replies(self) -> dict[tuple[str, str, str], int]:
+        """Which run obtained each reply, by request, rater and revision."""
+        columns = (
+            schema.replies.c.request_id,
+            schema.replies.c.rater,
+            schema.replies.c.revision,
+            schema.replies.c.run_id,
+        )
+        return {(r[0], r[1], r[2]): r[3] for r in self._rows(sa.select(*columns))}
+
+    def open_jobs(self) -> list[Job]:
+        """Batch jobs whose results are not here yet, oldest first."""
+        query = sa.select(schema.jobs).where(schema.jobs.c.state == "open").order_by(schema.jobs.c.created)
+        return [
+            Job(r.tag, r.rater, r.revision, r.items, datetime.fromisoformat(r.created), r.remote)
+            for r in self._rows(query)
+        ]
+
+    def calls(self, rater: str, revision: str | None = None) -> list[Any]:
+        """How this rater's replies were obtained: via call, batch or cache, by which model, with how many tokens."""
+        query = sa.select(schema.calls).where(schema.calls.c.rater == rater)
+        return self._rows(query if revision is None else query.where(schema.calls.c.revision == revision))
+
+    def tokens(self, rater: str) -> tuple[float, float] | None:
+        """Tokens in and out of one of this rater's calls, on average; None before the first."""
+        counted = [c for c in self.calls(rater) if c.input]
+        if not counted:
+            return None
+        return sum(c.input for c in counted) / len(counted), sum(c.output for c in counted) / len(counted)
+
+    def run_of_measurements(self) -> dict[tuple[str, str], int]:
+        """Which run measured each edit, by request and version."""
+        columns = (schema.measurements.c.request_id, schema.measurements.c.version, schema.measurements.c.run_id)
+        return {(r[0], r[1]): r[2] for r in self._rows(sa.select(*columns))}
+
+    def mark(self, *beside: str) -> tuple[int, ...]:
+        """Other whenever something was written here, or in an SQLite file beside this one; cheap to ask."""
+        if self._engine.dialect.name == "sqlite":
+            files = (self.folder / f"{name}{tail}" for name in (DATABASE, *beside) for tail in ("", "-wal"))
+            return tuple(number for file in files for number in _stamp(file))
+        counted = sa.text("SELECT coalesce(sum(n_tup_ins + n_tup_upd + n_tup_del), 0) FROM pg_stat_user_tables")
+        with self._engine.connect() as db:
+            return (int(db.execute(counted).scalar_one()),)
+
+    # -- inside --------------------------------------------------------------------------------------------
+
+    def _rows(self, query: sa.Select[Any]) -> list[Any]:
+        with self._engine.connect() as db:
+            return list(db.execute(query).all())
+
+    def _upsert(
+        self,
+        table: sa.Table,
+        rows: list[dict[str, Any]],
+        *,
+        replace: bool = True,
+        db: sa.Connection | None = None,
+    ) -> None:
+        if not rows:
+            return
+        statement: Any = self._insert(table)
+        keys = [c.name for c in table.primary_key.columns]
+        others = {c.name: statement.excluded[c.name] for c in table.columns if c.name not in keys}
+        if replace and others:
+            statement = statement.on_conflict_do_update(index_elements=keys, set_=others)
+        else:
+            statement = statement.on_conflict_do_nothing(index_elements=keys)
+        if db is not None:
+            db.execute(statement, rows)
+        else:
+            with self._engine.begin() as own:
+                own.execute(statement, rows)
+
+    def _check_version(self) -> None:
+        schema.meta.create_all(self._engine)
+        version = self.fact("schema")
+        if version is None:
+            self.set_fact("schema", str(schema.VERSION))
+        elif int(version) < schema.VERSION:
+            with self._engine.begin() as db:  # a database of an earlier release: the column is all it lacks
+                db.execute(sa.text("ALTER TABLE ratings ADD COLUMN confidence FLOAT"))
+                db.execute(
+                    schema.facts.update().where(schema.facts.c.key == "schema").values(value=str(schema.VERSION))
+                )
+        elif int(version) > schema.VERSION:
+            raise EvenEditError(
+                f"the study's database has schema {version}; this EvenEdit knows {schema.VERSION}. "
+                "Upgrade: pip install --upgrade evenedit"
+            )
+
+
+def _sqlite(path: Path) -> sa.Engine:
+    if path.exists():
+        _refuse_damaged(path)
+    else:
+        _create_whole(path)
+    engine = sa.create_engine(f"sqlite:///{path}", json_serializer=_dumps, poolclass=NullPool)
+    sa.event.listen(engine, "connect", _pragmas)
+    return engine
+
+
+def _pragmas(connection: sqlite3.Connection, _record: object) -> None:
+    connection.execute("PRAGMA journal_mode=WAL")
+    connection.execute("PRAGMA synchronous=FULL")
+    connection.execute("PRAGMA busy_timeout=10000")
+
+
+def _create_whole(path: Path) -> None:
+    """Make the database under another name and rename it, so that a kill leaves no empty file behind."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    temporary = path.with_name(f".{path.name}.new")
+    temporary.unlink(missing_ok=True)
+    engine = sa.create_engine(f"sqlite:///{temporary}")
+    schema.meta.create_all(engine)
+    with engine.begin() as db:
+        db.execute(schema.facts.insert(), {"key": "schema", "value": str(schema.VERSION)})
+    engine.dispose()
+    temporary.replace(path)
+
+
+def _refuse_damaged(path: Path) -> None:
+    advice = "restore it from a backup, or move it away to start the study again (images are kept)"
+    if path.stat().st_size == 0:
+        raise EvenEditError(f"the study's database {path} is empty (0 bytes), so a copy must have failed; {advice}")
+    try:
+        with sqlite3.connect(f"file:{path}?mode=ro", uri=True) as db:
+            names = {row[0] for row in db.execute("SELECT name FROM sqlite_master WHERE type='table'")}
+    except sqlite3.DatabaseError as error:
+        raise EvenEditError(f"the study's database {path} cannot be read ({error}); {advice}") from None
+    finally:
+        with suppress(UnboundLocalError):
+            db.close()
+    if "facts" not in names:
+        raise EvenEditError(f"{path} is an SQLite file but not an EvenEdit study; {advice}")
+
+
+def _postgres(url: str) -> sa.Engine:
+    url = url.replace("postgresql://", "postgresql+psycopg://", 1)
+    try:
+        engine = sa.create_engine(url, json_serializer=_dumps, pool_pre_ping=True)
+        with engine.connect():
+            pass
+    except ModuleNotFoundError:
+        raise EvenEditError(
+            "study.toml asks for a PostgreSQL store, which needs the 'postgres' extra. "
+            "Try: pip install 'evenedit[postgres]'"
+        ) from None
+    except sa.exc.OperationalError as error:
+        safe = sa.make_url(url).render_as_string(hide_password=True)
+        raise EvenEditError(f"PostgreSQL at {safe} does not answer: {str(error.orig).strip()}") from None
+    return engine
+
+
+def _stamp(file: Path) -> tuple[int, int]:
+    """Size and time of a file; a log that a reader left empty is as good as none."""
+    try:
+        found = file.stat()
+    except FileNotFoundError:
+        return 0, 0
+    return (found.st_size, found.st_mtime_ns) if found.st_size else (0, 0)
+
+
+def _dumps(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False, sort_keys=True)
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat(timespec="seconds")

@@ -1,0 +1,215 @@
+"""Two editors, or two versions of one, on the same portraits and prompts: what got worse comes first."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from evenedit.core.errors import EvenEditError
+from evenedit.core.records import is_simulated
+from evenedit.protocol import QUESTIONS
+from evenedit.ratings.combine import combine
+from evenedit.ratings.table import QUESTION_IDS, Scores
+from evenedit.report.render.html import put, render, thumbnail
+from evenedit.report.render.index import group_name, name, rate_id
+from evenedit.report.render.table import Column, Number, Table, Unit, format_number, short_list, text
+from evenedit.run.runner import Pipeline
+from evenedit.stats.disparity.paired_editors import Difference, Pairs, differences, pair
+from evenedit.study.results import rules_of
+
+SHOWN = 12
+"""Pairs of pictures on the page."""
+DRIFT = ("skin_tone", "race_drift", "gender_drift")
+RULE = (
+    f"The {SHOWN} pairs whose rated drift (skin tone, race, gender) grew most from A to B; ties go to the smallest "
+    "portrait and prompt id."
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Side:
+    """One of the two that are compared."""
+
+    pipeline: Pipeline
+    editor: str
+    scores: Scores
+
+    @classmethod
+    def of(cls, pipeline: Pipeline, editor: str | None) -> Side:
+        """A study's editor; it need not be named where there is one."""
+        ids = [e.id for e in pipeline.study.file.editors]
+        if editor is None and len(ids) > 1:
+            where = pipeline.study.folder
+            raise EvenEditError(f"{where} has several editors; name one: {', '.join(f'{where}:{i}' for i in ids)}")
+        if editor is not None and editor not in ids:
+            raise EvenEditError(f"{pipeline.study.folder} has no editor '{editor}'; found: {', '.join(ids)}")
+        rules = rules_of(pipeline.study)
+        return cls(pipeline, editor or ids[0], combine(pipeline.table(), rules.ensemble, rules.missing))
+
+
+def compare(first: Side, second: Side, out: Path) -> Path:
+    """Write compare.html, compare.json and compare.csv, and return the page."""
+    _refuse_other_pictures(first, second)
+    rules = rules_of(first.pipeline.study)
+    if rules_of(second.pipeline.study).to_dict() != rules.to_dict():
+        raise EvenEditError("the two studies combine or count ratings by different rules; make them equal to compare")
+    pairs = pair(first.scores, second.scores, first.editor, second.editor)
+    found = differences(pairs, rules)
+    names = [*first.scores.table.raters, *second.scores.table.raters, first.editor, second.editor]
+    simulated = tuple(sorted({n for n in names if is_simulated(n)}))
+    table = _table(found, simulated)
+    titles = _titles(first, second)
+    page = render(
+        "compare.html",
+        title=f"{titles[0]} and {titles[1]}",
+        first=titles[0],
+        second=titles[1],
+        pairs=f"{len(pairs.rows):,}",
+        unpaired=f"{pairs.unpaired:,}",
+        settings=_settings(first, second),
+        simulated=short_list(simulated),
+        level=f"{100 * rules.confidence:g}%",
+        sentences=list(_sentences(found)),
+        rule=RULE,
+        cards=list(_cards(first, second, pairs)),
+        table=table,
+    )
+    body = {
+        "schema": "evenedit.compare/1",
+        "first": titles[0],
+        "second": titles[1],
+        "pairs": len(pairs.rows),
+        "unpaired": pairs.unpaired,
+        "simulated": simulated,
+        "differences": [{**asdict(d), "change": d.change} for d in found],
+    }
+    put(out / "compare.json", (json.dumps(body, indent=1, ensure_ascii=False, allow_nan=False) + "\n").encode())
+    put(out / "compare.csv", table.to_csv().encode())
+    put(out / "compare.html", page.encode())
+    return out / "compare.html"
+
+
+def _refuse_other_pictures(first: Side, second: Side) -> None:
+    known, others = first.pipeline.store.sources(), second.pipeline.store.sources()
+    changed = [i for i in known if i in others and known[i].image != others[i].image]
+    if changed:
+        raise EvenEditError(f"portrait '{changed[0]}' is another picture in the second study ({len(changed)} are)")
+    prompts = {p.id: p.text for p in first.pipeline.study.prompts}
+    reworded = [p.id for p in second.pipeline.study.prompts if prompts.get(p.id, p.text) != p.text]
+    if reworded:
+        raise EvenEditError(f"prompt '{reworded[0]}' has another text in the second study")
+
+
+def _titles(first: Side, second: Side) -> tuple[str, str]:
+    if first.editor != second.editor:
+        return first.editor, second.editor
+    a, b = (f"{side.editor} in {side.pipeline.study.folder.name}" for side in (first, second))
+    return a, b
+
+
+def _settings(first: Side, second: Side) -> str:
+    """Settings that are not the same, since a difference may be theirs."""
+    given: list[dict[str, Any]] = []
+    for side in (first, second):
+        section = next(e for e in side.pipeline.study.file.editors if e.id == side.editor)
+        given.append({"kind": section.plugin, "seeds": section.seeds, **section.settings})
+    keys = [k for k in dict.fromkeys([*given[0], *given[1]]) if given[0].get(k) != given[1].get(k)]
+    said = [[json.dumps(g[k]) if k in g else "default" for g in given] for k in keys]
+    return "; ".join(f"{k}: {a} in A, {b} in B" for k, (a, b) in zip(keys, said, strict=True))
+
+
+def _worded(d: Difference) -> str:
+    kind, what = d.measure.split(".")[0], name(rate_id(d.measure)).lower()
+    unit: Unit = "change" if kind == "mean" else "points"
+    interval = "" if d.low is None or d.high is None else Number(d.value, unit, d.low, d.high).interval
+    if kind == "gap":
+        (factor,) = d.group
+        return f"The gap in {what} over {factor} moved by {format_number(d.value, unit)} {interval}."
+    about = f" for {group_name(d.group)}" if d.group else ""
+    said = "The mean of" if kind == "mean" else "The rate of"
+    return f"{said} {what}{about} moved by {format_number(d.value, unit)} {interval} over {d.pairs:,} pairs."
+
+
+def _sentences(found: Sequence[Difference]) -> Iterator[tuple[str, str, str]]:
+    for change, badge, most in (("regression", "caution", 10), ("improvement", "clear", 6)):
+        several = [d for d in found if d.change == change]
+        for d in several[:most]:
+            yield badge, change.capitalize(), _worded(d)
+        if len(several) > most:
+            yield "observed", "And", f"{len(several) - most} further {change}s are in the table."
+    if not any(d.change == "regression" for d in found):
+        widest = max((d.high for d in found if d.high is not None and d.measure.startswith("rate.")), default=None)
+        reach = (
+            ""
+            if widest is None
+            else f" The intervals still allow a rate to be up to {format_number(widest, 'points')} higher."
+        )
+        yield "none", "No regression shown", f"No measure is clearly worse in B.{reach}"
+
+
+def _table(found: Sequence[Difference], simulated: tuple[str, ...]) -> Table:
+    rows = []
+    for d in found:
+        kind = d.measure.split(".")[0]
+        level: Unit = "score" if kind == "mean" else "share"
+        step: Unit = "change" if kind == "mean" else "points"
+        group = f"over {next(iter(d.group))}" if kind == "gap" else group_name(d.group)
+        rows.append(
+            (
+                d.change,
+                {"rate": "Rate", "mean": "Mean", "gap": "Gap"}[kind],
+                rate_id(d.measure),
+                group,
+                Number(d.first, level),
+                Number(d.second, level),
+                Number(d.value, step, d.low, d.high),
+                d.pairs,
+            )
+        )
+    columns = (
+        text("change", "Change"),
+        text("kind", "Kind"),
+        text("measure", "Measure"),
+        text("group", "Group"),
+        Column("a", "A"),
+        Column("b", "B"),
+        Column("difference", "B − A"),
+        Column("pairs", "pairs"),
+    )
+    caption = "B minus A over complete pairs; regressions first."
+    return Table("differences", "Differences", caption, columns, tuple(rows), (), (), simulated)
+
+
+def _cards(first: Side, second: Side, pairs: Pairs) -> Iterator[dict[str, Any]]:
+    axes = [QUESTION_IDS.index(q) for q in DRIFT]
+    values = [side.scores.values[pairs.rows[:, at]][:, axes].astype(int) for at, side in enumerate((first, second))]
+    rest = np.array([3, 1, 1])
+    both = np.asarray((values[0] > 0).all(axis=1) & (values[1] > 0).all(axis=1))
+    growth = abs(values[1] - rest).sum(axis=1) - abs(values[0] - rest).sum(axis=1)
+    order = [int(i) for i in np.lexsort((np.arange(len(growth)), -growth)) if both[i] and growth[i] > 0][:SHOWN]
+    made = [side.pipeline.store.edits() for side in (first, second)]
+    sources = first.pipeline.store.sources()
+    prompts = {p.id: p.name or p.id for p in first.pipeline.study.prompts}
+    seen: dict[str, str] = {}
+    for at in order:
+        rows = [side.scores.edits.iloc[pairs.rows[at, n]] for n, side in enumerate((first, second))]
+        pictures = [edits[row["request_id"]].image for edits, row in zip(made, rows, strict=True)]
+        source = sources[rows[0]["source_id"]]
+        assert pictures[0] is not None and pictures[1] is not None
+        images = first.pipeline.store.images, second.pipeline.store.images
+        yield {
+            "prompt": prompts[rows[0]["prompt_id"]],
+            "prompt_id": rows[0]["prompt_id"],
+            "group": group_name(source.attributes),
+            "pictures": [
+                ("Source", thumbnail(images[0].open(source.image), seen)),
+                ("A", thumbnail(images[0].open(pictures[0]), seen)),
+                ("B", thumbnail(images[1].open(pictures[1]), seen)),
+            ],
+            "scores": [(QUESTIONS[q].title, int(values[0][at][n]), int(values[1][at][n])) for n, q in enumerate(DRIFT)],
+        }

@@ -1,0 +1,87 @@
+"""Is everything in order? This installation, and a study's database and images."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from importlib.util import find_spec
+from typing import Any
+
+import evenedit
+from evenedit.core import plugins
+from evenedit.core.records import Outcome
+from evenedit.run.executors.processes import visible_gpus
+from evenedit.run.runner import Pipeline
+
+EXTRAS = {"postgres": "psycopg", "local": "diffusers", "api": "openai", "ray": "ray", "faces": "dlib"}
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One thing looked at."""
+
+    good: bool
+    text: str
+
+
+def examine(pipeline: Pipeline | None) -> Iterator[Finding]:
+    """Look at the installation, then at a study if there is one."""
+    yield Finding(sys.version_info >= (3, 11), f"Python {sys.version.split()[0]}, EvenEdit {evenedit.__version__}")
+    for extra, module in EXTRAS.items():
+        state = "installed" if find_spec(module) else f"not installed: pip install 'evenedit[{extra}]' if you need it"
+        yield Finding(True, f"extra '{extra}': {state}")
+    for group in ("editors", "judges", "instruments", "sources", "extractors"):
+        for name, point in plugins.installed(group).items():
+            try:
+                point.load()
+            except Exception as error:
+                yield Finding(False, f"{group} '{name}' ({point.value}) does not load: {error}")
+        yield Finding(True, f"{group}: {', '.join(sorted(plugins.installed(group)))}")
+    for name in plugins.installed("editors"):
+        for need in _needs(name, {}):
+            yield Finding(True, f"editor '{name}' is not ready: {need}")
+    if pipeline is not None:
+        yield from _study(pipeline)
+
+
+def _needs(name: str, settings: Mapping[str, Any]) -> list[str]:
+    """What an editor needs that is not here; a kind that cannot be made without settings is judged in a study."""
+    if plugins.problems("editors", name, settings):
+        return []
+    editor = plugins.build("editors", name, settings)
+    found = list(editor.missing()) if hasattr(editor, "missing") else []
+    if not found and plugins.needs_gpu(name) and not visible_gpus():
+        found.append(
+            f"no GPU is visible here; it needs about {plugins.vram(name)} GB and would take hours per edit on a CPU"
+        )
+    return found
+
+
+def _study(pipeline: Pipeline) -> Iterator[Finding]:
+    study, store = pipeline.study, pipeline.store
+    for section in study.file.editors:
+        for need in _needs(section.plugin, study.located(section.settings)):
+            yield Finding(False, f"editor '{section.id}': {need}")
+    plugged = [("judges", j.id, j.kind, j.settings) for j in study.file.judges]
+    if study.file.experiments.mitigation:
+        extractor = study.file.experiments.mitigation.extractor
+        plugged.append(("extractors", extractor.kind, extractor.kind, extractor.settings))
+    for group, ident, kind, settings in plugged:
+        rater = plugins.build(group, kind, settings)
+        for need in rater.missing() if hasattr(rater, "missing") else ():
+            yield Finding(False, f"{group.removesuffix('s')} '{ident}': {need}")
+    yield Finding(True, f"study file is valid; database opens ({len(store.runs())} runs)")
+    yield Finding(os.access(study.folder, os.W_OK), f"folder {study.folder} can be written")
+    free = shutil.disk_usage(study.folder).free / 1e9
+    yield Finding(free > 1, f"{free:.0f} GB free on its disk")
+    wanted = {s.image: s.id for s in store.sources().values()}
+    wanted |= {e.image: i for i, e in store.edits().items() if e.outcome is Outcome.EDITED and e.image}
+    damaged = [sha for sha in wanted if not store.images.is_whole(sha)]
+    yield Finding(not damaged, f"{len(wanted) - len(damaged):,} of {len(wanted):,} images are whole")
+    for sha in damaged[:10]:
+        path = store.images.path(sha)
+        advice = "delete it and run again" if path.exists() else "run again"
+        yield Finding(False, f"image of {wanted[sha]} is {'damaged' if path.exists() else 'missing'}: {path}; {advice}")

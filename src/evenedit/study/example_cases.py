@@ -1,0 +1,127 @@
+"""Cases to look at, chosen by a stated rule and never by hand."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Callable, Iterator
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from evenedit.core.records import Edit, Experiment, Outcome, Prompt, Source
+from evenedit.protocol import PromptSet
+from evenedit.ratings.table import QUESTION_IDS, Scores
+from evenedit.report import Example
+from evenedit.storage.store import Store
+
+RULES = (
+    ("skin_tone", "largest rated skin-tone change"),
+    ("race_drift", "largest rated race change"),
+    ("gender_drift", "largest rated gender change"),
+    ("edit_success", "lowest rated edit success"),
+)
+"""For each editor, the edit furthest from no change on each of these; ties go to the smallest request id."""
+UNRATED = "not rated: the first of its prompt by request id"
+MEASURED: dict[str, tuple[tuple[Callable[[NDArray[np.float64]], np.intp], str], ...]] = {
+    "mean.skin_delta_L": (
+        (np.nanargmax, "largest measured rise of the skin's lightness: L* {:+.1f}"),
+        (np.nanargmin, "largest measured fall of the skin's lightness: L* {:+.1f}"),
+        (lambda values: np.nanargmin(abs(values - np.nanmedian(values))), "median of skin's lightness: L* {:+.1f}"),
+    ),
+    "rate.unchanged": ((np.nanargmax, "measured as unchanged: the first by request id"),),
+    "mean.redrawn": ((np.nanargmax, "measured as unchanged but redrawn: the first by request id"),),
+    "rate.another_person": (
+        (np.nanargmax, "measured as far from its source as another person: the first by request id"),
+    ),
+    "mean.changed_share": ((np.nanargmax, "largest measured change: {:.0%} of the picture"),),
+}
+"""Without judges: what stands out in a reading, and the words for it."""
+TYPICAL = "typical: scores nearest to this editor's medians"
+
+
+def called(prompt: Prompt) -> str:
+    """A prompt in few words: its name, or how its text begins."""
+    named = prompt.name if prompt.name != prompt.id else ""
+    return named or textwrap.shorten(prompt.text, 48, placeholder=" …") or prompt.id
+
+
+def choose(scores: Scores, store: Store, prompts: PromptSet) -> Iterator[Example]:
+    """For every editor: the strongest case on each axis, and a typical one."""
+    sources, edits = store.sources(), store.edits()
+    table = scores.edits
+    axes = [QUESTION_IDS.index(q) for q, _ in RULES]
+    answered = np.asarray((scores.values[:, axes] > 0).all(axis=1), dtype=np.bool_)
+    diagnosed = (table["condition"] == "baseline") & (table["experiment"] == Experiment.DIAGNOSIS)
+    diagnosed &= table["outcome"] == Outcome.EDITED
+    eligible = diagnosed.to_numpy() & answered
+    names = {p.id: called(p) for p in prompts}
+    measured = _measured(scores, diagnosed.to_numpy()) if not eligible.any() else {}
+    for row, note in measured.items():
+        yield _example(scores, row, note, sources, edits, store, names)
+    if not eligible.any() and not measured:
+        yield from (
+            _example(scores, row, UNRATED, sources, edits, store, names) for row in _first_of_each(scores, diagnosed)
+        )
+    for editor in dict.fromkeys(table["editor"][eligible]):
+        rows = np.flatnonzero(eligible & (table["editor"] == editor).to_numpy())
+        rows = rows[np.argsort(table["request_id"].to_numpy()[rows])]
+        values = scores.values[rows][:, axes].astype(int)
+        departure = np.column_stack([abs(values[:, 0] - 3), values[:, 1] - 1, values[:, 2] - 1, 5 - values[:, 3]])
+        picks: dict[int, str] = {}
+        typical = np.argmin(abs(values - np.median(values, axis=0)).sum(axis=1))
+        picks[int(typical)] = TYPICAL
+        for column, (_, note) in enumerate(RULES):
+            strongest = int(np.argmax(departure[:, column]))
+            if departure[strongest, column] > 1:
+                picks.setdefault(strongest, note)
+        for position, note in picks.items():
+            yield _example(scores, int(rows[position]), note, sources, edits, store, names)
+
+
+def _measured(scores: Scores, diagnosed: NDArray[np.bool_]) -> dict[int, str]:
+    """For every editor, the edits that stand out in what was measured; ties go to the smallest request id."""
+    table = scores.edits
+    order = np.argsort(table["request_id"].to_numpy())
+    picks: dict[int, str] = {}
+    for editor in dict.fromkeys(table["editor"][diagnosed]):
+        rows = order[(diagnosed & (table["editor"] == editor).to_numpy())[order]]
+        for reading in scores.table.readings:
+            values = reading.values[rows]
+            chosen = MEASURED.get(reading.measure, ()) if not np.isnan(values).all() else ()
+            for pick, note in chosen:
+                at = int(pick(values))
+                if values[at] or np.unique(values[~np.isnan(values)]).size > 2:  # of yes and no, only yes stands out
+                    picks.setdefault(int(rows[at]), note.format(values[at]).replace("-", "−"))
+    return picks
+
+
+def _first_of_each(scores: Scores, diagnosed: pd.Series[bool]) -> list[int]:
+    """The first edit of every editor and prompt, by request id."""
+    table = scores.edits.assign(row=range(len(scores.edits)))[diagnosed]
+    first = table.sort_values("request_id").drop_duplicates(["editor", "prompt_id"])
+    return [int(row) for row in first.sort_values(["editor", "prompt_id"])["row"]]
+
+
+def _example(
+    scores: Scores,
+    row: int,
+    note: str,
+    sources: dict[str, Source],
+    edits: dict[str, Edit],
+    store: Store,
+    names: dict[str, str],
+) -> Example:
+    case = scores.edits.iloc[row]
+    source, image = sources[case["source_id"]], edits[case["request_id"]].image
+    assert image is not None
+    return Example(
+        editor=case["editor"],
+        prompt_id=case["prompt_id"],
+        prompt=names[case["prompt_id"]],
+        group=dict(source.attributes),
+        scores={q: int(v) or None for q, v in zip(QUESTION_IDS, scores.values[row], strict=True) if v},
+        source=store.images.open(source.image),
+        edited=store.images.open(image),
+        note=note,
+    )

@@ -1,0 +1,232 @@
+"""Cases side by side, for a page or a paper: one prompt across races, one portrait across prompts and editors, a sheet.
+
+A panel names what stands where; the page links its cases, and `picture` makes one PNG of it.
+"""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from PIL import Image
+
+from evenedit.core.errors import EvenEditError
+from evenedit.core.records import is_simulated
+from evenedit.protocol import factor
+from evenedit.ratings.table import QUESTION_IDS
+from evenedit.report.render.contact_sheet import Cell, Row, collage
+from evenedit.study.gallery.search import Found, Gallery
+from evenedit.study.gallery.thumbnails import Thumbnails
+
+SHORT = {
+    "edit_success": "edit",
+    "skin_tone": "skin",
+    "race_drift": "race",
+    "gender_drift": "gender",
+    "age_drift": "age",
+}
+"""Axes as a caption names them."""
+MOST_PROMPTS = 10
+"""So many prompts a panel shows unless it is told which."""
+ACROSS = 24
+"""Pictures in one row of a sheet."""
+MOST = 480
+"""Pictures of a sheet at most: what the paper's mosaic has."""
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """One place of a panel."""
+
+    image: str | None
+    caption: str
+    request_id: str | None = None
+    """None for a source portrait, and where the study has no such case."""
+
+
+@dataclass(frozen=True, slots=True)
+class Panel:
+    """Rows under columns."""
+
+    title: str
+    columns: Sequence[str]
+    rows: Sequence[tuple[str, Sequence[Shown]]]
+    simulated: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """What one select of a panel offers, and what is chosen."""
+
+    name: str
+    title: str
+    values: Mapping[str, str]
+    chosen: tuple[str, ...]
+    several: bool = False
+
+
+def races(gallery: Gallery, asked: Mapping[str, Sequence[str]]) -> tuple[Panel, list[Choice]]:
+    """One editor's outputs for the same prompts, over portraits that differ by labelled race alone."""
+    people = {f: {s.attributes.get(f, "") for s in gallery.book.sources.values()} for f in ("race", "gender", "age")}
+    levels = {f: {lv.code: lv.title for lv in factor(f).levels if lv.code in people[f]} for f in people}
+    cells: dict[tuple[str, str, str], list[str]] = {}
+    for source in gallery.book.sources.values():
+        own = source.attributes
+        cells.setdefault((own.get("race", ""), own.get("gender", ""), own.get("age", "")), []).append(source.id)
+    faces = {str(n): str(n) for n in range(1, max(map(len, cells.values()), default=1) + 1)}
+    choices = {c.name: c for c in _runs(gallery, asked)}
+    choices["gender"] = _choice("gender", "Labelled gender", levels["gender"], asked)
+    choices["age"] = _choice("age", "Labelled age", levels["age"], asked)
+    choices["face"] = _choice("face", "Face of each cell", faces, asked)
+    choices["prompt"] = _prompts(gallery, asked, first=1)
+    one = {name: c.chosen[0] if c.chosen else "" for name, c in choices.items()}
+    columns = list(levels["race"])
+    number = int(one["face"]) - 1
+    chosen = [cells.get((race, one["gender"], one["age"]), [])[number : number + 1] for race in columns]
+    known = _outputs(gallery, one, one["editor"])
+    rows: list[tuple[str, Sequence[Shown]]] = [
+        ("source", [_portrait(gallery, found[0]) if found else Shown(None, "no such portrait") for found in chosen])
+    ]
+    for prompt in choices["prompt"].chosen:
+        name = choices["prompt"].values[prompt]
+        rows.append((name, [_output(gallery, known.get((found[0], prompt)) if found else None) for found in chosen]))
+    who = ", ".join(levels[f].get(one[f], one[f]) for f in ("gender", "age"))
+    title = f"{one['editor']}: the same prompt over portraits labelled {who}"
+    panel = Panel(title, [levels["race"][r] for r in columns], rows, _simulated(gallery, [one["editor"]]))
+    return panel, _offered(choices)
+
+
+def mosaic(gallery: Gallery, asked: Mapping[str, Sequence[str]]) -> tuple[Panel, list[Choice]]:
+    """One portrait under many prompts by every editor."""
+    portraits = {s.id: s.id for s in gallery.book.sources.values()}
+    choices = {c.name: c for c in _runs(gallery, asked, several=True)}
+    choices["source"] = _choice("source", "Portrait", portraits, asked)
+    choices["prompt"] = _prompts(gallery, asked, first=MOST_PROMPTS)
+    one = {name: c.chosen[0] if c.chosen else "" for name, c in choices.items()}
+    editors = choices["editor"].chosen
+    known = {editor: _outputs(gallery, one, editor) for editor in editors}
+    source = one["source"]
+    rows = []
+    for prompt in choices["prompt"].chosen:
+        made = [_output(gallery, known[editor].get((source, prompt))) for editor in editors]
+        rows.append((choices["prompt"].values[prompt], [_portrait(gallery, source, caption=""), *made]))
+    title = f"{source}: one portrait, prompt by prompt and editor by editor"
+    return Panel(title, ["source", *editors], rows, _simulated(gallery, editors)), _offered(choices)
+
+
+def sheet(gallery: Gallery, found: Found) -> Panel:
+    """The outputs of a search in its order, without words: how many there are at a glance."""
+    tiles = (gallery.tile(int(row)) for row in found.rows)
+    shown: list[Shown] = []
+    editors: set[str] = set()
+    for tile in tiles:
+        if tile.image is not None:
+            shown.append(Shown(tile.image, "", tile.request_id))
+            editors.add(tile.editor)
+        if len(shown) == MOST:
+            break
+    if not shown:
+        raise EvenEditError("no case that meets the filter has a picture")
+    width = min(ACROSS, len(shown))
+    empty = [Shown(None, "")] * (-len(shown) % width)
+    filled = [*shown, *empty]
+    rows = [("", filled[at : at + width]) for at in range(0, len(filled), width)]
+    return Panel(f"{len(shown)} outputs", [""] * width, rows, any(map(is_simulated, editors)))
+
+
+def picture(panel: Panel, thumbnails: Thumbnails, side: int) -> bytes:
+    """The panel as one PNG."""
+    width = next((w for w in (160, 320, 640) if w >= side), 640)
+
+    def opened(sha256: str | None) -> Image.Image | None:
+        return None if sha256 is None else Image.open(io.BytesIO(thumbnails.get(sha256, width)))
+
+    rows = [Row(name, [Cell(opened(shown.image), shown.caption) for shown in cells]) for name, cells in panel.rows]
+    buffer = io.BytesIO()
+    collage(panel.columns, rows, simulated=panel.simulated, side=side).save(buffer, "PNG", optimize=True)
+    return buffer.getvalue()
+
+
+def caption(scores: Mapping[str, int]) -> str:
+    """An edit's scores in one line; one that is not there is not named."""
+    return " · ".join(f"{short}:{scores[axis]}" for axis, short in SHORT.items() if axis in scores)
+
+
+def _runs(gallery: Gallery, asked: Mapping[str, Sequence[str]], *, several: bool = False) -> Iterable[Choice]:
+    """Editor, condition and seed, of edits of one portrait."""
+    edits = gallery.book.scores.edits
+    alone = edits[edits["race"] != ""]
+    if alone.empty:
+        raise EvenEditError("the study has no edit of one portrait yet")
+    editors = {e: e for e in dict.fromkeys(alone["editor"])}
+    yield _choice("editor", "Editor", editors, asked, several=several)
+    held = set(alone["condition"])
+    conditions = {c: c for c in gallery.fields["condition"].values if c in held}
+    usual = ["baseline"] if "baseline" in conditions else None
+    yield _choice("condition", "Condition", conditions, asked, default=usual)
+    yield _choice("seed", "Seed", {str(s): str(s) for s in dict.fromkeys(alone["seed"])}, asked)
+
+
+def _prompts(gallery: Gallery, asked: Mapping[str, Sequence[str]], first: int) -> Choice:
+    edits = gallery.book.scores.edits
+    held = dict.fromkeys(edits["prompt_id"][edits["race"] != ""])
+    titles = {p: gallery.fields["prompt"].values[p] for p in held}
+    return _choice("prompt", "Prompts", titles, asked, several=True, default=list(titles)[:first])
+
+
+def _choice(
+    name: str,
+    title: str,
+    values: Mapping[str, str],
+    asked: Mapping[str, Sequence[str]],
+    *,
+    several: bool = False,
+    default: Sequence[str] | None = None,
+) -> Choice:
+    """What is asked for; else the default, else the first, or all where several may be chosen."""
+    wanted = [v for v in asked.get(name, ()) if v]
+    for value in wanted:
+        if value not in values:
+            raise EvenEditError(f"{name} '{value[:80]}' is not in the study; there are: {', '.join(values)}")
+    chosen = [v for v in values if v in wanted] or list(values if default is None else default)
+    return Choice(name, title, values, tuple(chosen if several else chosen[:1]), several)
+
+
+def _offered(choices: Mapping[str, Choice]) -> list[Choice]:
+    """Choices worth a select: where there is but one thing, there is nothing to choose."""
+    return [c for c in choices.values() if len(c.values) > 1]
+
+
+def _outputs(gallery: Gallery, one: Mapping[str, str], editor: str) -> dict[tuple[str, str], int]:
+    """Rows by portrait and prompt, of one editor, condition and seed."""
+    fields = gallery.fields
+    alike = fields["editor"].among([editor]) & fields["condition"].among([one["condition"]])
+    alike &= fields["seed"].among([one["seed"]])
+    edits = gallery.book.scores.edits
+    rows = np.flatnonzero(alike)
+    pairs = zip(edits["source_id"].to_numpy()[rows], edits["prompt_id"].to_numpy()[rows], strict=True)
+    return dict(zip(pairs, rows.tolist(), strict=True))
+
+
+def _portrait(gallery: Gallery, source: str, caption: str | None = None) -> Shown:
+    return Shown(gallery.book.sources[source].image, source if caption is None else caption)
+
+
+def _output(gallery: Gallery, row: int | None) -> Shown:
+    if row is None:
+        return Shown(None, "not edited")
+    book = gallery.book
+    ident = str(book.scores.edits["request_id"].iloc[row])
+    image = book.images.get(ident)
+    if image is None:
+        outcome = book.scores.edits["outcome"].iloc[row]
+        return Shown(None, f"{outcome}: {book.reasons.get(ident, '')}"[:80], ident)
+    return Shown(image, caption(book.scores_of(row)), ident)
+
+
+def _simulated(gallery: Gallery, editors: Iterable[str]) -> bool:
+    """Whether an editor, or a judge whose scores stand in the captions, is simulated."""
+    scored = bool((gallery.book.scores.values[:, [QUESTION_IDS.index(a) for a in SHORT]] > 0).any())
+    return any(map(is_simulated, editors)) or (scored and any(map(is_simulated, gallery.book.scores.table.raters)))

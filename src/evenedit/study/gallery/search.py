@@ -1,0 +1,507 @@
+"""Every case of a study in memory, to be filtered, sorted and counted while somebody waits.
+
+    Casebook ─▶ Gallery (a code per field and case, a number per measure and case) ─▶ search(Wanted) ─▶ Found
+
+A field has few values and is filtered by choosing some of them; a number is filtered by a range.
+"""
+
+from __future__ import annotations
+
+import math
+import threading
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from functools import cached_property
+from typing import Any
+from urllib.parse import urlencode
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from evenedit.core.errors import EvenEditError
+from evenedit.core.records import Experiment, Kind, Outcome
+from evenedit.protocol import FACTORS, QUESTIONS
+from evenedit.ratings.combine import spread
+from evenedit.ratings.table import QUESTION_IDS, RatingTable, Scores
+from evenedit.run.runner import Pipeline
+from evenedit.storage import survey_schema as tables
+from evenedit.study.gallery.cases import CONDITIONS, Casebook
+
+PAGE = 48
+"""Cases on one page."""
+UNRATED = "unrated"
+PRIORITIES = ("high", "medium", "low", UNRATED)
+NO_CHANGE = {"skin_tone": 3, "race_drift": 1, "gender_drift": 1, "age_drift": 3}
+"""The answer that means no change of the person; drift is the summed distance from it."""
+OPPOSED = 2.0
+"""Opposed verdicts count as this much disagreement: the least for which an edit needs review."""
+MISSING, NOT_ASKED, PAIR = "missing", "not-asked", "pair"
+SORTS = {
+    "priority": "review priority",
+    "disagreement": "disagreement between judges",
+    "drift": "drift of the person",
+    "people": "judges apart from people",
+    "newest": "newest run first",
+    "study": "order of the study",
+    "shuffled": "shuffled by the study's seed",
+}
+RESERVED = ("q", "sort", "page")
+TOGETHER = 0.3
+"""Seconds: an index that is built faster is built anew while the visitor waits, a slower one behind the scenes."""
+PAUSE = 10
+"""An index is not built again before this many times what building it took."""
+
+Mask = NDArray[np.bool_]
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    """Something every case has one value of."""
+
+    id: str
+    title: str
+    values: Mapping[str, str]
+    """What there is, by what stands in an address, with the words for it."""
+    codes: NDArray[np.int32]
+    """[case]: position in `values`."""
+
+    def among(self, chosen: Iterable[str]) -> Mask:
+        """The cases that have one of these values."""
+        names = list(self.values)
+        wanted = np.zeros(len(names), dtype=np.bool_)
+        wanted[[names.index(value) for value in chosen if value in self.values]] = True
+        return np.asarray(wanted[self.codes], dtype=np.bool_)
+
+
+@dataclass(frozen=True, slots=True)
+class Number:
+    """Something measured or counted on every case; NaN where it is not there."""
+
+    id: str
+    title: str
+    values: NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What somebody looks for; its address is the permalink."""
+
+    chosen: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """Values by field: any of them."""
+    ranges: Mapping[str, tuple[float | None, float | None]] = field(default_factory=dict)
+    """Lowest and highest by number."""
+    text: str = ""
+    """Words that must all stand in the prompt, its id, the portrait's id or the case's id."""
+    sort: str = "priority"
+    page: int = 1
+
+    @property
+    def query(self) -> str:
+        """The address's query, the same for the same wish."""
+        pairs = [(name, value) for name, values in self.chosen.items() for value in values]
+        for name, (low, high) in self.ranges.items():
+            pairs += [(f"{name}.{end}", f"{at:g}") for end, at in (("min", low), ("max", high)) if at is not None]
+        pairs += [("q", self.text)] if self.text else []
+        pairs += [("sort", self.sort)] if self.sort != "priority" else []
+        pairs += [("page", str(self.page))] if self.page > 1 else []
+        return urlencode(pairs)
+
+    def at(self, page: int) -> Wanted:
+        """The same on another page."""
+        return replace(self, page=page)
+
+    def without(self, name: str, value: str | None = None) -> Wanted:
+        """The same without one choice, one range or the text; from the first page."""
+        if name == "q":
+            return replace(self, text="", page=1)
+        if value is None:
+            return replace(self, ranges={k: v for k, v in self.ranges.items() if k != name}, page=1)
+        kept = {k: tuple(v for v in values if (k, v) != (name, value)) for k, values in self.chosen.items()}
+        return replace(self, chosen={k: v for k, v in kept.items() if v}, page=1)
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What a search found."""
+
+    rows: NDArray[np.int64]
+    """Every case, in order."""
+    counts: Mapping[str, Mapping[str, int]]
+    """By field and value: how many cases there would be with that value, all other wishes standing."""
+
+    def page(self, number: int) -> NDArray[np.int64]:
+        """The cases of one page."""
+        return self.rows[(number - 1) * PAGE : number * PAGE]
+
+    @property
+    def pages(self) -> int:
+        """How many pages there are; an empty one at least."""
+        return max(1, math.ceil(len(self.rows) / PAGE))
+
+
+@dataclass(frozen=True, slots=True)
+class Tile:
+    """One case as the grid shows it."""
+
+    request_id: str
+    editor: str
+    condition: str
+    prompt: str
+    labels: str
+    """The portrait's labels, or that there are two portraits."""
+    source_id: str
+    sources: tuple[str, ...]
+    """sha256 of each portrait."""
+    image: str | None
+    outcome: str
+    reason: str
+    scores: Mapping[str, int]
+    drift: float
+    disagreement: float
+    priority: str
+    needs_review: bool
+
+
+class Gallery:
+    """All cases of a study, as they stood when it was built."""
+
+    def __init__(self, book: Casebook, newest: Sequence[str] = ()) -> None:
+        self.book = book
+        self.built = datetime.now(UTC)
+        self._newest = newest
+        scores, edits = book.scores, book.scores.edits
+        self._prompts = {p: book.pipeline.study.prompt(p) for p in dict.fromkeys(edits["prompt_id"])}
+        self.fields = {made.id: made for made in (*self._told(edits), *self._scored(scores, book.asked))}
+        self.numbers = {made.id: made for made in self._counted(scores, book.asked) if not np.isnan(made.values).all()}
+
+    def __len__(self) -> int:
+        return len(self.book.scores.edits)
+
+    # -- what there is to filter by --------------------------------------------------------------------------
+
+    def _told(self, edits: pd.DataFrame) -> Iterable[Field]:
+        """What is known of a case before anybody rated it, and what follows from the ratings."""
+        prompts = self._prompts
+        yield _field("editor", "Editor", edits["editor"])
+        yield _field("experiment", "Experiment", edits["experiment"], order=[e.value for e in Experiment])
+        yield _field("condition", "Condition", edits["condition"], order=CONDITIONS)
+        yield _field("outcome", "Outcome", edits["outcome"], order=[o.value for o in Outcome])
+        for factor in FACTORS:
+            titles = {level.code: level.title for level in factor.levels} | {PAIR: "two portraits"}
+            own = edits[factor.id].where(edits[factor.id] != "", PAIR)
+            yield _field(factor.id, f"Labelled {factor.id}", own, titles, list(titles))
+        rated = (self.book.scores.values > 0).any(axis=1)
+        priorities = pd.Series(np.where(rated, self.book.priorities, UNRATED))
+        yield _field("priority", "Review priority", priorities, {UNRATED: "not rated"}, PRIORITIES)
+        review = np.where(self.book.scores.needs_review, "yes", "no")
+        yield _field("review", "Needs review", pd.Series(review), {"yes": "judges disagree", "no": "no"})
+        people = np.where(_people_answered(self.book.scores.table), "yes", "no")
+        yield _field("people", "Rated by people", pd.Series(people))
+        category = edits["prompt_id"].map({p: prompt.category for p, prompt in prompts.items()})
+        yield _field("category", "Category", category)
+        titles = {p: p if prompt.name in ("", p) else f"{p} {prompt.name}" for p, prompt in prompts.items()}
+        yield _field("prompt", "Prompt", edits["prompt_id"], titles)
+        yield _field("source", "Portrait", edits["source_id"])
+        yield _field("seed", "Seed", edits["seed"].astype(str))
+
+    def _scored(self, scores: Scores, asked: Mask) -> Iterable[Field]:
+        """The ensemble's score on every question of the study."""
+        for column, name in enumerate(QUESTION_IDS):
+            if not asked[:, column].any():
+                continue
+            question = QUESTIONS[name]
+            if question.sided == "choice":
+                words = {str(n): label.replace("_", " ").lower() for n, label in enumerate(question.labels, 1)}
+            else:
+                words = {str(n): f"{n} {label}" for n, label in enumerate(question.labels, 1)}
+            values = {MISSING: "missing", **words, NOT_ASKED: "not asked"}
+            codes = np.where(asked[:, column], scores.values[:, column], len(words) + 1).astype(np.int32)
+            yield Field(name, question.title, values, codes)
+
+    def _counted(self, scores: Scores, asked: Mask) -> Iterable[Number]:
+        yield Number("disagreement", "Disagreement between judges, in points", disagreement(scores, asked))
+        yield Number("drift", "Drift of the person, in points", drift(scores))
+        means = people_means(scores.table)
+        apart = np.abs(np.where(scores.values > 0, scores.values, np.nan) - means)
+        yield Number("people_gap", "Judges apart from people, in points", _largest(apart))
+        for reading in scores.table.readings:
+            name = reading.measure.partition(".")[2]
+            yield Number(f"{reading.rater}.{name}", f"{name.replace('_', ' ')} ({reading.rater})", reading.values)
+
+    # -- searching -------------------------------------------------------------------------------------------
+
+    def wanted(self, pairs: Iterable[tuple[str, str]]) -> Wanted:
+        """What an address asks for; a name that nothing here has is told."""
+        chosen: dict[str, list[str]] = {}
+        ranges: dict[str, tuple[float | None, float | None]] = {}
+        given = {"q": "", "sort": "priority", "page": "1"}
+        for name, value in pairs:
+            bare, _, end = name.rpartition(".")
+            if value == "":
+                continue
+            if name in RESERVED:
+                given[name] = value
+            elif name in self.fields:
+                chosen.setdefault(name, []).append(value)
+            elif end in ("min", "max") and bare in self.numbers:
+                low, high = ranges.get(bare, (None, None))
+                at = _number(name, value)
+                ranges[bare] = (at, high) if end == "min" else (low, at)
+            else:
+                known = ", ".join([*RESERVED, *self.fields, *(f"{n}.min" for n in self.numbers)])
+                raise EvenEditError(f"'{name}' is nothing to filter by here; there are: {known}")
+        if given["sort"] not in self.sorts:
+            raise EvenEditError(f"cannot sort by '{given['sort']}'; there are: {', '.join(self.sorts)}")
+        if not given["page"].isascii() or not given["page"].isdigit() or not 1 <= int(given["page"]) < 10**6:
+            raise EvenEditError(f"page '{given['page']}' is not a number from 1 up")
+        order = list(self.fields)
+        return Wanted(
+            {name: tuple(dict.fromkeys(chosen[name])) for name in sorted(chosen, key=order.index)},
+            {name: ranges[name] for name in self.numbers if name in ranges},
+            given["q"].strip()[:200],
+            given["sort"],
+            int(given["page"]),
+        )
+
+    @property
+    def sorts(self) -> dict[str, str]:
+        """The orders there are, with words for them."""
+        return {name: words for name, words in SORTS.items() if name != "people" or "people_gap" in self.numbers}
+
+    def search(self, wanted: Wanted) -> Found:
+        """The cases that meet every wish, in order, and how many each other choice would give."""
+        masks = {name: self.fields[name].among(values) for name, values in wanted.chosen.items()}
+        failed = np.zeros(len(self), dtype=np.int16)  # how many wishes a case does not meet
+        for met in (*masks.values(), *self._other(wanted)):
+            failed += ~met
+        meets = failed == 0
+        counts = {}
+        for name, each in self.fields.items():
+            counted = meets if name not in masks else failed == ~masks[name]  # all but the field's own wish
+            numbers = np.bincount(each.codes[counted], minlength=len(each.values))
+            counts[name] = dict(zip(each.values, numbers.tolist(), strict=True))
+        order = self._orders(wanted.sort)
+        return Found(order[meets[order]], counts)
+
+    def _other(self, wanted: Wanted) -> Iterable[Mask]:
+        for name, (low, high) in wanted.ranges.items():
+            values = self.numbers[name].values
+            with np.errstate(invalid="ignore"):  # what is not there is in no range
+                if low is not None:
+                    yield values >= low
+                if high is not None:
+                    yield values <= high
+        for word in wanted.text.lower().split():
+            yield self._mentions(word)
+
+    def _mentions(self, word: str) -> Mask:
+        prompts, sources = self.fields["prompt"], self.fields["source"]
+        texts = {p: f"{p} {q.name} {q.text} {q.category} {q.subcategory}".lower() for p, q in self._prompts.items()}
+        found = prompts.among(p for p, text in texts.items() if word in text)
+        found |= sources.among(s for s in sources.values if word in s.lower())
+        if len(word) >= 6:
+            found |= np.fromiter((ident.startswith(word) for ident in self._idents), np.bool_, len(self))
+        return found
+
+    @cached_property
+    def _idents(self) -> list[str]:
+        return list(self.book.scores.edits["request_id"])
+
+    def _orders(self, sort: str) -> NDArray[np.int64]:
+        if sort not in self._sorted:
+            self._sorted[sort] = self._order(sort)
+        return self._sorted[sort]
+
+    @cached_property
+    def _sorted(self) -> dict[str, NDArray[np.int64]]:
+        return {}
+
+    def _order(self, sort: str) -> NDArray[np.int64]:
+        """Rows in order; what is not there comes last, ties stay in the study's order."""
+        if sort == "study":
+            return np.arange(len(self))
+        if sort == "shuffled":
+            return np.random.default_rng(self.book.pipeline.study.file.study.seed).permutation(len(self))
+        if sort == "newest":
+            place = {ident: n for n, ident in enumerate(self._newest)}
+            return np.argsort([-place.get(ident, -1) for ident in self._idents], kind="stable")
+        drifted = _falling(self._value("drift"))
+        if sort == "priority":
+            return np.lexsort((drifted, self.fields["priority"].codes))
+        if sort == "disagreement":
+            return np.lexsort((drifted, _falling(self._value("disagreement"))))
+        if sort == "people":
+            return np.lexsort((drifted, _falling(self._value("people_gap"))))
+        return np.argsort(drifted, kind="stable")
+
+    def _value(self, name: str) -> NDArray[np.float64]:
+        return self.numbers[name].values if name in self.numbers else np.full(len(self), np.nan)
+
+    # -- showing ---------------------------------------------------------------------------------------------
+
+    def tile(self, row: int) -> Tile:
+        """One case for the grid."""
+        book, edit = self.book, self.book.scores.edits.iloc[row]
+        ident, prompt = str(edit["request_id"]), self._prompts[edit["prompt_id"]]
+        titles = [self.fields[f.id].values[edit[f.id]] for f in FACTORS if edit[f.id]]
+        return Tile(
+            request_id=ident,
+            editor=str(edit["editor"]),
+            condition=str(edit["condition"]),
+            prompt=self.fields["prompt"].values[prompt.id],
+            labels=f"labelled {', '.join(titles)}" if titles else "two portraits",
+            source_id=str(edit["source_id"]),
+            sources=tuple(book.sources[s].image for s in str(edit["source_id"]).split("+")),
+            image=book.images.get(ident),
+            outcome=str(edit["outcome"]),
+            reason=book.reasons.get(ident, ""),
+            scores=book.scores_of(row),
+            drift=float(self._value("drift")[row]),
+            disagreement=float(self._value("disagreement")[row]),
+            priority=str(book.priorities[row]),
+            needs_review=bool(book.scores.disagree[row].any()),
+        )
+
+    def around(self, found: Found, request_id: str) -> tuple[str | None, str | None, int | None]:
+        """The case before and after one among those found, and its place there from 1; None where it is not."""
+        row = self.book.rows.get(request_id)
+        places = np.flatnonzero(found.rows == row) if row is not None else np.zeros(0, dtype=np.int64)
+        if not len(places):
+            return None, None, None
+        at = int(places[0])
+        before = self._idents[found.rows[at - 1]] if at else None
+        after = self._idents[found.rows[at + 1]] if at + 1 < len(found.rows) else None
+        return before, after, at + 1
+
+
+class LiveGallery:
+    """The gallery of a study that may be running: built anew once something was written."""
+
+    def __init__(self, pipeline: Pipeline) -> None:
+        self._pipeline = pipeline
+        self._building = threading.Lock()
+        self._gallery: Gallery | None = None
+        self._mark: tuple[int, ...] = ()
+        self._took = 0.0
+        self._finished = 0.0
+
+    def now(self) -> Gallery:
+        """The gallery as it stands; while a large one is built anew, as it stood before."""
+        known = self._gallery
+        if known is None:
+            with self._building:
+                return self._gallery or self._build()
+        rested = time.monotonic() - self._finished > PAUSE * self._took
+        if rested and self._written() != self._mark and self._building.acquire(blocking=False):
+            if self._took < TOGETHER:
+                return self._build_and_release()
+            threading.Thread(target=self._build_and_release, name="gallery", daemon=True).start()
+        return known
+
+    def begin(self) -> None:
+        """Build it behind the scenes, before the first visitor comes."""
+
+        def build() -> None:
+            with suppress(EvenEditError):  # the first visitor is told
+                self.now()
+
+        threading.Thread(target=build, name="gallery", daemon=True).start()
+
+    def _written(self) -> tuple[int, ...]:
+        return self._pipeline.store.mark(tables.DATABASE)
+
+    def _build_and_release(self) -> Gallery:
+        try:
+            return self._build()
+        finally:
+            self._building.release()
+
+    def _build(self) -> Gallery:
+        started, mark = time.monotonic(), self._written()
+        runs = self._pipeline.store.run_of_edits()  # in the order in which they came
+        newest = sorted(runs, key=runs.__getitem__)
+        self._gallery = built = Gallery(Casebook.read(self._pipeline), newest)
+        self._finished = time.monotonic()
+        self._took, self._mark = self._finished - started, mark
+        return built
+
+
+def drift(scores: Scores) -> NDArray[np.float64]:
+    """How far skin, race, gender and age are rated from no change, summed over those that have a score."""
+    total = np.zeros(len(scores.edits))
+    seen = np.zeros(len(scores.edits), dtype=np.bool_)
+    for name, still in NO_CHANGE.items():
+        values = scores.values[:, QUESTION_IDS.index(name)]
+        total += np.where(values > 0, np.abs(values.astype(np.int16) - still), 0)
+        seen |= values > 0
+    return np.where(seen, total, np.nan)
+
+
+def disagreement(scores: Scores, asked: Mask) -> NDArray[np.float64]:
+    """The largest spread between judges over the questions; NaN where no question has two answers."""
+    table = scores.table
+    edited = (table.edits["outcome"] == Outcome.EDITED).to_numpy()
+    cube = np.where((asked & edited[:, None])[None], table.values[table.of_kind(Kind.VLM)], np.int8(0))
+    if len(cube) < 2:
+        return np.full(len(table.edits), np.nan)
+    likert = [i for i, q in enumerate(QUESTION_IDS) if QUESTIONS[q].sided != "choice"]
+    choices = [i for i, q in enumerate(QUESTION_IDS) if QUESTIONS[q].sided == "choice"]
+    twice = (cube > 0).sum(axis=0) >= 2
+    points = spread(cube).astype(np.float64)
+    points[:, choices] = np.where(scores.disagree[:, choices], OPPOSED, 0.0)
+    points[~twice] = np.nan
+    return _largest(points[:, [*likert, *choices]])
+
+
+def people_means(table: RatingTable) -> NDArray[np.float64]:
+    """[edit, question]: the mean answer of the people who gave one, NaN elsewhere; choices have none."""
+    answers = table.values[table.of_kind(Kind.HUMAN)]
+    count = (answers > 0).sum(axis=0)
+    means = np.where(count > 0, answers.sum(axis=0, dtype=np.int64) / np.maximum(count, 1), np.nan)
+    means[:, [i for i, q in enumerate(QUESTION_IDS) if QUESTIONS[q].sided == "choice"]] = np.nan
+    return np.asarray(means, dtype=np.float64)
+
+
+def _people_answered(table: RatingTable) -> Mask:
+    return np.asarray((table.values[table.of_kind(Kind.HUMAN)] > 0).any(axis=(0, 2)), dtype=np.bool_)
+
+
+def _largest(points: NDArray[np.float64]) -> NDArray[np.float64]:
+    """The largest of each row; NaN where there is none."""
+    none = np.isnan(points).all(axis=1)
+    return np.where(none, np.nan, np.where(np.isnan(points), -np.inf, points).max(axis=1))
+
+
+def _falling(values: NDArray[np.float64]) -> NDArray[np.float64]:
+    """A key that sorts high first and what is not there last."""
+    return np.where(np.isnan(values), np.inf, -values)
+
+
+def _field(
+    name: str,
+    title: str,
+    column: pd.Series[Any],
+    titles: Mapping[str, str] | None = None,
+    order: Sequence[str] | None = None,
+) -> Field:
+    """A field from a column, its values in the given order or that of the study."""
+    places, there = pd.factorize(column)
+    found = list(there)
+    values = [v for v in order if v in found] if order is not None else found
+    moved = np.array([values.index(v) for v in found], dtype=np.int32)
+    codes = moved[places] if len(found) else np.zeros(0, dtype=np.int32)
+    return Field(name, title, {v: (titles or {}).get(v, v) for v in values}, codes)
+
+
+def _number(name: str, value: str) -> float:
+    try:
+        number = float(value)
+    except ValueError:
+        number = math.nan
+    if not math.isfinite(number):
+        raise EvenEditError(f"{name} is '{value[:40]}', not a number")
+    return number

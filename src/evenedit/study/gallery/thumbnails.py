@@ -1,0 +1,61 @@
+"""A study's pictures made small, once each, and kept on disk by content hash."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Callable
+from pathlib import Path
+
+from PIL import Image
+
+from evenedit.core.errors import EvenEditError
+from evenedit.core.images import ImageFolder, write_whole
+
+WIDTHS = (160, 320, 640)
+"""The widths there are: a grid, a grid on a dense screen, a page."""
+FOLDER = "thumbnails"
+QUALITY = 82
+
+
+class Thumbnails:
+    """Small copies of stored pictures, wherever the pictures lie; a name is a hash, so a copy never goes stale."""
+
+    def __init__(self, images: ImageFolder, study: Path) -> None:
+        self._images = images
+        self._folder = study / FOLDER
+
+    def path(self, sha256: str, width: int) -> Path:
+        """Where the small copy is kept."""
+        return self._folder / str(width) / sha256[:2] / f"{sha256}.webp"
+
+    def get(self, sha256: str, width: int) -> bytes:
+        """WebP bytes of the picture, no wider than `width`; made at the first call."""
+        if width not in WIDTHS:
+            raise ValueError(f"{width} is not one of {WIDTHS}")
+        return kept(self.path(sha256, width), lambda: self._make(sha256, width))
+
+    def _make(self, sha256: str, width: int) -> bytes:
+        picture = self._images.open(sha256)
+        try:
+            small = picture.convert("RGB")
+        except (OSError, SyntaxError):
+            raise EvenEditError(
+                f"the stored image {self._images.path(sha256)} is damaged; 'evenedit doctor STUDY' lists such images"
+            ) from None
+        if small.width > width:
+            size = width, max(1, round(small.height * width / small.width))
+            small = small.resize(size, Image.Resampling.LANCZOS)
+        buffer = io.BytesIO()
+        small.save(buffer, "WEBP", quality=QUALITY)
+        return buffer.getvalue()
+
+
+def kept(target: Path, make: Callable[[], bytes]) -> bytes:
+    """A file's bytes, made at the first call."""
+    try:
+        return target.read_bytes()
+    except FileNotFoundError:
+        content = make()
+    target.parent.mkdir(parents=True, exist_ok=True)
+    write_whole(target, content)
+    return content

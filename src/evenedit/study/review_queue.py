@@ -1,0 +1,382 @@
+"""The review desk: what waits for a reviewer, in which order, and how it is settled.
+
+Cases are the edits on which the judges disagree, then those of high priority (SPEC: drift of 4 or more, soft erasure),
+by the judges' scores alone, so what is settled moves no case. Within each part the order is that of the request ids:
+they are hashes, so editors and groups are mixed, and the order never changes.
+"""
+
+from __future__ import annotations
+
+import re
+import time
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from evenedit.core.errors import EvenEditError
+from evenedit.core.hashing import digest
+from evenedit.core.images import write_whole
+from evenedit.core.records import SIMULATED, Kind, Question
+from evenedit.protocol import QUESTIONS
+from evenedit.ratings.combine import asked, combine, judges_only, priority
+from evenedit.ratings.reviews import PREFIX, Review, Reviews, apart, settled
+from evenedit.ratings.table import QUESTION_IDS, Scores
+from evenedit.run.runner import Pipeline
+from evenedit.stats.agreement import pairwise as against
+from evenedit.stats.engine.additive import Drawing, Told
+from evenedit.study.gallery.cases import Casebook, CaseFile
+from evenedit.study.results import rules_of
+from evenedit.survey.export import as_csv
+
+NOT_HERE = QUESTION_IDS.index("preference")
+"""Asked with two outputs in view; the desk shows one."""
+LONGEST_NOTE = 2000
+HELD = 600.0
+"""Seconds for which a case that somebody looks at is not offered to others."""
+_NAME = re.compile(r"\w[\w.-]{1,39}")
+
+
+class Overtaken(EvenEditError):
+    """The case has changed since the reviewer opened it: nothing was written."""
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """One edit that reviewers are to look at."""
+
+    request_id: str
+    questions: tuple[str, ...]
+    """What can be settled about it."""
+    disputed: tuple[str, ...]
+    """What the judges disagree about; none where the case is one of high priority."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sheet:
+    """What one reviewer is asked about a case now."""
+
+    case: Case
+    questions: tuple[Question, ...]
+    needed: tuple[str, ...]
+    """Those that must be answered; where there are none, any one."""
+    third: bool
+    """Whether two reviewers are apart and this look decides."""
+    version: str
+    """Changes with what is asked of this reviewer."""
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """How far the desk is."""
+
+    disputed: int
+    """Cases on which the judges disagree and that wait for a look."""
+    high: int
+    """Cases of high priority that wait."""
+    half: int
+    """Of these, how many one of two reviewers has seen."""
+    third: int
+    """Of these, how many wait for a third look."""
+    done: int
+    reviewers: int
+    """How many have reviewed."""
+    elsewhere: int
+    """Edits on which the judges disagree about which of two outputs is better, which is not settled here."""
+
+    @property
+    def waiting(self) -> int:
+        """All that wait."""
+        return self.disputed + self.high
+
+
+@dataclass(frozen=True, slots=True)
+class Agreed:
+    """How far the first two reviewers of each case agree on one question."""
+
+    question: str
+    cases: int
+    exact: Told
+    within_one: Told | None
+    """None where the answers have no order."""
+    kappa: Told
+    """Cohen's, not weighted: who came first against who came second."""
+
+
+def rater_id(name: str) -> str:
+    """The rater id of somebody who reviews under this name."""
+    known = name.strip().lower()
+    if not _NAME.fullmatch(known):
+        raise EvenEditError(f"'{name[:60]}' cannot be a reviewer's name; use 2 to 40 letters, digits, '.', '_' or '-'")
+    if known.startswith(SIMULATED):
+        raise EvenEditError(f"a reviewer is a person; choose a name that does not begin with '{SIMULATED}'")
+    return PREFIX + known
+
+
+class Desk:
+    """The cases of one study and what became of them."""
+
+    def __init__(self, pipeline: Pipeline) -> None:
+        self.pipeline = pipeline
+        self.reviews = Reviews(pipeline.store)
+        self.reviewers = pipeline.study.file.ensemble.reviewers
+        self._known: _Known | None = None
+        self._held: dict[str, dict[str, float]] = {}
+
+    # -- what waits ------------------------------------------------------------------------------------------
+
+    @property
+    def cases(self) -> Mapping[str, Case]:
+        """Every case by request id, in their order."""
+        return self._look().cases
+
+    def open(self, case: Case) -> CaseFile:
+        """What a reviewer may see of a case: what was asked, the pictures and the judges' opinions."""
+        known = self._look().book.open(case.request_id)
+        return replace(
+            known,
+            opinions=[o for o in known.opinions if o.kind is Kind.VLM],
+            questions=[QUESTIONS[q] for q in case.questions],
+        )
+
+    def standing(self) -> Standing:
+        """How many cases wait and how many are done."""
+        reviews = self.reviews.in_force()
+        waiting = [case for case in self.cases.values() if not self._is_done(reviews.get(case.request_id, []))]
+        looks = Counter(len(reviews.get(case.request_id, [])) for case in waiting)
+        return Standing(
+            disputed=sum(bool(case.disputed) for case in waiting),
+            high=sum(not case.disputed for case in waiting),
+            half=looks[1],
+            third=looks[2],
+            done=sum(self._is_done(given) for given in reviews.values()),
+            reviewers=len({review.rater for given in reviews.values() for review in given}),
+            elsewhere=self._look().elsewhere,
+        )
+
+    def next(self, rater: str, after: str | None = None) -> Case | None:
+        """The first case this reviewer can look at, or the first after one that was passed over, then from the top."""
+        reviews = self.reviews.in_force()
+        order = list(self.cases)
+        start = order.index(after) + 1 if after is not None and after in self.cases else 0
+        wanted = [
+            i for i in (*order[start:], *order[:start]) if self._is_open(reviews.get(i, []), rater) and i != after
+        ]
+        free = [
+            i for i in wanted if self._lookers(i, rater) < self._looks(reviews.get(i, [])) - len(reviews.get(i, []))
+        ]
+        found = next(iter(free or wanted), None)
+        return None if found is None else self.cases[found]
+
+    def waiting(self, rater: str) -> list[tuple[Case, int]]:
+        """The cases that wait for this reviewer, each with how many have looked at it."""
+        reviews = self.reviews.in_force()
+        looked = [(case, reviews.get(ident, [])) for ident, case in self.cases.items()]
+        return [(case, len(given)) for case, given in looked if self._is_open(given, rater)]
+
+    def hold(self, request_id: str, rater: str) -> None:
+        """Note that somebody looks at a case, so that others are offered another one."""
+        now = time.monotonic()
+        lookers = self._held.setdefault(request_id, {})
+        lookers[rater] = now
+        self._held = {i: w for i, w in self._held.items() if any(now - at < HELD for at in w.values())}
+
+    def _lookers(self, request_id: str, rater: str) -> int:
+        """How many others look at a case."""
+        held = self._held.get(request_id, {})
+        return sum(who != rater and time.monotonic() - at < HELD for who, at in held.items())
+
+    def _looks(self, reviews: Sequence[Review]) -> int:
+        """How many looks a case wants."""
+        return 3 if apart(reviews) else self.reviewers
+
+    def _is_done(self, reviews: Sequence[Review]) -> bool:
+        return len(reviews) >= self._looks(reviews)
+
+    def _is_open(self, reviews: Sequence[Review], rater: str) -> bool:
+        return not self._is_done(reviews) and all(review.rater != rater for review in reviews)
+
+    def _look(self) -> _Known:
+        """The cases as the judges left them, looked up again once a run has begun or ended."""
+        seen = [(run["id"], run["finished"]) for run in self.pipeline.store.runs()]
+        if self._known is None or self._known.seen != seen:
+            self._known = _cases(self.pipeline, seen)
+        return self._known
+
+    # -- settling --------------------------------------------------------------------------------------------
+
+    def sheet(self, request_id: str, rater: str) -> Sheet:
+        """What the reviewer is asked about a case; refused where there is nothing to ask."""
+        return self._sheet(self._case(request_id), rater, self.reviews.of(request_id))
+
+    def _case(self, request_id: str) -> Case:
+        if request_id not in self.cases:
+            raise EvenEditError(
+                "this edit is not among the cases to review: the judges agree, and nothing in it is urgent"
+            )
+        return self.cases[request_id]
+
+    def _sheet(self, case: Case, rater: str, history: Sequence[Review]) -> Sheet:
+        reviews = [review for review in history if review.undone is None]
+        others = " and ".join(dict.fromkeys(r.rater.removeprefix(PREFIX) for r in reviews if r.rater != rater))
+        if any(review.rater == rater for review in reviews):
+            raise Overtaken("you have settled this case already; undo that first to change it")
+        if self._is_done(reviews):
+            raise Overtaken(f"{others} settled this case before you")
+        open_questions = apart(reviews)
+        questions = open_questions or case.questions
+        own = sum(review.rater == rater for review in history)
+        return Sheet(
+            case,
+            tuple(QUESTIONS[q] for q in questions),
+            open_questions or case.disputed,
+            bool(open_questions),
+            digest([case.request_id, list(questions), own]),
+        )
+
+    def settle(self, request_id: str, rater: str, answers: Mapping[str, int], note: str, version: str) -> Review:
+        """Keep what a reviewer says, if the case still is what the reviewer was shown."""
+        case = self._case(request_id)
+
+        def check(history: Sequence[Review]) -> None:
+            sheet = self._sheet(case, rater, history)
+            if sheet.version != version:
+                raise Overtaken("others reviewed this case while you looked at it; open it again to see what is asked")
+            _check(sheet, answers, note)
+
+        review = self.reviews.add(request_id, rater, answers, note.strip(), check)
+        self._held.get(request_id, {}).pop(rater, None)
+        return review
+
+    def last(self, rater: str) -> Review | None:
+        """The reviewer's latest review that is in force."""
+        own = [r for r in self.reviews.history() if r.rater == rater and r.undone is None]
+        return own[-1] if own else None
+
+    def undo(self, number: int, rater: str) -> Review:
+        """Take back a review of one's own that nobody has built on."""
+        found = next((r for r in self.reviews.history() if r.id == number and r.rater == rater), None)
+        if found is None:
+            raise EvenEditError("there is no such review of yours to undo")
+
+        def check(history: Sequence[Review]) -> None:
+            reviews = [review for review in history if review.undone is None]
+            if all(review.id != number for review in reviews):
+                raise Overtaken("this review was undone already")
+            if reviews[-1].id != number:
+                raise Overtaken("somebody else has reviewed this case since, so it stays as it is")
+
+        self.reviews.undo(found.request_id, number, check)
+        return found
+
+    # -- two reviewers ---------------------------------------------------------------------------------------
+
+    def agreement(self) -> list[Agreed]:
+        """How far the first two reviewers of each case agree, question by question; faces are drawn anew."""
+        rules, requests = self.pipeline.study.file.statistics, self.pipeline.store.requests()
+        drawing = Drawing(rules.draws, rules.seed, rules.confidence)
+        pairs = [(i, given[0].answers, given[1].answers) for i, given in self.reviews.in_force().items() if given[1:]]
+        found = []
+        for question in QUESTION_IDS:
+            both = [(i, a[question], b[question]) for i, a, b in pairs if question in a and question in b]
+            if not both:
+                continue
+            first, second = (np.array([row[at] for row in both], dtype=np.int8) for at in (1, 2))
+            face = pd.factorize(np.array(["+".join(requests[row[0]].source_ids) for row in both], dtype=object))[0]
+            ordered = QUESTIONS[question].sided != "choice"
+            statistics = [against.exact_agreement, against.cohen(len(QUESTIONS[question].labels))]
+            statistics += [against.within_one] if ordered else []
+            told = drawing.tell([(s, (first, second)) for s in statistics], face.astype(np.int64), "face")
+            found.append(Agreed(question, len(both), told[0], told[2] if ordered else None, told[1]))
+        return found
+
+    # -- out -------------------------------------------------------------------------------------------------
+
+    def frame(self) -> pd.DataFrame:
+        """One row per edit, reviewer and question, of cases that enough have looked at; what was undone is marked."""
+        told = {review.request_id for review in self.reviews.told(self.reviewers)}
+        in_force = self.reviews.in_force()
+        history = [review for review in self.reviews.history() if review.request_id in told]
+        return pd.DataFrame([row for r in history for row in self._rows(r, in_force[r.request_id])], columns=COLUMNS)
+
+    def _rows(self, review: Review, in_force: Sequence[Review]) -> Iterator[dict[str, object]]:
+        outcome = settled(in_force, self.reviewers)
+        place = next((at for at, other in enumerate(in_force, 1) if other.id == review.id), None)
+        for rating in review.ratings:
+            yield {
+                "request_id": rating.request_id,
+                "reviewer": rating.rater,
+                "place": place,
+                "question": rating.question_id,
+                "value": rating.value,
+                "label": QUESTIONS[rating.question_id].labels[(rating.value or 1) - 1],
+                "settled": outcome.get(rating.question_id),
+                "note": rating.reason,
+                "at": review.at,
+                "undone": review.undone or "",
+            }
+
+
+def write_reviews(pipeline: Pipeline, out: Path) -> list[Path]:
+    """Write reviews.csv where there are any."""
+    frame = Desk(pipeline).frame()
+    if frame.empty:
+        return []
+    write_whole(out / "reviews.csv", as_csv(frame))
+    return [out / "reviews.csv"]
+
+
+COLUMNS = ["request_id", "reviewer", "place", "question", "value", "label", "settled", "note", "at", "undone"]
+
+
+def _check(sheet: Sheet, answers: Mapping[str, int], note: str) -> None:
+    """Everything that is wrong with a reviewer's answers, told at once."""
+    known = {question.id: question for question in sheet.questions}
+    problems = [f"'{name}' is not asked about this case" for name in answers if name not in known]
+    problems += [
+        f"{known[name].title}: {value!r} is not one of the {len(known[name].labels)} answers"
+        for name, value in answers.items()
+        if name in known and (type(value) is not int or not 1 <= value <= len(known[name].labels))
+    ]
+    missing = [QUESTIONS[name].title for name in sheet.needed if name not in answers]
+    if missing:
+        problems.append(f"please settle: {', '.join(missing)}")
+    if not answers and not missing:
+        problems.append("please settle at least one question, or skip the case")
+    if len(note) > LONGEST_NOTE:
+        problems.append(f"the note has {len(note):,} characters; {LONGEST_NOTE:,} are kept")
+    if problems:
+        raise EvenEditError(*problems)
+
+
+@dataclass(frozen=True, slots=True)
+class _Known:
+    """The cases as they were looked up."""
+
+    seen: object
+    book: Casebook
+    cases: Mapping[str, Case]
+    elsewhere: int
+
+
+def _cases(pipeline: Pipeline, seen: object) -> _Known:
+    """The cases by the judges' scores alone."""
+    book, rules = Casebook.read(pipeline), rules_of(pipeline.study)
+    table = book.scores.table
+    scores = combine(table, judges_only(rules.ensemble), rules.missing)
+    disagree, is_asked = scores.disagree.copy(), asked(table)
+    disagree[:, NOT_HERE] = is_asked[:, NOT_HERE] = False
+    urgent = np.flatnonzero(priority(Scores(table, scores.values, disagree)) == "high")
+    idents = table.edits["request_id"].to_numpy(dtype=str)
+    found = [Case(str(idents[row]), _named(is_asked[row]), _named(disagree[row])) for row in urgent]
+    ordered = sorted(found, key=lambda case: (not case.disputed, case.request_id))
+    elsewhere = int(scores.disagree[:, NOT_HERE].sum())
+    return _Known(seen, replace(book, scores=scores), {case.request_id: case for case in ordered}, elsewhere)
+
+
+def _named(chosen: NDArray[np.bool_]) -> tuple[str, ...]:
+    return tuple(question for question, is_chosen in zip(QUESTION_IDS, chosen, strict=True) if is_chosen)

@@ -1,0 +1,175 @@
+"""The office behind the desk: what staff see and decide. Everybody is known by pseudonym here."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import sqlalchemy as sa
+
+from evenedit.core.errors import EvenEditError
+from evenedit.storage.survey_schema import answers, items, log, participants, seats
+from evenedit.storage.survey_store import note
+from evenedit.survey import answers as people
+from evenedit.survey.quality import Quality
+from evenedit.survey.sessions import Desk
+from evenedit.survey.tasks import CASE, GOLD, INSTRUCTED
+from evenedit.survey.visits import Ending, Stage
+
+
+@dataclass(frozen=True, slots=True)
+class TaskProgress:
+    """How far one task is."""
+
+    survey: int
+    task: int
+    cases: int
+    gold: int
+    instructed: int
+    """Its pages by kind."""
+    seats: int
+    done: int
+    taken: int
+    free: int
+    """Its seats by state; an expired seat is free."""
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """Where one participant stands."""
+
+    pseudonym: str
+    survey: int
+    platform: str
+    task: int | None
+    stage: Stage
+    ending: Ending | None
+    seated: bool
+    """Holds a seat; who submitted without one is an extra, and is not counted."""
+    arrived: float
+    consented: float | None
+    claimed: float | None
+    submitted: float | None
+    answers: int
+    quality: Quality | None
+    """None before the first answer."""
+
+
+class Office:
+    """Progress, people and decisions of one survey."""
+
+    def __init__(self, desk: Desk) -> None:
+        self._desk = desk
+        self._database = desk.database
+
+    def progress(self) -> list[TaskProgress]:
+        """Every task with its pages and seats."""
+        pages: dict[tuple[int, int], dict[str, int]] = {}
+        query = sa.select(items.c.survey, items.c.task, items.c.kind, sa.func.count().label("count"))
+        for r in self._database.rows(query.group_by(items.c.survey, items.c.task, items.c.kind)):
+            pages.setdefault((r.survey, r.task), {})[r.kind] = r.count
+        free = sa.case((self._desk.seats.is_free(), 1), else_=0)
+        done = sa.case((sa.and_(seats.c.participant.is_not(None), seats.c.expires.is_(None)), 1), else_=0)
+        counts = sa.select(
+            seats.c.survey,
+            seats.c.task,
+            sa.func.count().label("all"),
+            sa.func.sum(free).label("free"),
+            sa.func.sum(done).label("done"),
+        ).group_by(seats.c.survey, seats.c.task)
+        return [
+            TaskProgress(
+                r.survey,
+                r.task,
+                cases=pages[r.survey, r.task].get(CASE, 0),
+                gold=pages[r.survey, r.task].get(GOLD, 0),
+                instructed=pages[r.survey, r.task].get(INSTRUCTED, 0),
+                seats=r.all,
+                done=int(r.done),
+                taken=r.all - int(r.done) - int(r.free),
+                free=int(r.free),
+            )
+            for r in self._database.rows(counts.order_by(seats.c.survey, seats.c.task))
+        ]
+
+    def people(self) -> list[Standing]:
+        """Everybody who ever arrived, with their quality under the study's rules."""
+        known = {q.rater: q for q in people.qualities(people.read(self._database), self._desk.section)}
+        given = (
+            sa.select(answers.c.participant, sa.func.count().label("count")).group_by(answers.c.participant).subquery()
+        )
+        query = (
+            sa.select(participants, seats.c.id.label("seat"), given.c.count.label("given"))
+            .select_from(participants)
+            .outerjoin(seats, seats.c.participant == participants.c.id)
+            .outerjoin(given, given.c.participant == participants.c.id)
+            .order_by(participants.c.id)
+        )
+        return [
+            Standing(
+                r.pseudonym,
+                r.survey,
+                r.platform,
+                r.task,
+                Stage(r.stage),
+                Ending(r.ending) if r.ending else None,
+                r.seat is not None,
+                r.arrived,
+                r.consented,
+                r.claimed,
+                r.submitted,
+                r.given or 0,
+                known.get(r.pseudonym),
+            )
+            for r in self._database.rows(query)
+        ]
+
+    def endings(self) -> dict[str, int]:
+        """How many visits ended in each way; "" for those under way."""
+        query = sa.select(participants.c.ending, sa.func.count().label("count")).group_by(participants.c.ending)
+        return {r.ending or "": r.count for r in self._database.rows(query)}
+
+    def release(self, pseudonym: str, actor: str) -> bool:
+        """Open a participant's seat again; their answers are kept but no longer counted. False without a seat.
+
+        Who had not submitted yet may still finish, and is counted then if a seat of the task is free.
+        """
+
+        def work(db: sa.Connection) -> bool:
+            row = self._row(db, pseudonym)
+            left = self._desk.seats.leave(db, row.id)
+            note(db, self._desk.clock(), actor, "released a seat", {"participant": pseudonym, "had one": left})
+            return left
+
+        return self._database.write(work)
+
+    def withdraw(self, pseudonym: str, actor: str) -> None:
+        """Erase a participant who asked for it: answers, order and ids; the seat is open again."""
+        if not self._desk.erase(participants.c.pseudonym == pseudonym, actor):
+            raise EvenEditError(f"no participant is called '{pseudonym}' here")
+
+    def withdraw_external(self, platform: str, participant: str, actor: str) -> int:
+        """Erase a person by the id their platform knows, in every survey; returns how many visits that were."""
+        mine = sa.select(participants.c.pseudonym).where(
+            participants.c.platform == platform, participants.c.external == participant
+        )
+        found = [r.pseudonym for r in self._database.rows(mine)]
+        for pseudonym in found:
+            self.withdraw(pseudonym, actor)
+        return len(found)
+
+    def note(self, actor: str, action: str, detail: Mapping[str, Any] | None = None) -> None:
+        """Add a line to the survey's log."""
+        self._database.write(lambda db: note(db, self._desk.clock(), actor, action, detail or {}))
+
+    def log(self, limit: int = 200) -> list[dict[str, Any]]:
+        """The last lines of the survey's log, newest first."""
+        return [dict(r._mapping) for r in self._database.rows(sa.select(log).order_by(log.c.id.desc()).limit(limit))]
+
+    def _row(self, db: sa.Connection, pseudonym: str) -> Any:
+        query = sa.select(participants).where(participants.c.pseudonym == pseudonym)
+        row = db.execute(query.with_for_update()).one_or_none()
+        if row is None:
+            raise EvenEditError(f"no participant is called '{pseudonym}' here")
+        return row

@@ -1,0 +1,66 @@
+"""The first day: tasks and seats are laid out, and stay as they are once somebody has come."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import partial
+from typing import TYPE_CHECKING
+
+import sqlalchemy as sa
+
+from evenedit.config.study_file import SurveySection
+from evenedit.core.hashing import digest
+from evenedit.storage.survey_schema import facts, items, participants, seats
+from evenedit.storage.survey_store import Database
+from evenedit.survey.sample import sampled
+from evenedit.survey.tasks import Material, compose
+
+if TYPE_CHECKING:
+    from evenedit.run.runner import Pipeline
+
+
+def lay_out(database: Database, section: SurveySection, material: Material, pipeline: Pipeline) -> None:
+    """Lay out every survey of the study anew where its design changed and nobody has arrived yet."""
+    for survey in section.surveys:
+        cases = sampled(pipeline, survey)
+        design = section.model_dump(include={"raters_per_item", "items_per_task", "gold", "gold_share", "instructed"})
+        edited = sorted(ident for ident in material.edits if material.edited(ident))
+        name = digest([cases, design, edited])
+        if database.fact(f"layout {survey}") != name:
+            database.write(partial(_survey, database, section, material, pipeline, survey, cases, name))
+
+
+def _survey(
+    database: Database,
+    section: SurveySection,
+    material: Material,
+    pipeline: Pipeline,
+    survey: int,
+    cases: Mapping[str, float],
+    name: str,
+    db: sa.Connection,
+) -> None:
+    come = sa.select(sa.func.count()).select_from(participants).where(participants.c.survey == survey)
+    if db.execute(come).scalar_one():
+        return
+    pages = compose(survey, section, list(cases), material, pipeline.study.folder, pipeline.study.file.study.seed)
+    db.execute(sa.delete(seats).where(seats.c.survey == survey))
+    db.execute(sa.delete(items).where(items.c.survey == survey))
+    db.execute(
+        sa.insert(items),
+        [
+            {
+                "survey": survey,
+                "task": page.task,
+                "kind": page.kind,
+                "outputs": list(page.outputs),
+                "expected": dict(page.expected),
+            }
+            for page in pages
+        ],
+    )
+    numbers = range(1, section.raters_per_item + 1)
+    tasks = sorted({page.task for page in pages})
+    db.execute(sa.insert(seats), [{"survey": survey, "task": t, "number": n} for t in tasks for n in numbers])
+    known = database.insert(facts).values(key=f"layout {survey}", value=name)
+    db.execute(known.on_conflict_do_update(index_elements=["key"], set_={"value": name}))

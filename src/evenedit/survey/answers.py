@@ -1,0 +1,157 @@
+"""What people answered, read from the survey's database: for quality, for export, and as ratings of the study."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pandas as pd
+import sqlalchemy as sa
+
+from evenedit.config.study_file import SurveySection
+from evenedit.storage import survey_schema as tables
+from evenedit.storage.survey_schema import answers, items, participants, seats, shown
+from evenedit.storage.survey_store import Database
+from evenedit.survey.quality import COLUMNS, Quality, assess
+from evenedit.survey.questions import PAIRWISE, PREFERENCE
+from evenedit.survey.tasks import CASE, GOLD, INSTRUCTED
+from evenedit.survey.visits import Ending
+
+if TYPE_CHECKING:
+    from evenedit.run.runner import Pipeline
+
+IMPORTED = "import"
+"""Platform of ratings that came from a file; they have no seats."""
+PAIRED = {question.id for question in PAIRWISE}
+
+
+@dataclass(frozen=True, slots=True)
+class Person:
+    """One rater of the study."""
+
+    id: str
+    """The pseudonym."""
+    ratings: Mapping[str, Mapping[str, int]]
+    """Answers by request id and question id."""
+
+
+def exists(folder: Path, url: str | None) -> bool:
+    """Whether a survey was ever begun here."""
+    return url is not None or (folder / tables.DATABASE).exists()
+
+
+def read(database: Database, survey: int | None = None) -> pd.DataFrame:
+    """Every answer of every participant, one row each.
+
+    `output` is the request that was rated, "" for a question about a pair; there `value` is turned back to 1 = the
+    baseline, 2 = the mitigated output, 3 = same. `counted`: submitted in a seat of the study, or imported.
+    """
+    query = (
+        sa.select(
+            participants.c.pseudonym,
+            participants.c.survey,
+            participants.c.platform,
+            participants.c.ending,
+            participants.c.submitted,
+            participants.c.task,
+            seats.c.id.label("seat"),
+            items.c.id.label("item"),
+            items.c.kind,
+            items.c.outputs,
+            items.c.expected,
+            shown.c.place,
+            shown.c.swapped,
+            answers.c.slot,
+            answers.c.question,
+            answers.c.value,
+            answers.c.milliseconds,
+            answers.c.at,
+        )
+        .select_from(answers)
+        .join(participants, participants.c.id == answers.c.participant)
+        .join(items, items.c.id == answers.c.item)
+        .join(shown, sa.and_(shown.c.participant == participants.c.id, shown.c.item == items.c.id))
+        .outerjoin(seats, seats.c.participant == participants.c.id)
+        .order_by(participants.c.id, shown.c.place, answers.c.slot, answers.c.question)
+    )
+    if survey is not None:
+        query = query.where(participants.c.survey == survey)
+    rows = [_row(r) for r in database.rows(query)]
+    return pd.DataFrame(rows, columns=[*COLUMNS, *EXTRA])
+
+
+EXTRA = ("survey", "task", "place", "slot", "baseline", "mitigated", "ending", "counted", "at")
+
+
+def _row(row: Any) -> dict[str, Any]:
+    at = {"A": 1 if row.swapped else 0, "B": 0 if row.swapped else 1}.get(row.slot)
+    value = row.value
+    if row.question in PAIRED and row.swapped and value in (1, 2):
+        value = 3 - value
+    low = high = None
+    if row.kind == GOLD and at is not None:
+        low, high = row.expected.get(str(at), {}).get(row.question, (None, None))
+    elif row.kind == INSTRUCTED:
+        low = high = row.expected["value"]
+        value = row.value  # what was ticked counts here, wherever the images stood
+    submitted = row.ending == Ending.COMPLETED and row.submitted is not None
+    return {
+        "rater": row.pseudonym,
+        "item": row.item,
+        "kind": row.kind,
+        "output": row.outputs[at] if at is not None else "",
+        "question": row.question,
+        "value": value,
+        "low": low,
+        "high": high,
+        "milliseconds": row.milliseconds,
+        "survey": row.survey,
+        "task": row.task,
+        "place": row.place,
+        "slot": row.slot,
+        "baseline": row.outputs[0],
+        "mitigated": row.outputs[1] if len(row.outputs) > 1 else "",
+        "ending": row.ending or "",
+        "counted": submitted and (row.seat is not None or row.platform == IMPORTED),
+        "at": row.at,
+    }
+
+
+def qualities(frame: pd.DataFrame, section: SurveySection) -> list[Quality]:
+    """Everybody's care, survey by survey: an unanswered gold item counts for nothing, a known answer for all."""
+    known = frame.assign(low=frame["low"].astype(float), high=frame["high"].astype(float))
+    known = known[~((known["kind"] == GOLD) & known["low"].isna())]
+    return [q for _, part in known.groupby("survey", sort=True) for q in assess(part, section.exclude)]
+
+
+def people_frame(pipeline: Pipeline, database: Database) -> tuple[pd.DataFrame, list[Quality]]:
+    """Every answer, and everybody's care under the study's rules."""
+    section = pipeline.study.file.survey or SurveySection()
+    frame = read(database)
+    return frame, qualities(frame, section)
+
+
+def people(pipeline: Pipeline) -> list[Person]:
+    """Who rated cases of the study and is not left out by its rules, with their answers."""
+    folder, url = pipeline.study.folder, pipeline.study.file.store.url
+    if pipeline.study.file.survey is None or not exists(folder, url):
+        return []
+    database = Database(folder, url, write=False)
+    try:
+        frame, quality = people_frame(pipeline, database)
+    finally:
+        database.close()
+    excluded = {q.rater for q in quality if q.excluded}
+    frame = frame.assign(output=frame["output"].where(frame["question"] != PREFERENCE.id, frame["mitigated"]))
+    usable = frame[frame["counted"].astype(bool) & (frame["kind"] == CASE) & (frame["output"] != "")]
+    found = []
+    for rater, part in usable.groupby("rater", sort=True):
+        if rater in excluded:
+            continue
+        ratings: dict[str, dict[str, int]] = {}
+        for request, question, value in zip(part["output"], part["question"], part["value"], strict=True):
+            ratings.setdefault(str(request), {})[str(question)] = int(value)
+        found.append(Person(str(rater), ratings))
+    return found

@@ -1,0 +1,134 @@
+"""What a survey takes before it begins: tasks, people, hours, pay per hour, fees, total."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from evenedit.config.study_file import PaySection, SurveySection
+from evenedit.core.errors import EvenEditError
+from evenedit.survey.tasks import gold_per_task
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """One survey of the plan."""
+
+    name: str
+    items: int
+    items_per_task: int
+    raters: int = 3
+    gold: int = 0
+    """Gold items inside a task's items."""
+
+    @property
+    def tasks(self) -> int:
+        """Tasks that hold all items."""
+        return math.ceil(self.items / (self.items_per_task - self.gold))
+
+    @property
+    def people(self) -> int:
+        """Different people, when each does one task and every task has its raters."""
+        return self.tasks * self.raters
+
+    @property
+    def ratings(self) -> int:
+        """Items times raters, gold apart."""
+        return self.items * self.raters
+
+
+@dataclass(frozen=True, slots=True)
+class Budget:
+    """A plan with its money."""
+
+    parts: tuple[Part, ...]
+    pay: PaySection
+    notes: tuple[str, ...] = field(default=())
+
+    @property
+    def tasks(self) -> int:
+        """All tasks."""
+        return sum(part.tasks for part in self.parts)
+
+    @property
+    def people(self) -> int:
+        """All participants."""
+        return sum(part.people for part in self.parts)
+
+    @property
+    def hours(self) -> float:
+        """Hours of work by participants."""
+        return self.people * self.pay.minutes_per_task / 60
+
+    @property
+    def per_hour(self) -> float:
+        """What an hour earns."""
+        return self.pay.per_task * 60 / self.pay.minutes_per_task
+
+    @property
+    def rewards(self) -> float:
+        """What participants get."""
+        return self.people * self.pay.per_task
+
+    @property
+    def fees(self) -> float:
+        """What the platform takes."""
+        return self.rewards * self.pay.fee
+
+    @property
+    def total(self) -> float:
+        """All of it."""
+        return self.rewards + self.fees
+
+    @property
+    def warnings(self) -> list[str]:
+        """What to mend before anybody is asked."""
+        if self.per_hour >= self.pay.minimum_per_hour:
+            return []
+        fair = self.pay.minimum_per_hour * self.pay.minutes_per_task / 60
+        return [
+            f"{self.per_hour:.2f} {self.pay.currency} per hour is below the stated minimum of "
+            f"{self.pay.minimum_per_hour:.2f}; pay {fair:.2f} per task or more"
+        ]
+
+
+def of_study(section: SurveySection, available: Mapping[int, int]) -> Budget:
+    """The plan of a study's own surveys; `available` tells how many cases a survey can have at most."""
+    parts = tuple(
+        Part(
+            f"survey {survey}",
+            min(section.cases, available.get(survey, section.cases)),
+            section.items_per_task,
+            section.raters_per_item,
+            0 if survey == 2 else gold_per_task(section),
+        )
+        for survey in section.surveys
+    )
+    notes = [f"each task has {section.instructed} instructed checks beside its items"] if section.instructed else []
+    return Budget(parts, section.pay, tuple(notes))
+
+
+def preset(name: str, *, gold: bool = True) -> Budget:
+    """The plan of the paper, or of the human-evaluation plan 002."""
+    if name == "paper-prolific":
+        pay = PaySection(per_task=3.0, minutes_per_task=27.5)
+        notes = (
+            "as published: 500 pairs in 10 tasks of 50, three people each, one task each; 25-30 minutes, 3.00 a task",
+            "the paper also says 12.00 per hour; its own numbers give 6.55, and 12.00 would be 5.50 a task",
+        )
+        return Budget((Part("survey 1: 500 pairs", 500, 50),), pay, notes)
+    if name == "plan-002":
+        each = 4 if gold else 0
+        parts = tuple(
+            Part(f"{title}: {items} images", items, 40, gold=each)
+            for title, items in (("diagnosis", 504), ("mitigation", 336), ("stereotype", 100))
+        )
+        pay = PaySection(per_task=1.5, minutes_per_task=12.5, fee=0.2)
+        found = (
+            "the plan counts 71 tasks for 130.00; 1,008 ratings at 40 a task are 26, not 25, and 72 in all",
+            "three different people per task need 75 people; with 10 % gold inside the 40 it is 81",
+            "Amazon Mechanical Turk, for which it was made, closed on 2026-09-30",
+        )
+        return Budget(parts, pay, found)
+    raise EvenEditError(f"no preset is called '{name}'; there are paper-prolific and plan-002")

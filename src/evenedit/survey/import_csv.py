@@ -1,0 +1,283 @@
+"""Ratings by people that another tool collected: a long CSV, or a results file of Amazon Mechanical Turk.
+
+They become participants without seats, so quality rules, export and analysis treat them like everybody else.
+"""
+
+from __future__ import annotations
+
+import csv
+import re
+import time
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import sqlalchemy as sa
+
+from evenedit.core.errors import EvenEditError
+from evenedit.core.records import Request
+from evenedit.protocol import AXES, QUESTIONS, level_code
+from evenedit.storage.survey_schema import answers, items, participants, shown
+from evenedit.storage.survey_store import Database, note
+from evenedit.survey.answers import IMPORTED
+from evenedit.survey.tasks import CASE
+from evenedit.survey.visits import Ending, Stage
+
+if TYPE_CHECKING:
+    from evenedit.run.runner import Pipeline
+
+SHOWN = 20
+"""At most so many bad rows are listed."""
+CONDITIONS = {"edited": "baseline", "preserved": "feature", "mitigated": "feature"}
+"""What the authors' files call the two outputs of a case."""
+_NUMBERED = re.compile(r"(Input|Answer)\.(\w+?)_(\d+)\Z")
+_REPLACED = {q.replaces: q.id for q in QUESTIONS.values() if q.replaces}
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One person's scores of one output."""
+
+    line: int
+    rater: str
+    request: str
+    scores: Mapping[str, int]
+    """By axis."""
+    milliseconds: int
+    first: bool | None
+    """Whether the baseline was shown as Image A; None where the file does not say."""
+
+
+@dataclass(slots=True)
+class Imported:
+    """What came in."""
+
+    raters: int = 0
+    pages: int = 0
+    """Person × page (a pair, or a single output)."""
+    answers: int = 0
+    rejected: int = 0
+    """Assignments that the platform had rejected, left out."""
+    problems: list[str] = field(default_factory=list)
+
+
+def read(path: Path, database: Database, pipeline: Pipeline, editors: Mapping[str, str], actor: str) -> Imported:
+    """Keep the ratings of a file; reading it again replaces them and doubles nothing.
+
+    `editors` tells which editor of the study a file's own name means.
+    """
+    found = Imported()
+    rows = list(_rows(path, pipeline, editors, found))
+    if found.problems:
+        more = len(found.problems) - SHOWN
+        raise EvenEditError(*found.problems[:SHOWN], *([f"and {more} more"] if more > 0 else []))
+    if not rows:
+        raise EvenEditError(f"{path} has no ratings that can be used")
+    pages = _pages(rows, pipeline)
+    database.write(lambda db: _keep(db, database, pages, pipeline, found))
+    detail = {"file": path.name, "raters": found.raters, "answers": found.answers}
+    database.write(lambda db: note(db, time.time(), actor, "imported ratings", detail))
+    return found
+
+
+def _rows(path: Path, pipeline: Pipeline, editors: Mapping[str, str], found: Imported) -> Iterator[Row]:
+    find = _Finder(pipeline, editors)
+    for line, record in _records(path, found):
+        try:
+            scores = {axis: _score(record.get(axis, ""), axis) for axis in AXES if record.get(axis, "") != ""}
+            if not scores:
+                raise EvenEditError("no score")
+            yield Row(
+                line,
+                _needed(record, "rater"),
+                find(record),
+                scores,
+                int(float(record.get("duration_ms") or 0)),
+                _flag(record.get("edited_shown_first") or record.get("shown_first") or ""),
+            )
+        except (EvenEditError, ValueError) as error:
+            found.problems.append(f"{path.name} line {line}: {error}")
+
+
+def _records(path: Path, found: Imported) -> Iterator[tuple[int, dict[str, str]]]:
+    """Every rating of a file under our column names."""
+    try:
+        with path.open(newline="", encoding="utf-8-sig") as file:
+            reader = csv.DictReader(file)
+            names = list(reader.fieldnames or ())
+            if "WorkerId" not in names and "rater" not in names:
+                raise EvenEditError(
+                    f"{path} has neither a column 'rater' nor 'WorkerId' (Mechanical Turk); it has: "
+                    + ", ".join(names[:30])
+                )
+            for line, row in enumerate(reader, 2):
+                record = {k.strip(): (v or "").strip() for k, v in row.items() if k is not None and isinstance(v, str)}
+                if "WorkerId" in names:
+                    if record.get("AssignmentStatus", "").lower() == "rejected":
+                        found.rejected += 1
+                        continue
+                    yield from ((line, part) for part in _assignment(record))
+                else:
+                    yield line, record
+    except OSError as error:
+        raise EvenEditError(f"{path} cannot be read: {error.strerror}") from None
+    except UnicodeDecodeError:
+        raise EvenEditError(f"{path} is not a UTF-8 text; save it as CSV in UTF-8") from None
+
+
+def _assignment(record: Mapping[str, str]) -> Iterator[dict[str, str]]:
+    """The ratings in one Mechanical Turk assignment: Input.x and Answer.x, or Input.x_1, Answer.x_1, Input.x_2 …"""
+    parts: dict[str, dict[str, str]] = {}
+    for name, value in record.items():
+        numbered = _NUMBERED.match(name)
+        if numbered:
+            parts.setdefault(numbered[3], {})[numbered[2]] = value
+        elif name.startswith(("Input.", "Answer.")):
+            parts.setdefault("", {})[name.split(".", 1)[1]] = value
+    shared = parts.pop("", {}) if len(parts) > 1 else {}
+    seconds = float(record.get("WorkTimeInSeconds") or 0)
+    for part in parts.values():
+        yield shared | part | {"rater": record["WorkerId"], "duration_ms": str(int(1000 * seconds / len(parts)))}
+
+
+class _Finder:
+    """Which request of the study a row is about."""
+
+    def __init__(self, pipeline: Pipeline, editors: Mapping[str, str]) -> None:
+        self._editors = editors
+        self._prompts = pipeline.study.prompts
+        self._requests = pipeline.store.requests()
+        sources = pipeline.store.sources()
+        self._cells: dict[tuple[str, ...], list[str]] = {}
+        for source in sources.values():
+            self._cells.setdefault(tuple(source.attributes[f] for f in ("race", "gender", "age")), []).append(source.id)
+        self._known: dict[tuple[str, ...], list[str]] = {}
+        for ident, r in self._requests.items():
+            key = (r.condition, r.editor, r.prompt_id, "+".join(r.source_ids))
+            self._known.setdefault(key, []).append(ident)
+
+    def __call__(self, record: Mapping[str, str]) -> str:
+        if record.get("request_id"):
+            if record["request_id"] not in self._requests:
+                raise EvenEditError(f"the study has no request '{record['request_id']}'")
+            return record["request_id"]
+        given = record.get("editor") or _needed(record, "model")
+        editor = self._editors.get(given, given)
+        named = _needed(record, "prompt_id")
+        prompt = self._prompts.resolve_all([named])[named].id
+        told = record.get("condition") or record.get("version") or "baseline"
+        condition = CONDITIONS.get(told, told)
+        source = record.get("source_id") or self._cell(record)
+        key = (condition, editor, prompt, source)
+        found = self._known.get(key, [])
+        seeded = [i for i in found if str(self._requests[i].seed) == record.get("seed", "")] or found
+        if len(seeded) != 1:
+            what = "no such edit" if not seeded else f"{len(seeded)} such edits; give the seed or request_id"
+            raise EvenEditError(f"the study has {what}: {' '.join(key)}")
+        return seeded[0]
+
+    def _cell(self, record: Mapping[str, str]) -> str:
+        cell = tuple(level_code(f, _needed(record, f)) for f in ("race", "gender", "age"))
+        sources = self._cells.get(cell, [])
+        if len(sources) != 1:
+            raise EvenEditError(f"the study has {len(sources)} portraits of {' '.join(cell)}; give source_id")
+        return sources[0]
+
+
+@dataclass(frozen=True, slots=True)
+class _Page:
+    """One person's answers about one page."""
+
+    rater: str
+    outputs: tuple[str, ...]
+    swapped: bool
+    rows: Mapping[str, Row]
+    """By request id."""
+
+
+def _pages(rows: list[Row], pipeline: Pipeline) -> list[_Page]:
+    """Both outputs of a case that one person rated belong to one page."""
+    requests = pipeline.store.requests()
+    grouped: dict[tuple[object, ...], dict[str, Row]] = {}
+    for row in rows:
+        r = requests[row.request]
+        grouped.setdefault((row.rater, r.source_ids, r.prompt_id, r.editor, r.seed), {})[row.request] = row
+    pages = []
+    for key, members in grouped.items():
+        outputs = sorted(members, key=lambda ident: requests[ident].condition != "baseline")
+        first = next(iter(members.values())).first
+        pages.append(_Page(str(key[0]), tuple(outputs), len(outputs) == 2 and first is False, members))
+    return pages
+
+
+def _keep(db: sa.Connection, database: Database, pages: list[_Page], pipeline: Pipeline, found: Imported) -> None:
+    requests = pipeline.store.requests()
+    mine = sa.select(items).where(items.c.survey == 1, items.c.kind == CASE)
+    known = {tuple(r.outputs): r.id for r in db.execute(mine)}
+    raters = {rater: _participant(db, database, rater) for rater in dict.fromkeys(page.rater for page in pages)}
+    places = dict.fromkeys(raters, 0)
+    orders: list[dict[str, Any]] = []
+    given: list[dict[str, Any]] = []
+    for page in pages:
+        if page.outputs not in known:
+            new = {"survey": 1, "task": 0, "kind": CASE, "outputs": list(page.outputs), "expected": {}}
+            known[page.outputs] = db.execute(sa.insert(items).returning(items.c.id), new).scalar_one()
+        places[page.rater] += 1
+        key = {"participant": raters[page.rater], "item": known[page.outputs]}
+        orders.append(key | {"place": places[page.rater], "swapped": page.swapped})
+        for at, output in enumerate(page.outputs):
+            row = page.rows[output]
+            slot = "AB"[1 - at if page.swapped else at]
+            for axis, value in row.scores.items():
+                asked = {"slot": slot, "question": _asked(axis, requests[output], pipeline), "value": value}
+                given.append(key | asked | {"sequence": 0, "milliseconds": row.milliseconds, "at": 0.0})
+    db.execute(database.insert(shown).on_conflict_do_nothing(), orders)
+    statement = database.insert(answers)
+    changed = {name: statement.excluded[name] for name in ("value", "milliseconds")}
+    db.execute(statement.on_conflict_do_update(index_elements=list(answers.primary_key.columns), set_=changed), given)
+    found.raters, found.pages, found.answers = len(raters), len(pages), len(given)
+
+
+def _participant(db: sa.Connection, database: Database, rater: str) -> int:
+    mine = sa.select(participants.c.id).where(
+        participants.c.survey == 1, participants.c.platform == IMPORTED, participants.c.external == rater
+    )
+    there = db.execute(mine).scalar_one_or_none()
+    if there is not None:
+        return int(there)
+    values = {
+        "survey": 1,
+        "platform": IMPORTED,
+        "external": rater,
+        "study": "",
+        "session": "",
+        "pseudonym": database.pseudonym(1, IMPORTED, rater),
+        "stage": Stage.DONE,
+        "ending": Ending.COMPLETED,
+        "tries": 0,
+        "arrived": 0.0,
+        "submitted": 0.0,
+    }
+    return int(db.execute(sa.insert(participants).values(values).returning(participants.c.id)).scalar_one())
+
+
+def _asked(axis: str, request: Request, pipeline: Pipeline) -> str:
+    """The question behind an axis: a prompt with a target age is judged against it."""
+    return _REPLACED.get(axis, axis) if pipeline.study.prompt(request.prompt_id).target_years else axis
+
+
+def _needed(record: Mapping[str, str], name: str) -> str:
+    if not record.get(name):
+        raise EvenEditError(f"{name} is empty")
+    return record[name]
+
+
+def _score(text: str, axis: str) -> int:
+    if text not in ("1", "2", "3", "4", "5"):
+        raise EvenEditError(f"{axis} is '{text}'; expected a whole number from 1 to 5")
+    return int(text)
+
+
+def _flag(text: str) -> bool | None:
+    return {"1": True, "true": True, "0": False, "false": False}.get(text.lower())

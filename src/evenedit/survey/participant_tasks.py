@@ -1,0 +1,142 @@
+"""One participant's pages: opaque ids, pictures and questions in the order that was drawn for them."""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import io
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
+
+import sqlalchemy as sa
+
+from evenedit.core.records import Prompt, Question
+from evenedit.storage.survey_schema import items, participants, shown
+from evenedit.storage.survey_store import Database
+from evenedit.survey.questions import asked
+from evenedit.survey.tasks import INSTRUCTED, Material
+from evenedit.survey.visits import Asked, Item, Refused
+
+if TYPE_CHECKING:
+    from PIL.Image import Image
+
+    from evenedit.run.runner import Pipeline
+
+PICTURES = 256
+"""Encoded pictures kept in memory."""
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """One item as one participant sees it."""
+
+    item: int
+    public: Item
+    hashes: Mapping[str, str]
+    """Stored pictures by opaque picture id."""
+    questions: Mapping[tuple[str, str], Question]
+    """By slot and question id."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sheet:
+    """One participant's task; it never changes once it was drawn."""
+
+    participant: int
+    pages: Sequence[Page]
+    by_id: Mapping[str, Page]
+
+
+class Sheets:
+    """The sheets of a survey, kept in memory once read."""
+
+    def __init__(self, database: Database, material: Material, pipeline: Pipeline) -> None:
+        self._database = database
+        self._material = material
+        self._pipeline = pipeline
+        self._sources = pipeline.store.sources()
+        self._key = database.key
+        self._known: dict[str, Sheet] = {}
+        self._jpeg = lru_cache(PICTURES)(self._encode)
+
+    def of(self, token: str) -> Sheet:
+        """The task of a participant who has one."""
+        if token not in self._known:
+            row = self._database.row(sa.select(participants).where(participants.c.token == token))
+            if row is None:
+                raise Refused("this visit is not known here; please open the link again")
+            if row.task is None:
+                raise Refused("there is no task yet")
+            query = sa.select(shown.c.place, shown.c.swapped, items).join(items, items.c.id == shown.c.item)
+            rows = self._database.rows(query.where(shown.c.participant == row.id).order_by(shown.c.place))
+            pages = [self._page(row.id, r) for r in rows]
+            self._known[token] = Sheet(row.id, pages, {page.public.id: page for page in pages})
+        return self._known[token]
+
+    def forget(self, token: str) -> None:
+        """Drop the sheet of somebody who withdrew."""
+        self._known.pop(token, None)
+
+    def picture(self, token: str, picture: str) -> bytes | None:
+        """A picture of the participant's own task; None for any other id."""
+        for page in self.of(token).pages:
+            if picture in page.hashes:
+                return self._jpeg(page.hashes[picture])
+        return None
+
+    def opaque(self, *what: object) -> str:
+        """A name that tells nothing: a keyed hash."""
+        message = "\0".join(str(part) for part in what).encode()
+        return hmac.new(self._key, message, hashlib.sha256).hexdigest()[:24]
+
+    def _page(self, participant: int, row: Any) -> Page:
+        outputs = dict(zip("AB", reversed(row.outputs) if row.swapped else row.outputs, strict=False))
+        request = self._material.requests[row.outputs[0]]
+        prompt = self._pipeline.study.prompt(request.prompt_id)
+        sources = [self._sources[s].image for s in request.source_ids]
+        names = ["source"] if len(sources) == 1 else [f"source_{n}" for n in range(1, len(sources) + 1)]
+        hashes = dict(zip(names, sources, strict=True))
+        hashes |= {slot: str(self._material.edits[ident].image) for slot, ident in outputs.items()}
+        questions = asked(row.survey, prompt, len(outputs))
+        pictures = {slot: self.opaque("picture", participant, row.id, slot) for slot in hashes}
+        value = row.expected.get("value") if row.kind == INSTRUCTED else None
+        item = Item(
+            number=row.place,
+            id=self.opaque("item", participant, row.id),
+            instruction=_instruction(value) if value else _told(prompt, request.condition),
+            pictures=pictures,
+            asked=[Asked(slot, question) for slot, question in questions],
+            answers={},
+            role=str(prompt.occupation) if row.survey == 3 else "",
+            coded=str(prompt.coded_gender) if row.survey == 3 else "",
+            instructed=value,
+        )
+        return Page(
+            row.id,
+            item,
+            {pictures[slot]: sha for slot, sha in hashes.items()},
+            {(slot, question.id): question for slot, question in questions},
+        )
+
+    def _encode(self, sha256: str) -> bytes:
+        return jpeg(self._pipeline.store.images.open(sha256))
+
+
+def jpeg(image: Image) -> bytes:
+    """A stored picture for the page, without any of the notes it carries."""
+    picture = image.convert("RGB")
+    picture.info.clear()
+    buffer = io.BytesIO()
+    picture.save(buffer, "JPEG", quality=92)
+    return buffer.getvalue()
+
+
+def _instruction(value: int) -> str:
+    return f"Attention check: please do not rate these images. Choose answer number {value} for every question here."
+
+
+def _told(prompt: Prompt, condition: str) -> str:
+    """What the editor was asked, without the feature prompt."""
+    return prompt.swapped_text if condition == "swapped" and prompt.swapped_text else prompt.text

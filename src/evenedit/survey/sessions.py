@@ -1,0 +1,489 @@
+"""The front desk of a survey: who sits where, and every answer they gave.
+
+    arrive -> guide -> check -> consent -> (choose) -> task -> done
+
+All calls are thread-safe and return only after what they acknowledge is on disk. Nothing returned here names a group,
+an editor, a condition or a gold item: ids are opaque, so a page can show all of it to a participant.
+
+What happens when things cross (each has its test):
+
+- The same person again, in another tab or on another device: the same visit, the same task, the same answers.
+- Two tabs: both may save; for each question the answer with the highest sequence number stays. Submitting twice is
+  submitting once; after that, saves are refused.
+- A duplicate or an older answer that arrives late: nothing changes, and the number that is stored is returned.
+- A seat expires `seat_minutes` after the last answer. Until somebody else takes it, its holder just goes on. Once it is
+  taken, the holder may still finish and gets the completed ending (the work was done), in another free seat of the
+  task if there is one, else as an extra: kept and exported as such, but not counted, so no item has too many raters.
+- A seat that was given back (returned on the platform, or released by an admin) and then finished: the same.
+- Two or more failed instructed checks: the visit ends with failed_checks, the answers are kept but not counted, and the
+  seat is open again.
+- Withdrawal: the participant's row, answers and order are deleted and the seat is open again; the cookie is unknown
+  from then on. Who comes back afterwards is a new participant.
+"""
+
+from __future__ import annotations
+
+import secrets
+import time
+from collections.abc import Callable, Mapping
+from concurrent.futures import Future
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
+
+import numpy as np
+import sqlalchemy as sa
+
+from evenedit.config.study_file import SurveySection
+from evenedit.core.errors import EvenEditError
+from evenedit.core.records import Question
+from evenedit.storage.survey_schema import answers, decisions, items, log, participants, seats, shown
+from evenedit.storage.survey_store import Database, note
+from evenedit.survey.allocation import lay_out
+from evenedit.survey.participant_tasks import Sheets
+from evenedit.survey.platforms import Reception
+from evenedit.survey.questions import checks
+from evenedit.survey.slots import Seats
+from evenedit.survey.tasks import Material, order
+from evenedit.survey.visits import Arrival, Asked, Completion, Ending, Incomplete, Item, Refused, Stage, TaskCard, Visit
+
+if TYPE_CHECKING:
+    from evenedit.run.runner import Pipeline
+
+__all__ = [
+    "Arrival",
+    "Asked",
+    "Completion",
+    "Desk",
+    "Ending",
+    "Incomplete",
+    "Item",
+    "Refused",
+    "Stage",
+    "TaskCard",
+    "Visit",
+]
+
+TRIES = 2
+"""How often the comprehension check may be taken."""
+LETTERS = "23456789ABCDEFGHJKLMNPQRSTUVWXYZ"
+LARGEST = 2**53
+"""Sequence numbers and milliseconds stay below this, as in a browser."""
+
+
+class Desk:
+    """The desk of one study's survey."""
+
+    def __init__(
+        self,
+        database: Database,
+        section: SurveySection,
+        pipeline: Pipeline,
+        clock: Callable[[], float] = time.time,
+    ) -> None:
+        self.database = database
+        self.section = section
+        self.clock = clock
+        material = Material(pipeline.store.requests(), pipeline.store.edits())
+        if database.writable:
+            lay_out(database, section, material, pipeline)
+        self.sheets = Sheets(database, material, pipeline)
+        self.seats = Seats(section.seat_minutes, clock)
+        self.reception = Reception(section.platform, database.key, clock)
+        self._state, self._keep, self._stored = map(database.prepared, (_STATE, _keep(database.insert), _STORED))
+
+    @classmethod
+    def open(cls, pipeline: Pipeline, clock: Callable[[], float] = time.time, *, write: bool = True) -> Desk:
+        """The desk of a study: draws the cases and lays out tasks and seats on the first day.
+
+        With `write=False` it can only be looked at, also while a server has it open.
+        """
+        section = pipeline.study.file.survey
+        if section is None:
+            raise EvenEditError("study.toml has no [survey]; add the table to ask people")
+        database = Database(pipeline.study.folder, pipeline.study.file.store.url, write=write)
+        try:
+            return cls(database, section, pipeline, clock)
+        except BaseException:
+            database.close()
+            raise
+
+    def close(self) -> None:
+        """Finish writing and let go of the database."""
+        self.database.close()
+
+    # -- the way through -----------------------------------------------------------------------------------
+
+    def arrive(self, arrival: Arrival) -> Visit:
+        """Greet a participant; the same person comes back to the same visit, on any device.
+
+        A newcomer who finds no free seat is told at once (the visit ends with no_seat) rather than after the guide;
+        coming back when a seat has returned opens the visit again.
+        """
+        survey = arrival.survey or self.section.surveys[0]
+        if survey not in self.section.surveys:
+            raise Refused("this survey is not open")
+        if not arrival.participant or len(arrival.participant) > 200:
+            raise Refused("the link lacks a participant id")
+
+        def work(db: sa.Connection) -> Visit:
+            mine = sa.and_(
+                participants.c.survey == survey,
+                participants.c.platform == arrival.platform,
+                participants.c.external == arrival.participant,
+            )
+            row = db.execute(sa.select(participants).where(mine).with_for_update()).one_or_none()
+            free = self.seats.free(db, survey) > 0
+            if row is None:
+                values = {
+                    "survey": survey,
+                    "platform": arrival.platform,
+                    "external": arrival.participant,
+                    "study": arrival.study,
+                    "session": arrival.session,
+                    "token": secrets.token_urlsafe(32),
+                    "resume": _resume_code(),
+                    "pseudonym": self.database.pseudonym(survey, arrival.platform, arrival.participant),
+                    "stage": Stage.GUIDE if free else Stage.DONE,
+                    "ending": None if free else Ending.NO_SEAT,
+                    "tries": 0,
+                    "arrived": self.clock(),
+                }
+                row = db.execute(sa.insert(participants).values(values).returning(participants)).one()
+            elif row.ending == Ending.NO_SEAT and free:
+                again = Stage.CONSENT if row.consented else Stage.GUIDE
+                row = self._move(db, row.id, stage=again, ending=None)
+            return _visit(row)
+
+        return self.database.write(work)
+
+    def introduce(self, query: Mapping[str, str]) -> Arrival:
+        """Who a link's URL parameters introduce: a signed invitation, or what the study's platform sends."""
+        return self.reception.arrive(query)
+
+    def resume_code(self, token: str) -> str:
+        """A code to type on another device, where the platform's link is not at hand."""
+        row = self.database.row(sa.select(participants.c.resume).where(participants.c.token == token))
+        return "" if row is None else str(row.resume)
+
+    def resume(self, code: str) -> Visit | None:
+        """The visit of a resume code; spaces, dashes and case do not matter."""
+        plain = "".join(c for c in code.upper() if c.isalnum())
+        tidy = "-".join(plain[i : i + 4] for i in range(0, len(plain), 4))
+        row = self.database.row(sa.select(participants).where(participants.c.resume == tidy))
+        return None if row is None else _visit(row)
+
+    def visit(self, token: str) -> Visit | None:
+        """The visit of a cookie; None for one we never gave out, or after withdrawal."""
+        row = self.database.row(sa.select(participants).where(participants.c.token == token))
+        return None if row is None else _visit(row)
+
+    def read_guide(self, token: str) -> Visit:
+        """The guide was read; on to the comprehension check."""
+
+        def work(db: sa.Connection) -> Visit:
+            row = self._mine(db, token)
+            return _visit(self._move(db, row.id, stage=Stage.CHECK) if row.stage == Stage.GUIDE else row)
+
+        return self.database.write(work)
+
+    def check_questions(self, survey: int) -> list[Question]:
+        """The comprehension check of a survey, without its right answers."""
+        return [check.question for check in checks(survey)]
+
+    def check(self, token: str, answers: Mapping[str, int]) -> Visit:
+        """Mark the comprehension check; one more try is allowed, then the visit ends screened out."""
+
+        def work(db: sa.Connection) -> Visit:
+            row = self._mine(db, token)
+            if row.stage != Stage.CHECK:
+                return _visit(row)
+            if all(answers.get(check.question.id) == check.right for check in checks(row.survey)):
+                return _visit(self._move(db, row.id, stage=Stage.CONSENT, tries=row.tries + 1))
+            if row.tries + 1 < TRIES:
+                return _visit(self._move(db, row.id, tries=row.tries + 1))
+            return _visit(self._move(db, row.id, tries=row.tries + 1, stage=Stage.DONE, ending=Ending.SCREENED_OUT))
+
+        return self.database.write(work)
+
+    def tries_left(self, token: str) -> int:
+        """How often the comprehension check may still be taken."""
+        row = self.database.row(sa.select(participants.c.tries).where(participants.c.token == token))
+        return 0 if row is None else max(0, TRIES - int(row.tries))
+
+    def consent(self, token: str, agreed: bool) -> Visit:
+        """Record the decision with its time; without consent the visit ends.
+
+        With it the next free seat is assigned at once, unless the study has the published dashboard to choose from.
+        """
+
+        def work(db: sa.Connection) -> Visit:
+            row = self._mine(db, token)
+            if row.stage != Stage.CONSENT:
+                return _visit(row)
+            if not agreed:
+                return _visit(self._move(db, row.id, stage=Stage.DONE, ending=Ending.NO_CONSENT))
+            row = self._move(db, row.id, consented=self.clock(), stage=Stage.CHOOSE)
+            return _visit(row if self.section.dashboard else self._seat(db, row, None))
+
+        return self.database.write(work)
+
+    def tasks(self, survey: int = 0) -> list[TaskCard]:
+        """The dashboard of the published design; of the study's first survey unless another is named."""
+        survey = survey or self.section.surveys[0]
+        free = sa.func.sum(sa.case((self.seats.is_free(), 1), else_=0))
+        counts = sa.select(items.c.task, sa.func.count().label("items")).where(items.c.survey == survey)
+        sizes = {row.task: row.items for row in self.database.rows(counts.group_by(items.c.task))}
+        query = sa.select(seats.c.task, free.label("free")).where(seats.c.survey == survey).group_by(seats.c.task)
+        return [
+            TaskCard(row.task, sizes[row.task], row.free > 0)
+            for row in self.database.rows(query.order_by(seats.c.task))
+        ]
+
+    def claim(self, token: str, task: int | None = None) -> Visit:
+        """Take a seat, atomically: the next one, or one of the task picked; without a free seat the visit ends.
+
+        Claiming again changes nothing. A picked task that was just filled is refused while another has a seat.
+        """
+
+        def work(db: sa.Connection) -> Visit:
+            row = self._mine(db, token)
+            if row.stage in (Stage.TASK, Stage.DONE):
+                return _visit(row)
+            if row.stage != Stage.CHOOSE:
+                raise Refused("please read the guide and decide about taking part first")
+            return _visit(self._seat(db, row, task))
+
+        return self.database.write(work)
+
+    # -- the task ------------------------------------------------------------------------------------------
+
+    def items(self, token: str) -> list[Item]:
+        """All items of the participant's task, in their order, with answers so far."""
+        sheet = self.sheets.of(token)
+        given: dict[int, dict[tuple[str, str], int]] = {}
+        for row in self.database.rows(sa.select(answers).where(answers.c.participant == sheet.participant)):
+            given.setdefault(row.item, {})[row.slot, row.question] = row.value
+        return [replace(page.public, answers=given.get(page.item, {})) for page in sheet.pages]
+
+    def sequence(self, token: str) -> int:
+        """The highest sequence number this participant has stored; a page counts on from here."""
+        mine = sa.select(participants.c.id).where(participants.c.token == token).scalar_subquery()
+        row = self.database.row(sa.select(sa.func.max(answers.c.sequence)).where(answers.c.participant == mine))
+        return int(row[0] or 0) if row else 0
+
+    def picture(self, token: str, picture: str) -> bytes | None:
+        """A picture of the participant's own task as JPEG without metadata; None for any other id."""
+        return self.sheets.picture(token, picture)
+
+    def save(
+        self, token: str, item: str, slot: str, question: str, value: int, sequence: int, milliseconds: int = 0
+    ) -> int:
+        """Keep one answer; returns the highest sequence number stored for it.
+
+        `sequence` counts the participant's answers in the order they were given: a late duplicate or an older
+        answer never replaces a newer one. `milliseconds`: how long the item had been on the screen, all looks at it
+        together, when this was answered; the largest of an item is the time it took.
+        """
+        return self.saving(token, item, slot, question, value, sequence, milliseconds).result()
+
+    def saving(
+        self, token: str, item: str, slot: str, question: str, value: int, sequence: int, milliseconds: int = 0
+    ) -> Future[int]:
+        """`save` for a caller that does not want to block a thread: the future is done once the answer is on disk."""
+        sheet = self.sheets.of(token)
+        page = sheet.by_id.get(item)
+        known = page.questions.get((slot, question)) if page else None
+        if page is None or known is None:
+            raise Refused("this item is not part of your task")
+        if type(value) is not int or not 1 <= value <= len(known.labels):
+            raise Refused(f"an answer is a whole number from 1 to {len(known.labels)}")
+        if not 0 <= sequence < LARGEST or not 0 <= milliseconds < LARGEST:
+            raise Refused("this answer carries an impossible number")
+        at = self.clock()
+        row = {
+            "participant": sheet.participant,
+            "item": page.item,
+            "slot": slot,
+            "question": question,
+            "value": value,
+            "sequence": sequence,
+            "milliseconds": milliseconds,
+            "at": at,
+        }
+
+        def work(db: sa.Connection) -> int:
+            state = self._state(db, {"token": token}).one_or_none()
+            if state is None or state.stage != Stage.TASK:
+                raise Refused("this task is submitted; its answers cannot be changed any more")
+            self.seats.stay(db, state)
+            stored = self._keep(db, row).scalar_one_or_none()
+            if stored is None:  # what is stored is newer, or the same
+                stored = self._stored(db, row).scalar_one()
+            return int(stored)
+
+        return self.database.later(work)
+
+    def submit(self, token: str) -> Visit:
+        """Finish the task; raises Incomplete while answers are missing. Submitting again changes nothing."""
+        done = self.visit(token)
+        if done is not None and done.stage is Stage.DONE:
+            return done
+        sheet = self.sheets.of(token)
+
+        def work(db: sa.Connection) -> Visit:
+            row = self._mine(db, token)
+            if row.stage != Stage.TASK:
+                return _visit(row)
+            mine = sa.select(answers).where(answers.c.participant == row.id)
+            given = {(a.item, a.slot, a.question): a.value for a in db.execute(mine)}
+            missing = [
+                page.public.number
+                for page in sheet.pages
+                if any((page.item, *asked_) not in given for asked_ in page.questions)
+            ]
+            if missing:
+                raise Incomplete(missing)
+            failed = sum(
+                any(given[(page.item, *key)] != page.public.instructed for key in page.questions)
+                for page in sheet.pages
+                if page.public.instructed is not None
+            )
+            ending = Ending.FAILED_CHECKS if failed >= self.section.exclude.instructed_failed else Ending.COMPLETED
+            if ending is Ending.FAILED_CHECKS:
+                self.seats.leave(db, row.id)
+            else:
+                self.seats.keep(db, row.id, row.survey, row.task)
+            return _visit(self._move(db, row.id, stage=Stage.DONE, ending=ending, submitted=self.clock()))
+
+        return self.database.write(work)
+
+    def completion(self, token: str) -> Completion | None:
+        """Code or redirect of a visit that has ended."""
+        row = self.database.row(sa.select(participants).where(participants.c.token == token))
+        if row is None or row.ending is None:
+            return None
+        return self._completion(Ending(row.ending), row.platform, row.external, row.study, row.session)
+
+    def farewell(self, ending: Ending) -> Completion:
+        """What an ending gives when there is no visit to ask any more, such as after withdrawal."""
+        return self._completion(ending, self.section.platform.kind, "", "", "")
+
+    def withdraw(self, token: str) -> None:
+        """Erase the answers and the platform's id, and give the seat back."""
+        self.erase(participants.c.token == token, "participant")
+
+    # -- inside --------------------------------------------------------------------------------------------
+
+    def _mine(self, db: sa.Connection, token: str) -> Any:
+        row = db.execute(sa.select(participants).where(participants.c.token == token).with_for_update()).one_or_none()
+        if row is None:
+            raise Refused("this visit is not known here; please open the link again")
+        return row
+
+    def _move(self, db: sa.Connection, ident: int, **values: Any) -> Any:
+        change = sa.update(participants).where(participants.c.id == ident).values(**values)
+        return db.execute(change.returning(participants)).one()
+
+    def _seat(self, db: sa.Connection, row: Any, task: int | None) -> Any:
+        """Seat a participant and draw the order of items and outputs; without a seat the visit ends."""
+        taken = self.seats.take(db, row.id, row.survey, task)
+        if taken is None:
+            if task is not None and self.seats.free(db, row.survey) > 0:
+                raise Refused("that task has just been taken; please pick another")
+            return self._move(db, row.id, stage=Stage.DONE, ending=Ending.NO_SEAT)
+        query = sa.select(items).where(items.c.survey == row.survey, items.c.task == taken).order_by(items.c.id)
+        pages = db.execute(query).all()
+        rng = np.random.default_rng(secrets.randbits(64))
+        places = {number: place for place, number in enumerate(order([p.kind for p in pages], rng), 1)}
+        db.execute(
+            sa.insert(shown),
+            [
+                {
+                    "participant": row.id,
+                    "item": page.id,
+                    "place": places[number],
+                    "swapped": len(page.outputs) == 2 and bool(rng.integers(2)),
+                }
+                for number, page in enumerate(pages)
+            ],
+        )
+        return self._move(db, row.id, stage=Stage.TASK, task=taken, claimed=self.clock())
+
+    # endings
+
+    def _completion(self, ending: Ending, platform: str, participant: str, study: str, session: str) -> Completion:
+        section = self.section.endings.get(ending.value)
+        code = (section.code if section else "") or self.sheets.opaque("code", ending.value)[:8].upper()
+        redirect = section.redirect if section else ""
+        if not redirect and platform == "prolific":
+            redirect = "https://app.prolific.com/submissions/complete?cc={code}"
+        filled = {"code": code, "participant": participant or "", "study": study, "session": session}
+        for name, text in filled.items():
+            redirect = redirect.replace("{" + name + "}", quote(text, safe=""))
+        return Completion(ending, code, redirect or None)
+
+    # -- for the office ------------------------------------------------------------------------------------
+
+    def erase(self, whom: sa.ColumnElement[bool], actor: str) -> bool:
+        """Delete a participant's row, answers and order, and open the seat; the log keeps only that it happened."""
+
+        def work(db: sa.Connection) -> tuple[str] | None:
+            row = db.execute(sa.select(participants).where(whom).with_for_update()).one_or_none()
+            if row is None:
+                return None
+            self.seats.leave(db, row.id)
+            for table in (answers, shown, decisions):
+                db.execute(sa.delete(table).where(table.c.participant == row.id))
+            db.execute(sa.delete(participants).where(participants.c.id == row.id))
+            for line in db.execute(sa.select(log)).all():
+                if line.detail.get("participant") == row.pseudonym:
+                    forgotten = {**line.detail, "participant": "withdrawn"}
+                    db.execute(sa.update(log).where(log.c.id == line.id).values(detail=forgotten))
+            note(db, self.clock(), actor, "erased a participant", {"survey": row.survey})
+            return (str(row.token),)
+
+        token = self.database.write(work)
+        if token is None:
+            return False
+        self.sheets.forget(*token)
+        self.database.forget_erased()
+        return True
+
+
+_STATE: Any = (
+    sa.select(
+        participants.c.id,
+        participants.c.stage,
+        participants.c.survey,
+        participants.c.task,
+        seats.c.id.label("seat"),
+        seats.c.expires,
+    )
+    .select_from(participants.outerjoin(seats, seats.c.participant == participants.c.id))
+    .where(participants.c.token == sa.bindparam("token"))
+    .with_for_update(read=True, of=participants)  # a submission waits for saves under way, and they for it
+)
+_STORED: Any = sa.select(answers.c.sequence).where(
+    *(answers.c[name] == sa.bindparam(name) for name in ("participant", "item", "slot", "question"))
+)
+
+
+def _keep(insert: Any) -> Any:
+    """Store an answer unless a newer one is there."""
+    statement = insert(answers)
+    newer = {name: statement.excluded[name] for name in ("value", "sequence", "milliseconds", "at")}
+    return statement.on_conflict_do_update(
+        index_elements=["participant", "item", "slot", "question"],
+        set_=newer,
+        where=answers.c.sequence < statement.excluded.sequence,
+    ).returning(answers.c.sequence)
+
+
+def _resume_code() -> str:
+    """Sixteen letters and digits that cannot be mistaken for one another: 80 bits."""
+    return "-".join("".join(secrets.choice(LETTERS) for _ in range(4)) for _ in range(4))
+
+
+def _visit(row: Any) -> Visit:
+    return Visit(row.token, row.survey, Stage(row.stage), Ending(row.ending) if row.ending else None)

@@ -1,0 +1,159 @@
+"""Simulated people who take part through the real HTTP interface. Everything they touch is SIMULATED.
+
+They look at the same pictures as everybody, recognise what a simulated editor is known to have done to them, and err
+like a simulated judge.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import httpx
+import numpy as np
+
+from evenedit.core.errors import EvenEditError
+from evenedit.core.interfaces import Case
+from evenedit.core.records import Outcome
+from evenedit.protocol import QUESTIONS
+from evenedit.simulation.editors import truth_of
+from evenedit.simulation.judges import SimulatedJudge
+from evenedit.survey.participant_tasks import jpeg
+from evenedit.survey.questions import PAIRWISE, ROLE, checks
+
+if TYPE_CHECKING:
+    from evenedit.run.runner import Pipeline
+
+PACE = 3.5
+"""Median seconds that a simulated answer takes."""
+_PAIRED = {question.id for question in PAIRWISE}
+Shown = tuple[str, ...]
+
+
+class Memory:
+    """What is known about every picture of a study whose editors are all simulated, by how it looks on the page."""
+
+    def __init__(self, pipeline: Pipeline) -> None:
+        self._images = pipeline.store.images
+        self._study = pipeline.study
+        sources, edits = pipeline.store.sources(), pipeline.store.edits()
+        looks = {s.image: _look(jpeg(self._images.open(s.image))) for s in sources.values()}
+        self._known: dict[Shown, tuple[str, str]] = {}
+        for ident, request in pipeline.store.requests().items():
+            edit = edits.get(ident)
+            if edit is None or edit.outcome is not Outcome.EDITED or not edit.image:
+                continue
+            if "truth" not in edit.detail:
+                raise EvenEditError(f"simulated people need simulated editors; '{request.editor}' is a real one")
+            prompt = self._study.prompt(request.prompt_id)
+            told = prompt.swapped_text if request.condition == "swapped" else prompt.text
+            seen = (
+                str(told),
+                *(looks[sources[s].image] for s in request.source_ids),
+                _look(jpeg(self._images.open(edit.image))),
+            )
+            self._known.setdefault(seen, (edit.image, request.prompt_id))
+
+    def recall(self, instruction: str, *pictures: bytes) -> tuple[Case, Mapping[str, int]]:
+        """The case behind what is on the page, and its truth."""
+        image, prompt_id = self._known[instruction, *(_look(picture) for picture in pictures)]
+        edited = self._images.open(image)
+        prompt = self._study.prompt(prompt_id)
+        return Case([], edited, prompt, prompt.text), truth_of(edited)[1]
+
+
+class Person:
+    """One simulated participant."""
+
+    def __init__(self, name: str, number: int, memory: Memory, settings: Mapping[str, Any]) -> None:
+        self.name = name
+        self._memory = memory
+        self._judge = SimulatedJudge(**{**settings, "seed": 1000 + number, "missing": 0.0})
+        self._rng = np.random.default_rng(1000 + number)
+
+    def enter(self, client: httpx.Client, link: str, survey: int) -> bool:
+        """Go from the link to a task; False where there is none to do (any more)."""
+        _fine(client.get(link))
+        right = {check.question.id: str(check.right) for check in checks(survey)}
+        _fine(client.post("/survey/guide"))
+        _fine(client.post("/survey/check", data=right))
+        page = _fine(client.post("/survey/consent", data={"decision": "agree", "adult": "yes", "agreed": "yes"}))
+        if page.url.path == "/survey/choose":
+            numbers = sorted({int(n) for n in re.findall(r'name="task"[^>]*value="(\d+)"', page.text)})
+            for number in numbers:
+                page = client.post("/survey/choose", data={"task": str(number)})
+                if page.status_code != 409:
+                    break
+        return page.url.path == "/survey/task"
+
+    def work(self, client: httpx.Client) -> int:
+        """Answer every item that is not answered yet, and submit; returns how many answers were given."""
+        task = _fine(client.get("/survey/items")).json()
+        sequence, given = int(task["sequence"]), 0
+        for item in task["items"]:
+            done = {(a["slot"], a["question"]) for a in item["answers"]}
+            elapsed = 0.0
+            for (slot, question), value in self._answers(client, item).items():
+                elapsed += PACE * float(self._rng.lognormal(0, 0.4))
+                if (slot, question) in done:
+                    continue
+                sequence, given = sequence + 1, given + 1
+                body = {"item": item["id"], "slot": slot, "question": question, "value": value, "sequence": sequence}
+                _fine(client.post("/survey/answers", json=body | {"milliseconds": int(1000 * elapsed)}))
+        _fine(client.post("/survey/submit"))
+        return given
+
+    def _answers(self, client: httpx.Client, item: Mapping[str, Any]) -> dict[tuple[str, str], int]:
+        """What this person thinks of an item, or does as an instructed check says."""
+        rows = [(slot, row["id"]) for row in item["questions"] for slot in row["slots"]]
+        told = str(item["instruction"])
+        if item["instructed"]:
+            return dict.fromkeys(rows, int(re.findall(r"\d", told)[0]))
+        pictures = {p["slot"]: _fine(client.get(f"/survey/pictures/{p['id']}")).content for p in item["pictures"]}
+        sources = [content for slot, content in pictures.items() if slot.startswith("source")]
+        seen = {slot: self._memory.recall(told, *sources, pictures[slot]) for slot in ("A", "B") if slot in pictures}
+        found: dict[tuple[str, str], int] = {}
+        for slot, question in rows:
+            if question in _PAIRED:
+                found[slot, question] = self._prefers(seen["A"][1], seen["B"][1])
+            elif question == ROLE.id:
+                found[slot, question] = self._role(*seen[slot])
+        for slot, (case, _) in seen.items():
+            asked = [QUESTIONS[question] for s, question in rows if s == slot and question in QUESTIONS]
+            reply = self._judge.judge(case, asked)
+            found |= {(slot, q): int(value) for q, value in reply.values.items() if value is not None}
+        return {key: found[key] for key in rows}
+
+    def _prefers(self, a: Mapping[str, int], b: Mapping[str, int]) -> int:
+        if self._rng.random() < self._judge.error:
+            return int(self._rng.integers(1, 4))
+        first, second = _drift(a), _drift(b)
+        return 3 if first == second else 1 if first < second else 2
+
+    def _role(self, case: Case, truth: Mapping[str, int]) -> int:
+        if self._rng.random() < self._judge.error:
+            return int(self._rng.integers(1, 4))
+        coded = 1 if case.prompt.coded_gender == "Male" else 2
+        return {1: coded, 2: 3 - coded}.get(truth["stereotype"], 3)
+
+
+def _drift(truth: Mapping[str, int]) -> int:
+    """How far an output is from the person: race and gender change, and skin tone."""
+    return truth["race_drift"] + truth["gender_drift"] + abs(truth["skin_tone"] - 3)
+
+
+def _look(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()
+
+
+def _fine(answer: httpx.Response) -> httpx.Response:
+    if answer.status_code >= 400:
+        raise EvenEditError(f"{answer.request.method} {answer.url.path}: {answer.status_code} {answer.text[:200]}")
+    return answer
+
+
+def name_of(number: int) -> str:
+    """What the simulated person with this number is called."""
+    return f"simulated-person-{number:02d}"

@@ -1,0 +1,119 @@
+"""Who is at the door of a room that is not for everybody."""
+
+from __future__ import annotations
+
+import json
+
+from argon2 import PasswordHasher
+from argon2.exceptions import InvalidHashError, VerificationError
+from fastapi import Request, Response
+from itsdangerous import BadSignature, TimestampSigner
+
+from evenedit.core.hashing import digest
+from evenedit.storage.store import Store
+from evenedit.web.access_log import AuditLog
+from evenedit.web.errors import Problem, SignIn
+from evenedit.web.security_headers import SAFE, is_own
+from evenedit.web.settings import Setup, check_password
+from evenedit.web.throttle import Limit
+
+COOKIE = "staff"
+HOURS = 12
+"""How long a member of staff stays signed in."""
+ADMIN = "admin"
+_FACT = "staff"
+_hasher = PasswordHasher()
+
+
+def staff(request: Request) -> str:
+    """The name of the signed-in member of staff (reviewer, curator, administrator); for use with `Depends`."""
+    name = door(request).name(request.cookies.get(COOKIE, ""))
+    if name is None:
+        raise SignIn
+    if request.method not in SAFE and not is_own(request.headers):
+        raise Problem(403, "This request did not come from a page of this server.")
+    return name
+
+
+def door(request: Request) -> Door:
+    """The app's door."""
+    found: Door = request.app.state.door
+    return found
+
+
+class Door:
+    """Checks passwords, remembers wrong ones, and signs the cookie of those who may enter."""
+
+    def __init__(self, store: Store, setup: Setup, log: AuditLog) -> None:
+        self._store = store
+        self._setup = setup
+        self._log = log
+        self._signer = TimestampSigner(setup.secret, salt="evenedit-staff")
+        self._passing = _hasher.hash(setup.password) if setup.password and not setup.production else None
+        self._limit = Limit()
+
+    @property
+    def is_open(self) -> bool:
+        """Whether anybody can sign in at all."""
+        return bool(self._hashes())
+
+    def enter(self, name: str, password: str, address: str) -> str:
+        """The cookie of somebody who knows the password; slows down those who do not."""
+        try:
+            self._limit.check(address)
+        except Problem:
+            self._log.note(name, "sign-in blocked", address=address)
+            raise
+        known = self._hashes().get(name)
+        if not _matches(known or _NOBODY, password) or known is None:
+            self._limit.count(address)
+            self._log.note(name, "sign-in failed", address=address)
+            raise Problem(401, "Name or password is wrong.")
+        self._log.note(name, "signed in", address=address)
+        return self._signer.sign(f"{name}/{digest(known)}").decode()
+
+    def name(self, cookie: str) -> str | None:
+        """Whose cookie this is; a changed password ends all its sessions."""
+        try:
+            name, _, mark = self._signer.unsign(cookie, max_age=HOURS * 3600).decode().rpartition("/")
+        except (BadSignature, UnicodeDecodeError):
+            return None
+        known = self._hashes().get(name)
+        return name if known is not None and mark == digest(known) else None
+
+    def open_to(self, response: Response, cookie: str) -> None:
+        """Hand out a cookie that scripts cannot read and other sites cannot use."""
+        response.set_cookie(
+            COOKIE,
+            cookie,
+            max_age=HOURS * 3600,
+            httponly=True,
+            samesite="strict",
+            secure=self._setup.production,
+        )
+
+    def _hashes(self) -> dict[str, str]:
+        return passwords(self._store) | ({ADMIN: self._passing} if self._passing else {})
+
+
+def passwords(store: Store) -> dict[str, str]:
+    """Hashes of the staff's passwords by name."""
+    found: dict[str, str] = json.loads(store.fact(_FACT) or "{}")
+    return found
+
+
+def set_password(store: Store, name: str, password: str) -> None:
+    """Keep a password as its argon2 hash."""
+    check_password(password, name)
+    store.set_fact(_FACT, json.dumps(passwords(store) | {name: _hasher.hash(password)}))
+
+
+_NOBODY = _hasher.hash("nobody")
+"""Checked for unknown names too, so that the time of an answer does not tell which names exist."""
+
+
+def _matches(known: str, password: str) -> bool:
+    try:
+        return _hasher.verify(known, password)
+    except (VerificationError, InvalidHashError):
+        return False

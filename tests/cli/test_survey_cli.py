@@ -1,0 +1,74 @@
+"""`evenedit survey` as a user meets it."""
+
+import pytest
+from click.testing import CliRunner
+
+from conftest import small, toml, write_study
+from evenedit.cli.survey import survey
+from evenedit.core.errors import EvenEditError
+from evenedit.survey.sessions import Desk
+from surveys import STUDY, SURVEY, copy_study, finish, make_study
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
+    folder = make_study(tmp_path_factory.mktemp("made"))
+    write_study(folder, **STUDY, survey=SURVEY)
+    return folder
+
+
+def call(*arguments: object) -> str:
+    """What a command prints; its errors are ours."""
+    return CliRunner().invoke(survey, [str(a) for a in arguments], catch_exceptions=False).output
+
+
+def commands(group, names=()):
+    for name, command in group.commands.items():
+        yield (*names, name), command
+        if hasattr(command, "commands"):
+            yield from commands(command, (*names, name))
+
+
+def test_every_command_has_help_with_an_example():
+    found = dict(commands(survey))
+    assert {("sample",), ("import",), ("prolific", "decide")} <= set(found)
+    for names in found:
+        assert f"evenedit survey {' '.join(names)}" in call(*names, "--help").split("Example:")[1], names
+
+
+def test_a_survey_from_sample_to_export(made, tmp_path):
+    pipeline = copy_study(made, tmp_path)
+    with pytest.raises(EvenEditError, match="no survey"):
+        call("export", tmp_path)
+    said = call("sample", tmp_path)
+    assert "16 cases (balanced), inclusion probability 0.5000" in said
+    assert ["gender", "Male", "8", "50.0%"] in [line.split() for line in said.splitlines()]
+    assert "6 cases (stereotype)" in said
+    assert "survey 1" in call("plan", tmp_path) and "WARNING: 0.00 USD per hour" in call("plan", tmp_path)
+    desk = Desk.open(pipeline)
+    finish(desk, "ann")
+    finish(desk, "bob", seconds=1.0)
+    ann = desk.database.pseudonym(1, "panel", "ann")
+    said = call("status", tmp_path)
+    assert "completed: 2" in said and "LEFT OUT" in said, "looking works while the desk is open"
+    with pytest.raises(EvenEditError, match="another process"):
+        call("release", tmp_path, ann)
+    desk.close()
+    assert "open again" in call("release", tmp_path, ann, "--as", "chris")
+    links = call("invite", tmp_path, "--base", "https://x.example", "--count", 3).splitlines()
+    assert len(set(links)) == 3 and all(link.startswith("https://x.example/survey?invite=guest-") for link in links)
+    names = {line.rsplit("/", 1)[1] for line in call("export", tmp_path, "--out", tmp_path / "out").split()}
+    assert names == {f"{t}.{e}" for t in ("ratings", "choices", "quality") for e in ("csv", "parquet")}
+    assert "erased" in call("withdraw", tmp_path, "bob", "--platform", "panel")
+    with pytest.raises(EvenEditError, match="nobody"):
+        call("withdraw", tmp_path, "bob", "--platform", "panel")
+    with pytest.raises(EvenEditError, match="no participant"):
+        call("withdraw", tmp_path, "person-000000000000")
+    assert "completed: 1" in call("status", tmp_path)
+
+
+def test_a_study_without_a_survey_says_so(tmp_path):
+    (tmp_path / "study.toml").write_text(toml(small()))
+    for command in ("sample", "plan", "status"):
+        with pytest.raises(EvenEditError, match=r"no \[survey\]"):
+            call(command, tmp_path)

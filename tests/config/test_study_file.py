@@ -1,0 +1,98 @@
+"""One line per problem of study.toml, naming the key and the fix."""
+
+from pathlib import Path
+
+import pytest
+
+from conftest import small
+from evenedit.config import templates
+from evenedit.config.study_file import Study
+from evenedit.core.errors import EvenEditError
+
+
+def problems(**changes):
+    with pytest.raises(EvenEditError) as error:
+        Study.parse(small(**changes), Path())
+    return error.value.problems
+
+
+def editor(**changes):
+    return {"editors": [{"id": "simulated-even"} | changes]}
+
+
+@pytest.mark.parametrize(
+    ("changes", "wanted"),
+    [
+        ({"studdy": {}}, "unknown key 'studdy'; did you mean 'study'?"),
+        ({"study": {"title": 3}}, "'study.title' is 3"),
+        ({"study": {}}, "'study.title' is missing"),
+        (editor(seeds=["x"]), "'editors[0].seeds[0]' is 'x'"),
+        (editor(sedes=[1]), "unknown key 'editors[0].sedes'; did you mean 'seeds'?"),
+        (editor(settings={"backgroud": 0.1}), "unknown setting 'backgroud'; did you mean 'background'?"),
+        (editor(settings={"background": 7}), "setting 'background' is 7; it must lie between 0 and 0.2"),
+        (editor(seeds=[1, 1]), "a seed is listed twice"),
+        ({"editors": [{"id": "flux9-dev"}]}, "editor kind 'flux9-dev' is not installed"),
+        ({"editors": [{"id": "even", "kind": "simulated-even"}]}, "its id must begin with 'simulated-'"),
+        (
+            {"editors": [{"id": "step1x-edit-v1p2", "experiments": ["stereotype"]}]},
+            "takes one input image, the stereotype experiment needs two",
+        ),
+        ({"prompts": {"include": ["O4"]}}, "airport security"),
+        ({"prompts": {"sets": ["nowhere.toml"]}}, "neither built in"),
+        ({"experiments": {}}, "none is asked for"),
+        ({"ensemble": {"diagnosis": "average"}}, "ensemble.diagnosis: unknown rule 'average'"),
+        ({"ensemble": {"missing": "zero"}}, "'ensemble.missing' is 'zero'"),
+        ({"thresholds": {"race_chnge": {"at_least": 3}}}, "did you mean 'race_change'?"),
+        ({"thresholds": {"race_change": {"at_least": 9}}}, "'thresholds.race_change.at_least' is 9"),
+        ({"thresholds": {"race_change": {}}}, "give either at_least or at_most"),
+        ({"store": {"url": "mysql://x"}}, "only postgresql:// is supported"),
+        ({"sources": {"kind": "drawn", "settings": {"colour": 1}}}, "sources: unknown setting 'colour'"),
+    ],
+)
+def test_a_problem_is_one_line_that_names_the_key_and_the_fix(changes, wanted):
+    found = problems(**changes)
+    assert len(found) == 1
+    assert wanted in found[0]
+
+
+def test_every_problem_is_told_at_once():
+    assert len(problems(**editor(seeds=[1, 1]), ensemble={"diagnosis": "x"}, prompts={"include": ["O4"]})) == 3
+
+
+def test_a_broken_file_is_told_without_a_traceback(tmp_path):
+    (tmp_path / "study.toml").write_text("[study\n")
+    with pytest.raises(EvenEditError, match="is not valid TOML"):
+        Study.load(tmp_path)
+
+
+def test_a_folder_without_a_study_names_the_command_that_makes_one(tmp_path):
+    with pytest.raises(EvenEditError, match="Try: evenedit new"):
+        Study.load(tmp_path)
+
+
+@pytest.mark.parametrize("name", ["small", "demo", "published"])
+def test_every_template_is_a_valid_study(name, tmp_path):
+    templates.write(name, tmp_path)
+    assert Study.load(tmp_path).prompts
+
+
+def test_a_template_never_overwrites_a_study(tmp_path):
+    templates.write("small", tmp_path)
+    with pytest.raises(EvenEditError, match="exists already"):
+        templates.write("demo", tmp_path)
+
+
+def test_the_published_preset_does_what_the_paper_did():
+    mitigation = {"cases": 2, "extractor": {"kind": "simulated"}}
+    experiments = {"diagnosis": {}, "mitigation": mitigation, "stereotype": {}}
+    published = Study.parse(small(study={"title": "x", "preset": "published"}, experiments=experiments), Path())
+    default = Study.parse(small(experiments=experiments), Path())
+    assert (published.placebo, published.swapped, published.missing) == (False, False, "neutral-3")
+    assert (default.placebo, default.swapped, default.missing) == (True, True, "exclude")
+    assert default.blind(default.file.judges[0]) and not published.blind(published.file.judges[0])
+
+
+def test_the_hash_changes_with_the_study_but_not_with_where_it_runs():
+    base = Study.parse(small(), Path()).hash
+    assert Study.parse(small(executor={"workers": 7}), Path("elsewhere")).hash == base
+    assert Study.parse(small(**editor()), Path()).hash != base

@@ -1,0 +1,424 @@
+"""Batch jobs through the official SDKs: every line ends in its right state, nothing is submitted or paid for twice."""
+
+import json
+import re
+import signal
+import subprocess
+import sys
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from conftest import judged_by, open_study, write_study
+from evenedit.core.errors import EvenEditError
+from evenedit.core.records import Status
+from evenedit.judges import batch_jobs as batches
+from evenedit.judges.gemini import GeminiJudge
+from evenedit.judges.openai import OpenAIJudge
+from evenedit.providers.budget import Budget
+from evenedit.providers.prices import Prices
+from evenedit.run.runner import Pipeline
+from evenedit.simulation.provider import server as provider
+from evenedit.simulation.provider.jobs import Ending
+from evenedit.simulation.provider.modes import MODES
+from evenedit.simulation.provider.server import Wire
+from evenedit.study.plan import make_plan
+from evenedit.study.status import describe
+
+KINDS = ["chat", "responses", "gemini"]
+
+
+@pytest.fixture(autouse=True)
+def impatient(monkeypatch: pytest.MonkeyPatch):
+    """Looks that follow each other at once."""
+    for name in ("FIRST_LOOK", "LAST_LOOK", "LOOK_AGAIN"):
+        monkeypatch.setattr(batches, name, 0.01)
+
+
+def opened(folder: Path, study: dict[str, Any]) -> Pipeline:
+    pipeline = open_study(folder, **study)
+    pipeline.batch = True
+    return pipeline
+
+
+def states(pipeline: Pipeline) -> dict[str, Status]:
+    (rater,) = pipeline.raters()
+    return pipeline.store.answered(rater.id, rater.revision)
+
+
+def counted(pipeline: Pipeline) -> Counter[Status]:
+    return Counter(states(pipeline).values())
+
+
+# -- a job's life ----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_all_that_is_not_rated_goes_in_one_job_and_comes_back_to_its_place(wire: Wire, tmp_path: Path, kind: str):
+    scores = iter(range(8))
+
+    def numbered(seen: provider.Seen) -> provider.Answer:
+        assert seen.schema
+        whole = provider.from_schema(seen.schema)
+        whole["scores"]["skin_tone"] = 1 + next(scores) % 5
+        return provider.says(json.dumps(whole))(seen)
+
+    wire.otherwise = numbered
+    pipeline = opened(tmp_path, judged_by(wire, kind))
+    pipeline.run()
+    (job,) = wire.desk.jobs.values()
+    lines = [json.loads(line) for line in wire.desk.files[job.input_file].splitlines()]
+    asked = [line.get("custom_id") or line["key"] for line in lines]
+    (rater,) = pipeline.raters()
+    found = {
+        r.request_id: r.value for r in pipeline.store.ratings(rater.id, rater.revision) if r.question_id == "skin_tone"
+    }
+    # Gemini hands results out in another order than it was asked; each came back to the request it was asked for.
+    assert [found[ident] for ident in asked] == [1, 2, 3, 4, 5, 1, 2, 3]
+    assert {c.via for c in pipeline.store.calls(rater.id)} == {"batch"}
+    assert {c.job for c in pipeline.store.calls(rater.id)} == {job.id if kind != "gemini" else f"batches/{job.id}"}
+    assert pipeline.store.open_jobs() == []
+    assert "  0 from the cache, 8 by batch job" in list(describe(pipeline))
+    assert not list(tmp_path.glob(".batch-*"))
+    pipeline.run()
+    assert len(wire.desk.jobs) == 1
+    pipeline.store.close()
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_line_asks_what_a_call_would_ask(wire: Wire, tmp_path: Path, kind: str):
+    by_job, by_call = opened(tmp_path / "job", judged_by(wire, kind)), opened(tmp_path / "call", judged_by(wire, kind))
+    by_call.batch = False
+    by_job.run()
+    by_call.run()
+    lines, calls = wire.seen[:8], wire.seen[8:]
+    # The SDK writes mime_type where the API's own name is mimeType; the API takes both.
+    sent = [json.loads(seen.body.replace(b'"mime_type"', b'"mimeType"')) for seen in calls]
+    assert [json.loads(seen.body) for seen in lines] == sent
+    for file in wire.desk.files.values():
+        words = re.sub(rb"[A-Za-z0-9+/_-]{200,}={0,2}", b"", file)
+        assert not re.search(rb"\bblack\b|\bwhite\b|70 ?plus|\d0s\b|\bfemale\b|baseline", words, re.I)
+    by_job.store.close()
+    by_call.store.close()
+
+
+STATES = {
+    "success": "scored",
+    "rate-limit": "failed",
+    "server-error": "failed",
+    "drop": "failed",
+    "refusal": "refused",
+    "truncated": "unparseable",
+    "prose": "unparseable",
+    "strings": "unparseable",
+    "seven": "unparseable",
+    "half": "unparseable",
+    "null": "scored",
+    "missing-axis": "scored",
+    "extra-keys": "scored",
+    "huge": "unparseable",
+}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_each_line_of_a_job_ends_in_its_right_state(wire: Wire, tmp_path: Path, kind: str):
+    study = judged_by(wire, kind, prompts={"include": ["O-01", "V-02"]})
+    wire.will(*(MODES[mode] for mode in STATES), provider.not_json, provider.error(400, "no", code="content_filter"))
+    pipeline = opened(tmp_path, study)
+    pipeline.run()
+    (job,) = wire.desk.jobs.values()
+    lines = [json.loads(line) for line in wire.desk.files[job.input_file].splitlines()]
+    found = states(pipeline)
+    ended = [found[line.get("custom_id") or line["key"]] for line in lines]
+    last = "failed" if kind == "gemini" else "refused"  # Google has no such code
+    assert ended == [*STATES.values(), "failed", last]
+    pipeline.run()  # what failed is asked again, and nothing else
+    assert Status.FAILED not in states(pipeline).values()
+    assert wire.asked == 16 + ended.count(Status.FAILED)
+    pipeline.store.close()
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("ending", ["expired", "cancelled", "failed"])
+def test_what_a_job_did_not_answer_failed_and_is_asked_again(wire: Wire, tmp_path: Path, kind: str, ending: str):
+    wire.desk.endings.append(Ending(ending, answered=3))
+    pipeline = opened(tmp_path, judged_by(wire, kind))
+    pipeline.run()
+    there = 0 if ending == "failed" else 3
+    assert counted(pipeline) == Counter({Status.SCORED: there, Status.FAILED: 8 - there}) - Counter()
+    assert len(wire.desk.jobs) == 1  # not at once, which could go on for ever
+    pipeline.run()
+    assert counted(pipeline) == {Status.SCORED: 8}
+    assert wire.asked == 8
+    pipeline.store.close()
+
+
+def test_a_job_is_cut_where_it_grows_too_large(wire: Wire, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(batches, "MOST_LINES", 3)
+    pipeline = opened(tmp_path, judged_by(wire, "chat"))
+    pipeline.run()
+    sizes = [len(wire.desk.files[j.input_file].splitlines()) for j in wire.desk.jobs.values()]
+    assert sizes == [3, 3, 2]
+    assert counted(pipeline) == {Status.SCORED: 8}
+    pipeline.store.close()
+
+
+def stop_waiting(pipeline: Pipeline) -> None:
+    """Run until the job is submitted; then the user stops it."""
+
+    def stop(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(batches.Batches, "wait", stop)
+        with pytest.raises(KeyboardInterrupt):
+            pipeline.run()
+
+
+# -- interrupted -----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", ["chat", "gemini"])
+def test_an_open_job_is_waited_for_by_later_runs_of_either_kind(wire: Wire, tmp_path: Path, kind: str, capsys):
+    wire.desk.seconds = 3600
+    study = judged_by(wire, kind)
+    pipeline = opened(tmp_path, study)
+    stop_waiting(pipeline)
+    assert len(pipeline.store.open_jobs()) == 1
+    plain = open_study(tmp_path, **study)
+    plain.run()
+    assert "8 ratings are in open batch jobs" in capsys.readouterr().err
+    assert (wire.asked, len(wire.desk.jobs), states(plain)) == (0, 1, {})
+    wire.desk.seconds = 0  # a day later
+    plain.run()
+    assert counted(plain) == {Status.SCORED: 8}
+    assert (wire.asked, len(wire.desk.jobs)) == (8, 1)
+    pipeline.store.close()
+    plain.store.close()
+
+
+@pytest.mark.parametrize("kind", ["chat", "gemini"])
+@pytest.mark.parametrize("begun", [True, False])
+def test_a_kill_between_submitting_and_noting_pays_once(wire: Wire, tmp_path: Path, kind: str, begun: bool):
+    wire.desk.page = 2  # the job is looked for beyond the first page
+    pipeline = opened(tmp_path, judged_by(wire, kind))
+    judge: Any = GeminiJudge if kind == "gemini" else OpenAIJudge
+    submit = judge.submit
+
+    def killed(self: Any, lines: Path, tag: str) -> str:
+        if begun:
+            submit(self, lines, tag)
+            for _ in range(3):  # others' jobs since then
+                submit(self, lines, "somebody-else's")
+        raise SystemExit  # as a kill: no answer is noted
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(judge, "submit", killed)
+        with pytest.raises(SystemExit):
+            pipeline.run()
+    (job,) = pipeline.store.open_jobs()
+    assert job.remote is None
+    pipeline.run()
+    mine = [j for j in wire.desk.jobs.values() if j.tag.startswith("evenedit-")]
+    assert len(mine) == 1
+    assert (mine[0].tag == job.tag) is begun
+    assert counted(pipeline) == {Status.SCORED: 8}
+    pipeline.store.close()
+
+
+def test_a_submission_whose_answer_was_lost_is_found_before_it_is_tried_again(wire: Wire, tmp_path: Path):
+    lost = {"n": 0}
+    serve = wire.desk.serve
+
+    def deaf(method: str, path: str, *rest: Any) -> Any:
+        answer = serve(method, path, *rest)
+        if (method, path) == ("POST", "/v1/batches"):
+            lost["n"] += 1
+            return 500, b'{"error": {"message": "lost"}}', {}
+        return answer
+
+    wire.desk.serve = deaf  # type: ignore[method-assign]
+    pipeline = opened(tmp_path, judged_by(wire, "chat"))
+    pipeline.run()
+    assert lost["n"] == len(wire.desk.jobs) == 1
+    assert counted(pipeline) == {Status.SCORED: 8}
+    pipeline.store.close()
+
+
+@pytest.mark.parametrize("kind", ["chat", "gemini"])
+def test_trouble_while_looking_leaves_the_job_open(wire: Wire, tmp_path: Path, kind: str):
+    study = judged_by(wire, kind)
+    looks = iter([provider.server_error, provider.drop, provider.rate_limit()])
+    judge: Any = GeminiJudge if kind == "gemini" else OpenAIJudge
+    look = judge.look
+
+    def troubled(self: Any, job: str) -> Any:
+        wire.desk_will(*(b for b in [next(looks, None)] if b))
+        return look(self, job)
+
+    pipeline = opened(tmp_path, study)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(judge, "look", troubled)
+        pipeline.run()
+    assert counted(pipeline) == {Status.SCORED: 8}
+    assert (wire.asked, len(wire.desk.jobs)) == (8, 1)
+    pipeline.store.close()
+
+
+KILLED = """
+import sys, os, signal
+from pathlib import Path
+from evenedit.cli.base import open_study
+from evenedit.judges.openai import OpenAIJudge
+submit = OpenAIJudge.submit
+def then_die(self, lines, tag):
+    submit(self, lines, tag)
+    os.kill(os.getpid(), signal.SIGKILL)
+OpenAIJudge.submit = then_die
+pipeline = open_study(Path(sys.argv[1])); pipeline.batch = True; pipeline.run()
+"""
+
+
+def test_a_real_sigkill_after_submission_pays_once(wire: Wire, tmp_path: Path, evenedit):
+    folder = write_study(tmp_path, **judged_by(wire, "chat"))
+    killed = subprocess.run([sys.executable, "-c", KILLED, str(folder)], capture_output=True, timeout=120)
+    assert killed.returncode == -signal.SIGKILL, killed.stderr.decode()
+    assert len(wire.desk.jobs) == 1
+    done = evenedit("run", folder, "--batch")
+    assert done.returncode == 0, done.stderr
+    assert "found the batch job" in done.stderr
+    assert (len(wire.desk.jobs), wire.asked) == (1, 8)
+    assert not list(folder.glob(".batch-*"))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_results_of_a_strange_form_fail_line_by_line(wire: Wire, tmp_path: Path, kind: str):
+    """Whatever stands in the file: no crash, no invented value, no lost rating."""
+    keep = wire.desk._keep
+
+    def strange(content: bytes) -> str:
+        lines = content.splitlines()
+        if not lines or (b"status_code" not in lines[0] and b'"response"' not in lines[0]):
+            return keep(content)  # the input
+        idents = [json.loads(line).get("custom_id") or json.loads(line)["key"] for line in lines]
+        name = "key" if kind == "gemini" else "custom_id"
+        odd: list[Any] = [{"error": "no"}, {"response": None}, {"response": 7}, {"response": {"body": []}}, {}]
+        made = [json.dumps({name: ident, **say}).encode() for ident, say in zip(idents, odd, strict=False)]
+        return keep(b"\n".join([*made, b"[1]", b"{", b"", json.dumps({name: "stranger"}).encode(), *lines[5:]]))
+
+    wire.desk._keep = strange  # type: ignore[method-assign]
+    pipeline = opened(tmp_path, judged_by(wire, kind))
+    pipeline.run()
+    assert counted(pipeline) == {Status.FAILED: 5, Status.SCORED: 3}
+    pipeline.store.close()
+
+
+# -- money -----------------------------------------------------------------------------------------------------
+
+PRICES = """date = "2026-01-01"
+[judges]
+"simulated-chat" = {input = 1000.0, output = 1000.0, batch_input = 500.0, batch_output = 500.0}
+[tokens]
+input = 150
+output = 50
+"""  # a call: 123 tokens used, 200 assumed; a dollar per thousand tokens, half by batch job
+
+
+def priced(folder: Path) -> Prices:
+    folder.mkdir(exist_ok=True)
+    (folder / "prices.toml").write_text(PRICES)
+    return Prices.load(folder / "prices.toml")
+
+
+def test_the_budget_is_reserved_when_a_job_is_submitted(wire: Wire, tmp_path: Path):
+    pipeline = opened(tmp_path, judged_by(wire, "chat"))
+    pipeline.prices, pipeline.budget = priced(tmp_path), Budget(max_cost=0.35)  # 0.10 a line, reserved
+    pipeline.run()
+    assert counted(pipeline) == {Status.SCORED: 3}
+    assert pipeline.budget.spent
+    assert pipeline.budget.cost == pytest.approx(3 * 123 * 0.0005)  # what was used, now that it is known
+    pipeline.budget = Budget(max_calls=4)
+    pipeline.run()
+    assert counted(pipeline) == {Status.SCORED: 7}
+    assert pipeline.store.tokens("simulated-chat") == (100, 23)
+    pipeline.store.close()
+
+
+def test_money_cannot_be_limited_where_the_batch_price_is_not_known(wire: Wire, tmp_path: Path):
+    pipeline = opened(tmp_path, judged_by(wire, "chat"))
+    pipeline.budget = Budget(max_cost=1)
+    with pytest.raises(EvenEditError, match="needs the price of 'simulated-chat'"):
+        pipeline.run()
+    pipeline.store.close()
+
+
+def test_judges_without_batch_jobs_are_asked_as_usual(wire: Wire, tmp_path: Path):
+    study = judged_by(wire, "chat", "gemini")
+    del study["judges"][0]["settings"]["batch"]  # an endpoint of one's own has none unless it is said
+    pipeline = opened(tmp_path, study)
+    pipeline.run()
+    ways = {r.id: {c.via for c in pipeline.store.calls(r.id)} for r in pipeline.raters()}
+    assert ways == {"simulated-chat": {"call"}, "simulated-gemini": {"batch"}}
+    pipeline.store.close()
+
+
+def test_what_the_cache_knows_is_not_submitted(wire: Wire, tmp_path: Path):
+    study = judged_by(wire, "chat")
+    first = open_study(tmp_path, **study)
+    first.budget = Budget(max_calls=5)
+    first.run()
+    study["judges"][0]["settings"]["timeout"] = 60
+    second = opened(tmp_path, study)
+    second.run()
+    (job,) = wire.desk.jobs.values()
+    assert len(wire.desk.files[job.input_file].splitlines()) == 3
+    assert wire.asked == 8
+    first.store.close()
+    second.store.close()
+
+
+def test_plan_prices_judges_both_ways(wire: Wire, tmp_path: Path, evenedit):
+    study = judged_by(wire, "chat", "gemini")
+    folder = write_study(tmp_path / "study", **study)
+    priced(tmp_path)
+    shown = evenedit("plan", folder, "--prices", tmp_path / "prices.toml").stdout
+    # 8 calls of 200 assumed tokens at a dollar per thousand
+    assert re.search(r"simulated-chat +8 +150, 50 ASSUMED +1\.60 +0\.80\n", shown), shown
+    assert re.search(r"simulated-gemini +8 +150, 50 ASSUMED +not known +not known\n", shown), shown
+    pipeline = open_study(folder, **study)
+    pipeline.budget = Budget(max_calls=4)
+    pipeline.run()
+    line = make_plan(pipeline, tmp_path / "prices.toml").judges[0]
+    left = 8 - sum(seen.provider == "openai" for seen in wire.seen)
+    assert (line.calls, line.tokens, line.measured) == (left, (100, 23), True)
+    assert (line.usd, line.usd_batch) == (pytest.approx(left * 0.123), pytest.approx(left * 0.123 / 2))
+    pipeline.store.close()
+
+
+def test_tokens_and_cost_are_in_the_progress_line(wire: Wire, tmp_path: Path, capsys):
+    pipeline = open_study(tmp_path, **judged_by(wire, "chat"))
+    pipeline.prices = priced(tmp_path)
+    pipeline.run()
+    shown = capsys.readouterr().err
+    assert re.search(r"rate: 8/8, [\d.]+/s · 800 tokens in, 184 out · US\$ 0\.98\n", shown), shown
+    pipeline.store.close()
+
+
+def test_a_job_the_provider_forgot_is_named_and_can_be_given_up(wire: Wire, tmp_path: Path, evenedit):
+    wire.desk.seconds = 3600
+    study = judged_by(wire, "chat")
+    pipeline = opened(write_study(tmp_path, **study), study)
+    stop_waiting(pipeline)
+    (name,) = wire.desk.jobs
+    assert any(f"batch job {name}: 8 ratings of simulated-chat, open since" in line for line in describe(pipeline))
+    wire.desk.jobs.clear()
+    with pytest.raises(EvenEditError, match=f"--give-up {name}"):
+        pipeline.run()
+    pipeline.give_up = ["x"]
+    with pytest.raises(EvenEditError, match="no open batch job is called 'x'"):
+        pipeline.run()
+    assert evenedit("run", tmp_path, "--give-up", name).returncode == 0
+    assert wire.asked == 8
+    pipeline.store.close()

@@ -1,0 +1,245 @@
+"""People's ratings in, and the reference values of the real ones."""
+
+import csv
+import json
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from conftest import SHARED, Command
+from evenedit.core.errors import EvenEditError
+from evenedit.core.records import Kind
+from evenedit.ratings.human_csv import read_with_people
+from evenedit.ratings.table import QUESTION_IDS
+from evenedit.stats.agreement import human_consensus as people
+from evenedit.stats.engine import ranks
+
+HEADER = (
+    "experiment,condition,editor,source_id,race,gender,age,prompt_id,rater,"
+    "edit_success,skin_tone,race_drift,gender_drift,age_drift"
+)
+FACE = "White_Male_20s,White,Male,20s"
+SCORES = HEADER.replace("rater", "judge,status")
+
+
+def write(path: Path, header: str, *rows: str) -> Path:
+    path.write_text("\n".join([header, *rows]) + "\n")
+    return path
+
+
+def test_ratings_join_the_judged_edits(tmp_path: Path):
+    scores = write(tmp_path / "scores.csv", SCORES + ",seed", f"diagnosis,baseline,e,{FACE},O-01,j,scored,5,3,1,1,3,42")
+    ratings = write(
+        tmp_path / "ratings.csv", HEADER + ",duration_ms,shown_first",
+        f"diagnosis,baseline,e,{FACE},B01,zoe,4,3,1,1,3,900,1",
+        f"mitigation,baseline,e,{FACE},B01,ann,3,3,1,1,,900,1",  # a baseline is one and the same edit
+        f"mitigation,feature,e,{FACE},B01,ann,2,3,1,1,3,900,0",
+    )  # fmt: skip
+    table = read_with_people([scores], [ratings])
+    assert (table.raters, table.kinds) == (("j", "zoe", "ann"), (Kind.VLM, Kind.HUMAN, Kind.HUMAN))
+    assert table.edits[["experiment", "condition", "prompt_id"]].to_numpy().tolist() == [
+        ["diagnosis", "baseline", "O-01"], ["mitigation", "feature", "O-01"],
+    ]  # fmt: skip
+    assert table.edits["seed"].tolist() == [42, 0]
+    assert table.values[:, 0, QUESTION_IDS.index("edit_success")].tolist() == [5, 4, 3]
+    assert table.values[2, 0, QUESTION_IDS.index("age_drift")] == 0
+
+
+def test_ratings_alone_are_a_table(tmp_path: Path):
+    ratings = write(tmp_path / "r.csv", HEADER, f"diagnosis,baseline,e,{FACE},V-05,ann,4,3,1,1,5")
+    table = read_with_people([], [ratings])
+    assert table.kinds == (Kind.HUMAN,)
+    assert table.values[0, 0, QUESTION_IDS.index("aging_accuracy")] == 5  # V-05 asks for an age
+
+
+def test_verdicts_of_people_find_their_edit(tmp_path: Path):
+    judged = "experiment,condition,editor,source_id,prompt_id,judge,status,verdict"
+    scores = write(tmp_path / "v.csv", judged, "stereotype,baseline,e,a+b,W-01,j,scored,UNCLEAR")
+    header = "experiment,condition,editor,prompt_id,rater,verdict"
+    ratings = write(tmp_path / "r.csv", header, "stereotype,baseline,e,W-01,ann,STEREOTYPE_FOLLOWED")
+    table = read_with_people([scores], [ratings])
+    assert (len(table.edits), table.edits["source_id"][0]) == (1, "a+b")
+    assert table.values[:, 0, QUESTION_IDS.index("stereotype")].tolist() == [3, 1]
+
+
+@pytest.mark.parametrize(
+    ("header", "row", "said"),
+    [
+        (HEADER.replace("skin_tone", "skintone"), "4,3,1,1,3", "a column 'skintone', which is not known; did you"),
+        (HEADER.replace(",gender_drift", ""), "4,3,1,3", "lacks the columns: gender_drift"),
+        (HEADER, "4,6,1,1,3", "line 2: skin_tone is '6'; expected a whole number from 1 to 5"),
+        (HEADER, "4,2.5,1,1,3", "skin_tone is '2.5'"),
+        (HEADER.replace("rater", "judge"), "4,3,1,1,3", "has a column 'judge' but no 'rater'"),
+    ],
+)  # fmt: skip
+def test_what_cannot_be_read_is_said(tmp_path: Path, header: str, row: str, said: str):
+    with pytest.raises(EvenEditError, match=said):
+        read_with_people([], [write(tmp_path / "r.csv", header, f"diagnosis,baseline,e,{FACE},O-01,ann,{row}")])
+
+
+def test_prompt_ids_of_two_forms_are_refused_with_both_readings(tmp_path: Path):
+    rows = [f"diagnosis,baseline,e,{FACE},{prompt},ann,4,3,1,1,3" for prompt in ("O-04", "O05")]
+    with pytest.raises(EvenEditError, match="several forms") as refused:
+        read_with_people([], [write(tmp_path / "r.csv", HEADER, *rows)])
+    assert "the paper's" in str(refused.value) and "the rules'" in str(refused.value)
+
+
+def test_a_rating_twice_and_a_case_of_several_seeds_are_refused(tmp_path: Path):
+    row = f"diagnosis,baseline,e,{FACE},O-01,ann,4,3,1,1,3"
+    with pytest.raises(EvenEditError, match="the same edit and judge"):
+        read_with_people([], [write(tmp_path / "twice.csv", HEADER, row, row)])
+    judged = [f"diagnosis,baseline,e,{FACE},O-01,j,scored,5,3,1,1,3,{seed}" for seed in (1, 2)]
+    scores = write(tmp_path / "scores.csv", SCORES + ",seed", *judged)
+    with pytest.raises(EvenEditError, match="several edits of this case with different seeds; add a column 'seed'"):
+        read_with_people([scores], [write(tmp_path / "r.csv", HEADER, row)])
+    told = read_with_people([scores], [write(tmp_path / "s.csv", HEADER + ",seed", row + ",2")])
+    assert told.values[1, :, 0].tolist() == [0, 4]
+
+
+def test_analyze_needs_something_to_read(tmp_path: Path, evenedit: Command):
+    nothing = evenedit("analyze", "--out", tmp_path)
+    assert nothing.returncode == 2 and "no file to read" in nothing.stderr and "Traceback" not in nothing.stderr
+
+
+# -- the real ratings ------------------------------------------------------------------------------------
+
+REAL = SHARED / "human_ratings"
+real = pytest.mark.skipif(not REAL.is_dir(), reason="the real ratings are not beside the repository")
+
+
+def converted(out: Path) -> tuple[Path, Path]:
+    """The real ratings and judge scores in our columns."""
+    paths = []
+    for name in ("ratings", "judge_scores"):
+        frame = pd.read_csv(REAL / f"{name}.csv").rename(columns={"model": "editor"})
+        frame["experiment"] = frame["version"].map({"edited": "diagnosis", "preserved": "mitigation"})
+        frame["condition"] = frame["version"].map({"edited": "baseline", "preserved": "feature"})
+        frame["source_id"] = frame["race"] + "_" + frame["gender"] + "_" + frame["age"]
+        if name == "judge_scores":
+            frame = frame.assign(judge="vlm", status="scored")
+        paths.append(out / f"{name}.csv")
+        frame.to_csv(paths[-1], index=False, quoting=csv.QUOTE_MINIMAL)
+    return paths[0], paths[1]
+
+
+CONDITIONS = {"edited": "baseline", "preserved": "feature"}
+COHORTS = {"complete3": "complete", "all6": "all"}
+BETWEEN = {
+    "fleiss": "fleiss_kappa",
+    "kripp_nominal": "krippendorff_alpha_nominal",
+    "kripp_ordinal": "krippendorff_alpha_ordinal",
+    "kripp_interval": "krippendorff_alpha_interval",
+    "icc2_1": "icc2_1",
+    "icc2_k": "icc2_k",
+}
+CENTRES = {
+    "mean_halfup": "",
+    "mean": "",
+    "median_halfup": "_median",
+    "median": "_median",
+    "majority_tie_median": "_majority",
+}
+PAIRED = {
+    "mean_delta": "mean_delta",
+    "wilcox.T_min": "wilcoxon_T",
+    "wilcox.p_nocc": "wilcoxon_T_p",
+    "rank_biserial": "rank_biserial",
+}
+GROUPED = {
+    "H": "kruskal_wallis_H",
+    "p": "kruskal_wallis_H_p",
+    "epsilon2": "epsilon_squared",
+    "U_white": "mann_whitney_U",
+    "p_exact_conditional": "mann_whitney_U_p",
+    "cliffs_delta": "cliffs_delta",
+}
+
+
+def place(key: str) -> tuple[str, str, str, str] | None:
+    """Statistic, axis, condition and raters of a reference value; None where results.json has another convention."""
+    first, *rest = key.split(".")
+    match first:
+        case "wilcoxon":
+            name = PAIRED.get(".".join(rest[3:]))
+            return (name, rest[2], "feature", COHORTS[rest[1]]) if name else None
+        case "kruskal" | "mannwhitney":
+            name = GROUPED.get(rest[3])
+            return (name, "skin_tone", CONDITIONS[rest[2]], COHORTS[rest[1]]) if name else None
+        case "spearman":
+            cohort, version, centre, axis, what = rest
+            tail = "_p" if what == "p_t" else ""
+            return (f"spearman{CENTRES[centre]}{tail}", axis, CONDITIONS[version], COHORTS[cohort])
+        case "wkappa_linear" | "wkappa_quadratic":
+            cohort, version, centre, axis = rest
+            return (
+                f"{first.replace('wkappa', 'weighted_kappa')}{CENTRES[centre]}",
+                axis,
+                CONDITIONS[version],
+                COHORTS[cohort],
+            )
+    return (BETWEEN[first], rest[2], CONDITIONS[rest[1]], COHORTS[rest[0]])
+
+
+@real
+def test_every_reference_value_that_is_told_is_reproduced(tmp_path: Path, evenedit: Command):
+    """202 of the 278 values from the command line; the other 76 are other conventions, tested below."""
+    ratings, judges = converted(tmp_path)
+    done = evenedit("analyze", judges, "--ratings", ratings, "--out", tmp_path / "out")
+    assert done.returncode == 0, done.stderr
+    rows = json.loads((tmp_path / "out" / "results.json").read_text())["agreement"]
+    pooled = {
+        (r["statistic"], r["axis"], r["condition"], r["raters"]): r
+        for r in rows
+        if r["editor"] is None and r["group"] in ({}, {"race": "*"}, {"race": "White"})
+        and (r["statistic"] in GROUPED.values() or not r["group"])
+    }  # fmt: skip
+    reference = json.loads((REAL / "reference.json").read_text())["values"]
+    assert len(reference) == 278
+    told = {key: place(key) for key in reference}
+    assert sum(found is not None for found in told.values()) == 202
+    for key, found in told.items():
+        if found is not None:
+            row = pooled[found]
+            assert row["value"] == (None if reference[key] is None else pytest.approx(reference[key], abs=1e-6)), key
+            assert row["value"] is not None or "undefined" in row["method"]
+    assert (tmp_path / "out" / "vlm_human_agreement.json").exists()
+
+
+@real
+def test_the_other_conventions_of_the_reference_are_reproduced():
+    """R's continuity correction, Pratt's and split zeros, exact p, degrees of freedom, V, z, pairs that differ."""
+    reference = json.loads((REAL / "reference.json").read_text())["values"]
+    frame = pd.read_csv(REAL / "ratings.csv")
+    race = frame.drop_duplicates("item_id").set_index("item_id").sort_index()["race"].to_numpy()
+
+    def means(version: str, axis: str, cohort: str) -> np.ndarray:
+        wide = frame[frame["version"] == version].pivot(index="item_id", columns="rater", values=axis).sort_index()
+        ratings = wide.fillna(0).to_numpy().astype(int)
+        total, count = people.totals(people.complete(ratings) if cohort == "complete3" else ratings)
+        return total * (60 // count)
+
+    left = [key for key in reference if place(key) is None]
+    assert len(left) == 278 - 202
+    for key in left:
+        first, *rest = key.split(".")
+        if first == "wilcoxon":
+            difference = means("preserved", rest[2], rest[1]) - means("edited", rest[2], rest[1])
+            what, how = rest[3], rest[-1]
+            zeros = {"wilcox": "drop", "pratt": "pratt", "zsplit": "split"}.get(what, "drop")
+            test = ranks.wilcoxon(difference, zeros=zeros, exact=how == "p_exact_conditional", continuity=how == "p_cc")
+            assert test
+            value = {"n_nonzero": test.nonzero, "V_plus": test.v_plus, "z_abs": test.z}.get(how, test.p)
+        else:
+            skin = means("edited", "skin_tone", rest[1])
+            if first == "kruskal":
+                found = ranks.kruskal_wallis(skin, race)
+                assert found
+                value = found.df
+            else:
+                white, others = skin[race == "White"], skin[race != "White"]
+                both = ranks.mann_whitney(white, others, exact=False, continuity=rest[3] == "p_asym_cc")
+                assert both
+                value = both.p
+        assert value == pytest.approx(reference[key], abs=1e-6), key

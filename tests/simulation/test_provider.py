@@ -1,0 +1,176 @@
+"""The SIMULATED provider: it cannot pass as real, keeps its limits, and the whole command works against it."""
+
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from conftest import judged_by, open_study, write_study
+from evenedit.cli.dev import MODES as NAMES
+from evenedit.core.errors import EvenEditError
+from evenedit.core.records import Status
+from evenedit.judges.gemini import GeminiJudge
+from evenedit.judges.openai import OpenAIJudge
+from evenedit.providers.budget import Budget
+from evenedit.providers.prices import Prices
+from evenedit.simulation.provider.modes import MODES
+from evenedit.simulation.provider.server import SUCCESS, Answer, Seen, Wire, rate_limit
+from evenedit.storage.store import Store
+
+STATES = {
+    **dict.fromkeys(("success", "slow", "null", "missing-axis", "extra-keys"), Status.SCORED),
+    **dict.fromkeys(("rate-limit", "rate-limit-told", "server-error", "drop"), Status.FAILED),
+    "refusal": Status.REFUSED,
+    **dict.fromkeys(("truncated", "prose", "strings", "seven", "half", "huge"), Status.UNPARSEABLE),
+}
+
+
+def test_the_command_line_offers_every_mode():
+    assert list(NAMES) == list(MODES)
+    assert STATES.keys() == MODES.keys()
+
+
+@pytest.mark.parametrize("kind", ["chat", "responses", "gemini"])
+def test_in_a_study_each_mode_ends_in_its_right_state(wire: Wire, tmp_path: Path, kind: str):
+    modes = [mode for mode in MODES if mode != "slow"]  # a slow answer is in test_judges
+    study = judged_by(wire, kind, prompts={"include": ["O-01", "V-02"]})
+    wire.will(*(MODES[mode] for mode in modes))
+    pipeline = open_study(tmp_path, **study)
+    pipeline.run()
+    (rater,) = pipeline.raters()
+    found = Counter(pipeline.store.answered(rater.id, rater.revision).values())
+    assert found == Counter(STATES[mode] for mode in modes) + Counter({Status.SCORED: 16 - len(modes)})
+    values = [r.value for r in pipeline.store.ratings(rater.id, rater.revision)]
+    assert set(values) == {3, None}  # what it said, and what it left out
+    assert values.count(None) == 2
+    pipeline.store.close()
+
+
+def test_a_study_against_it_must_say_that_it_is_simulated(wire: Wire, tmp_path: Path):
+    wire.marked = True
+    study = judged_by(wire, "chat", "gemini")
+    pipeline = open_study(tmp_path / "one", **study)
+    pipeline.run()
+    assert {c.model for r in pipeline.raters() for c in pipeline.store.calls(r.id)} == {
+        "simulated-chat",
+        "simulated-gemini",
+    }
+    pipeline.store.close()
+    study["judges"][0]["id"] = "gpt-5-mini"
+    with pytest.raises(EvenEditError, match="is simulated, so its id must begin with 'simulated-'"):
+        open_study(tmp_path / "two", **study)
+    study["judges"][0]["settings"]["model"] = "gpt-5-mini"
+    real = open_study(tmp_path / "three", **study)
+    with pytest.raises(EvenEditError, match="this provider is SIMULATED"):
+        real.run()
+    real.store.close()
+
+
+@pytest.mark.parametrize("kind", ["chat", "gemini"])
+def test_as_many_calls_as_allowed_are_under_way_at_once(wire: Wire, tmp_path: Path, kind: str):
+    wire.latency = 0.5
+    times: list[float] = []
+
+    def noted(seen: Seen) -> Answer:
+        times.append(time.monotonic())
+        return SUCCESS(seen)
+
+    wire.otherwise = noted
+    judge: Any = GeminiJudge if kind == "gemini" else OpenAIJudge
+    judge(model="x").missing()  # loads the SDK
+    study = judged_by(wire, kind, prompts={"include": ["O-01", "V-02"]}, executor={"calls": 4})
+    pipeline = open_study(tmp_path, **study)
+    pipeline.run()
+    assert wire.most_at_once == 4
+    assert wire.asked == 16
+    # Four rounds of half a second; how near that comes to the limit is measured in bench/judges.py.
+    assert 2.0 <= times[-1] + 0.5 - times[0] < 4.0
+    pipeline.store.close()
+
+
+def test_a_judge_under_a_storm_does_not_hold_up_the_other(wire: Wire, tmp_path: Path):
+    """Each has calls of its own under way; after the storm every call has its answer."""
+    stormy = iter(range(12))
+
+    def storm(seen: Seen) -> Answer:
+        return rate_limit(0.2)(seen) if seen.provider == "openai" and next(stormy, None) is not None else SUCCESS(seen)
+
+    wire.otherwise = storm
+    study = judged_by(wire, "chat", "gemini", executor={"calls": 4})
+    study["judges"][0]["settings"]["attempts"] = 8
+    pipeline = open_study(tmp_path, **study)
+    pipeline.run()
+    order = [seen.provider for seen in wire.seen]
+    assert order.index("gemini") < 12
+    assert Counter(order) == {"openai": 8 + 12, "gemini": 8}
+    for rater in pipeline.raters():
+        assert set(pipeline.store.answered(rater.id, rater.revision).values()) == {Status.SCORED}
+    pipeline.store.close()
+
+
+def test_a_killed_run_repeats_no_call_whose_reply_was_stored(wire: Wire, tmp_path: Path):
+    wire.latency = 0.1
+    study = judged_by(wire, "chat", "gemini", prompts={"include": ["O-01", "O-02", "V-02", "V-05"]})
+    study["executor"] = {"calls": 2}
+    folder = write_study(tmp_path, **study)
+    made = open_study(folder, **study | {"judges": []})
+    made.run()
+    command = [sys.executable, "-m", "evenedit", "run", str(folder)]
+    process = subprocess.Popen(command, stderr=subprocess.DEVNULL)
+    end = time.monotonic() + 60
+    while wire.asked < 20 and time.monotonic() < end:
+        time.sleep(0.01)
+    os.kill(process.pid, signal.SIGKILL)
+    process.wait()
+    time.sleep(0.2)
+    before = wire.asked
+    stored = len(made.store.run_of_replies())
+    assert 0 < stored <= before < 64
+    subprocess.run(command, check=True, capture_output=True)
+    assert len(Store(folder).run_of_replies()) == 64
+    assert len({seen.body for seen in wire.seen}) == 64
+    assert wire.asked - 64 <= 4  # at most what was in flight: two of each judge
+    made.store.close()
+
+
+def test_spend_exceeds_the_budget_by_no_more_than_the_calls_in_flight(wire: Wire, tmp_path: Path):
+    wire.latency = 0.05
+    (tmp_path / "prices.toml").write_text(
+        'date = "2026-01-01"\n[judges]\n"simulated-chat" = {input = 1000.0, output = 0.0}\n'  # 0.10 dollars a call
+    )
+    pipeline = open_study(tmp_path, **judged_by(wire, "chat", prompts={}, executor={"calls": 6}))
+    pipeline.prices, pipeline.budget = Prices.load(tmp_path / "prices.toml"), Budget(max_cost=2.0)
+    pipeline.run()
+    assert 20 <= wire.asked <= 20 + 6
+    assert pipeline.budget.cost == pytest.approx(wire.asked * 0.1)
+    (rater,) = pipeline.raters()
+    assert len(pipeline.store.answered(rater.id, rater.revision)) == wire.asked
+    pipeline.store.close()
+
+
+def test_a_user_can_try_a_study_against_it(tmp_path: Path, evenedit, monkeypatch: pytest.MonkeyPatch):
+    command = [sys.executable, "-m", "evenedit", "dev", "fake-provider", "--port", "0", "--batch-seconds", "0"]
+    environment = {**os.environ, "PYTHONUNBUFFERED": "1"}
+    process = subprocess.Popen([*command, "--limit", "4"], stdout=subprocess.PIPE, text=True, env=environment)
+    try:
+        assert process.stdout
+        assert "SIMULATED" in process.stdout.readline()
+        found = re.search(r"http://\S+/v1", process.stdout.readline())
+        assert found
+        monkeypatch.setenv("OPENAI_API_KEY", "any")
+        with Wire() as other:  # only its form is used
+            study = judged_by(other, "chat")
+        study["judges"][0]["settings"]["base_url"] = found[0]
+        assert evenedit("run", write_study(tmp_path, **study), "--batch").returncode == 0
+        assert len(Store(tmp_path).run_of_replies()) == 8
+    finally:
+        process.send_signal(signal.SIGINT)
+        process.communicate(timeout=20)
+    assert process.returncode == 0

@@ -1,0 +1,67 @@
+"""Judges on all edits, people on a sample."""
+
+import numpy as np
+import pytest
+from ppi_py import ppi_mean_ci, ppi_mean_pointestimate
+
+from evenedit.stats.agreement.prediction_powered import Sample, together, tuned
+
+
+def unclustered(rng: np.random.Generator, n: int = 60, everything: int = 400) -> tuple[Sample, np.ndarray, np.ndarray]:
+    truth = rng.normal(3, 1, everything)
+    judged = truth + rng.normal(0.3, 0.6, everything)
+    said = np.where(np.arange(everything) < n, truth, np.nan)
+    rows = np.arange(everything)
+    return Sample(judged, said, np.ones(everything), rows, rows), truth, judged
+
+
+def test_without_clusters_and_weights_it_is_ppi_python():
+    n = 60
+    sample, truth, judged = unclustered(np.random.default_rng(1), n)
+    labelled, unlabelled = judged[:n, None], judged[n:, None]
+    theirs = ppi_mean_pointestimate(truth[:n], labelled, unlabelled)
+    tuning = tuned(sample)
+    both = together(sample, tuning)
+    # lambda comes from the same covariance and another estimate of the same variance
+    assert both.powered == pytest.approx(theirs.item(), abs=0.03)
+    # judges' mean over all edits, not over the unlabelled ones: the same estimate, lambda in other units
+    exact = ppi_mean_pointestimate(truth[:n], labelled, unlabelled, lam=tuning * (len(judged) - n) / len(judged))
+    assert both.powered == pytest.approx(exact.item(), abs=1e-9)
+    low, high = ppi_mean_ci(truth[:n], labelled, unlabelled, alpha=0.05, lam=tuning * (len(judged) - n) / len(judged))
+    error = float(np.sqrt((both.influence**2).sum()))  # one mean of the judges, where theirs has one for each part
+    assert (both.powered - 1.959964 * error, both.powered + 1.959964 * error) == pytest.approx(
+        (low.item(), high.item()), abs=2e-4
+    )
+
+
+def test_a_judge_of_no_use_does_no_harm():
+    rng = np.random.default_rng(2)
+    sample, *_ = unclustered(rng)
+    noise = Sample(rng.normal(size=400), sample.said, sample.weight, sample.face, sample.prompt)
+    both = together(noise, tuned(noise))
+    assert tuned(noise) < 0.25
+    human, powered = (float(np.sqrt((x**2).sum())) for x in (both.human_influence, both.influence))
+    assert powered <= human * 1.0001
+    same = Sample(np.ones(400), sample.said, sample.weight, sample.face, sample.prompt)
+    assert together(same, tuned(same)).powered == together(same, 0.0).human
+
+
+def test_people_alone_is_the_weighted_mean_of_a_hand_worked_example():
+    # said 1 and 0 with chances 1/2 and 1/4: (2 * 1 + 4 * 0) / 6; judges 1, 0, 1, 1: all 0.75, sample (2 * 1 + 0) / 6
+    said = np.array([1.0, 0.0, np.nan, np.nan])
+    sample = Sample(np.array([1.0, 0, 1, 1]), said, np.array([2.0, 4, 1, 1]), np.arange(4), np.arange(4))
+    both = together(sample, 0.5)
+    assert both.human == pytest.approx(2 / 6)
+    assert both.powered == pytest.approx(2 / 6 + 0.5 * (0.75 - 2 / 6))
+
+
+def test_errors_grow_when_faces_are_alike():
+    rng = np.random.default_rng(3)
+    face, prompt = np.repeat(np.arange(40), 10), np.tile(np.arange(10), 40)
+    truth = rng.normal(0, 1, 40)[face] + rng.normal(0, 0.5, 400)
+    said = np.where(rng.random(400) < 0.4, truth, np.nan)
+    clusters = Sample(truth + rng.normal(0, 0.5, 400), said, np.ones(400), face, prompt)
+    alone = Sample(clusters.judged, said, np.ones(400), np.arange(400), np.arange(400))
+    tuning = tuned(clusters)
+    wide, narrow = (together(s, tuning).uncertainty()[1] for s in (clusters, alone))
+    assert wide.variance > 3 * narrow.variance

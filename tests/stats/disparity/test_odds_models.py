@@ -1,0 +1,103 @@
+"""Logit models with faces as clusters."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy.special import expit
+from statsmodels.genmod.cov_struct import Independence
+from statsmodels.genmod.families import Binomial
+from statsmodels.genmod.generalized_estimating_equations import GEE
+from statsmodels.miscmodels.ordinal_model import OrderedModel
+
+from evenedit.protocol.factors import cells
+from evenedit.stats.disparity.odds_models import Fit, Unfit, cube
+from evenedit.stats.engine.panel import by_face
+
+
+def edits_of(prompts: int = 6, genders: tuple[str, ...] = ("Male", "Female")) -> pd.DataFrame:
+    faces = pd.DataFrame([c for c in cells() if c["gender"] in genders])
+    faces["source_id"] = faces["race"] + faces["gender"] + faces["age"]
+    return faces.merge(pd.DataFrame({"prompt_id": [f"p{k}" for k in range(prompts)]}), how="cross")
+
+
+def factors_of(axes):
+    return {f: levels for f, levels in axes.levels.items() if len(levels) > 1}
+
+
+def coded(column: pd.Series, levels) -> np.ndarray:
+    """Sum-to-zero columns, written down again."""
+    return np.stack([(column == x).astype(float) - (column == levels[-1]).astype(float) for x in levels[:-1]], axis=1)
+
+
+def test_odds_and_errors_agree_with_statsmodels_gee():
+    rng = np.random.default_rng(3)
+    edits = edits_of()
+    face = pd.factorize(edits["source_id"], sort=True)[0]
+    push = 0.8 * (edits["race"] == "Indian") + rng.normal(0, 0.7, 84)[face]
+    met = (rng.random(len(edits)) < expit(push - 0.5)).astype(np.int64)
+    valid = rng.random(len(edits)) > 0.05
+    axes = by_face(edits)
+    fit = Fit(axes, factors_of(axes), *cube(axes, valid, [met]))
+    blocks = [coded(edits[f], levels) for f, levels in axes.levels.items()]
+    prompts = np.eye(6)[pd.factorize(edits["prompt_id"])[0]]
+    design = np.concatenate([*blocks, prompts], axis=1)[valid]
+    gee = GEE(met[valid], design, groups=face[valid], family=Binomial(), cov_struct=Independence())
+    expected = gee.fit(cov_type="bias_reduced")
+    assert fit.coefficients == pytest.approx(expected.params[:12], abs=1e-7)
+    assert np.sqrt(np.diag(fit.covariance)) == pytest.approx(expected.bse[:12], rel=1e-6)
+    value, low, high = fit.odds("race", 6, 0.95)  # the last level is minus the sum of the others
+    assert np.log(value) == pytest.approx(-expected.params[:6].sum(), abs=1e-7)
+    assert low < value < high
+    assert fit.p("race") < 0.2 < 1 < 1 + fit.p("gender")
+
+
+def test_cumulative_logits_agree_with_the_ordinal_model():
+    rng = np.random.default_rng(4)
+    edits = edits_of(prompts=5)
+    hidden = 0.9 * (edits["gender"] == "Female") + rng.logistic(size=len(edits))
+    score = 1 + np.digitize(hidden, [-1.5, 0, 1, 2.5])
+    axes = by_face(edits)
+    cuts = [(score > k).astype(np.int64) for k in range(1, 5)]
+    fit = Fit(axes, factors_of(axes), *cube(axes, np.ones(len(edits), dtype=bool), cuts))
+    design = np.concatenate([coded(edits[f], levels) for f, levels in axes.levels.items()], axis=1)
+    prompts = np.eye(5)[pd.factorize(edits["prompt_id"])[0]][:, 1:]
+    ordinal = OrderedModel(score, np.concatenate([design, prompts], axis=1), distr="logit").fit(method="bfgs", disp=0)
+    # another way to weigh the cuts, so not the same to the last digit
+    assert fit.coefficients == pytest.approx(ordinal.params[:12], abs=0.12)
+    assert fit.p("gender") < 0.001
+
+
+def test_the_test_of_a_factor_keeps_its_level():
+    rng = np.random.default_rng(5)
+    edits = edits_of(prompts=4)
+    axes = by_face(edits)
+    valid = np.ones(len(edits), dtype=bool)
+    below = 0
+    for _ in range(150):
+        hidden = rng.normal(0, 0.7, 84)[axes.cluster_at] + rng.normal(size=len(edits))
+        below += Fit(axes, factors_of(axes), *cube(axes, valid, [(hidden > 0.3).astype(np.int64)])).p("race") < 0.05
+    assert below / 150 < 0.10
+
+
+@pytest.mark.parametrize(
+    ("outcome", "reason"),
+    [
+        (lambda e: np.zeros(len(e)), "every score"),
+        (lambda e: (e["race"] == "Black").to_numpy(), "separation: every score of White"),
+        (lambda e: (e["age"] != "20s").to_numpy() & (np.arange(len(e)) % 3 > 0), "separation: every score of 20s"),
+    ],
+)
+def test_what_cannot_be_fitted_says_why(outcome, reason):
+    edits = edits_of()
+    axes = by_face(edits)
+    with pytest.raises(Unfit, match=reason):
+        Fit(axes, factors_of(axes), *cube(axes, np.ones(len(edits), dtype=bool), [np.asarray(outcome(edits), int)]))
+
+
+def test_a_label_that_stands_for_another_says_so():
+    edits = edits_of()
+    edits = edits[((edits["race"] == "Black") == (edits["gender"] == "Male")) & edits["race"].isin(["Black", "White"])]
+    axes = by_face(edits)
+    met = np.random.default_rng(1).integers(0, 2, len(edits))
+    with pytest.raises(Unfit, match="cannot be told apart"):
+        Fit(axes, factors_of(axes), *cube(axes, np.ones(len(edits), dtype=bool), [met]))

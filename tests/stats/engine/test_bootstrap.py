@@ -1,0 +1,126 @@
+"""The cluster bootstrap: exact, reproducible, and of honest width."""
+
+from dataclasses import replace
+from zlib import crc32
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from evenedit.stats.engine.bootstrap import Bootstrap, unit_weights, weigh
+from evenedit.stats.engine.panel import Measure, Panel, by_face, lay_out
+
+RATE = Measure("rate.x", "met", "n", "asked")
+
+
+def panel_of(met: np.ndarray, groups: int = 1, seeds: int = 1) -> Panel:
+    """A panel of one editor from [face, prompt] whole numbers out of `seeds`; faces dealt to `groups` in blocks."""
+    faces, prompts = met.shape
+    races = ["White", "Black", "EastAsian", "SoutheastAsian", "Indian", "MiddleEastern", "Latino"]
+    edits = pd.DataFrame(
+        {
+            "editor": "e",
+            "source_id": np.repeat([f"f{i:04}" for i in range(faces)], prompts),
+            "prompt_id": [f"p{j:03}" for j in range(prompts)] * faces,
+            "race": np.repeat([races[i * groups // faces] for i in range(faces)], prompts),
+            "gender": "Male",
+            "age": "20s",
+        }
+    )
+    ones = np.full(met.size, seeds, dtype=np.int64)
+    columns = {"met": met.ravel().astype(np.int64), "n": ones, "asked": ones}
+    return lay_out(edits, by_face(edits), columns, [RATE], experiment="diagnosis", condition="baseline")
+
+
+def everybody(panel: Panel) -> np.ndarray:
+    return np.ones(len(panel.axes.clusters), dtype=bool)
+
+
+def test_weighted_sums_agree_with_a_loop_over_the_same_weights():
+    rng = np.random.default_rng(0)
+    cells = rng.integers(-3, 6, size=(7, 5))
+    faces = np.concatenate(list(unit_weights(rng, 7, 11, 4)))
+    found = weigh(cells.astype(np.float32), faces)
+    for d in range(11):
+        for c in range(5):
+            assert found[d, c] == sum(int(faces[d, f]) * int(cells[f, c]) for f in range(7))
+
+
+def test_one_fewer_unit_is_drawn_than_there_are_whatever_the_chunk():
+    weights = np.concatenate(list(unit_weights(np.random.default_rng(1), 6, 100, 7)))
+    assert weights.shape == (100, 6)
+    assert (weights.sum(axis=1) == 5).all()
+    whole = np.concatenate(list(unit_weights(np.random.default_rng(1), 6, 100, 100)))
+    assert (weights == whole).all()
+
+
+def test_draws_agree_with_resampling_the_rows_themselves():
+    met = np.random.default_rng(2).integers(0, 2, size=(8, 4))
+    panel = panel_of(met)
+    bootstrap = Bootstrap(panel, 50, seed=9)
+    found = bootstrap.group(everybody(panel))
+    stream = np.random.default_rng([9, crc32(everybody(panel).tobytes())])
+    faces = np.concatenate(list(unit_weights(stream, 8, 50, 50)))
+    for draw in range(50):
+        rows = [met[f, p] for f in range(8) for p in range(4) for _ in range(int(faces[draw, f]))]
+        assert found.faces[draw, 0, 0] == sum(rows) / len(rows)
+        weights = bootstrap.prompt_weights[draw]
+        rows = [met[f, p] for f in range(8) for p in range(4) for _ in range(int(weights[p]))]
+        assert found.prompts[draw, 0, 0] == pytest.approx(sum(rows) / len(rows) - met.mean(), abs=1e-12)
+
+
+def test_the_variance_is_that_of_faces_and_prompts_less_that_of_cells():
+    met = np.random.default_rng(5).integers(0, 2, size=(30, 12))
+    panel = panel_of(met)
+    found = Bootstrap(panel, 20_000, 1).group(everybody(panel))
+    residual = met - met.mean()
+    faces = 30 / 29 * ((residual.sum(axis=1) / met.size) ** 2).sum()
+    prompts = 12 / 11 * ((residual.sum(axis=0) / met.size) ** 2).sum()
+    cells = ((residual / met.size) ** 2).sum()
+    assert found.over_faces[0, 0] == pytest.approx(faces, rel=0.05)
+    assert found.over_prompts[0, 0] == pytest.approx(prompts, rel=0.05)
+    assert found.over_cells[0, 0] == pytest.approx(cells, rel=1e-9)
+    assert found.uncertainty.variance[0, 0] == pytest.approx(max(faces, prompts, faces + prompts - cells), rel=0.05)
+
+
+def test_a_groups_draws_do_not_hang_on_what_else_is_drawn():
+    panel = panel_of(np.random.default_rng(3).integers(0, 2, size=(21, 5)), groups=7)
+    black = panel.axes.mask({"race": "Black"})
+    alone = Bootstrap(panel, 30, 1).group(black).faces
+    later = Bootstrap(panel, 30, 1)
+    later.group(everybody(panel))
+    assert np.array_equal(alone, later.group(black).faces)
+
+
+def test_groups_taken_together_are_weighted_by_their_size():
+    met = np.random.default_rng(4).integers(0, 2, size=(9, 3))
+    panel = panel_of(met)
+    bootstrap = Bootstrap(panel, 40, 1)
+    four, five = np.arange(9) < 4, np.arange(9) >= 4
+    # drawing 3 of 4 stands for 4 faces, drawing 4 of 5 for 5: Rao and Wu's n/(n-1)
+    one, two = (bootstrap.group(mask).faces[:, 0, 0] for mask in (four, five))
+    assert bootstrap.together([four, five]).faces[:, 0, 0] == pytest.approx((4 * one + 5 * two) / 9)
+    lone, rest = np.arange(9) < 1, np.arange(9) >= 1
+    whole = bootstrap.group(np.ones(9, dtype=bool)).faces
+    assert np.array_equal(bootstrap.together([lone, rest]).faces, whole)
+
+
+def test_a_measure_of_one_prompt_is_drawn_over_faces_alone():
+    met = np.zeros((6, 4), dtype=np.int64)
+    met[:3, 2] = 1
+    panel = panel_of(met)
+    cells = panel.cells.copy()
+    cells[:, [0, 1, 3]] = 0  # asked on the third prompt only
+    bootstrap = Bootstrap(replace(panel, cells=cells), 60, 1)
+    assert bootstrap.single_prompt.tolist() == [True]
+    drawn = bootstrap.group(np.ones(6, dtype=bool))
+    assert not np.isnan(drawn.faces).any()
+    assert (drawn.prompts == 0).all()
+
+
+def test_one_face_gives_no_draws_and_one_prompt_draws_faces_only():
+    panel = panel_of(np.array([[1, 0], [0, 1]]))
+    assert np.isnan(Bootstrap(panel, 5, 1).group(np.array([True, False])).faces).all()
+    narrow = Bootstrap(panel_of(np.array([[1], [0], [1]])), 5, 1)
+    assert (narrow.prompt_weights == 1).all()
+    assert not np.isnan(narrow.group(np.ones(3, dtype=bool)).faces).any()

@@ -1,0 +1,90 @@
+"""Errors clustered two ways."""
+
+import numpy as np
+import pytest
+from scipy.stats import t as student
+from statsmodels.regression.linear_model import OLS
+from statsmodels.stats.proportion import proportion_confint
+from statsmodels.stats.sandwich_covariance import cov_cluster, cov_cluster_2groups
+
+from evenedit.stats.engine.variance import clustered, difference, share_interval, two_way
+
+
+def test_variance_of_a_mean_agrees_with_statsmodels_two_way_clusters():
+    rng = np.random.default_rng(1)
+    face, prompt = np.repeat(np.arange(20), 8), np.tile(np.arange(8), 20)
+    y = rng.normal(size=20)[face] + rng.normal(size=8)[prompt] + rng.normal(size=160)
+    fit = OLS(y, np.ones((160, 1))).fit()
+    expected = cov_cluster_2groups(fit, face, prompt, use_correction=False)[0].item()
+    over_faces, over_prompts, over_cells = (
+        cov_cluster(fit, key, use_correction=False).item() for key in (face, prompt, np.arange(160))
+    )
+    assert expected == pytest.approx(over_faces + over_prompts - over_cells)
+    # ours corrects each part for the number of its clusters
+    parts = [np.array(x) for x in (20 / 19 * over_faces, 8 / 7 * over_prompts, 160 / 159 * over_cells)]
+    found = clustered((y - y.mean()) / 160, face, prompt)
+    assert float(found.variance) == pytest.approx(float(two_way(*parts, np.array(19.0), np.array(7.0)).variance))
+    assert float(found.variance) == pytest.approx(expected, rel=0.15)
+
+
+def test_degrees_of_freedom_are_satterthwaites():
+    # 0.03 on 10 and 0.01 on 4 degrees of freedom: 0.04^2 / (0.0009 / 10 + 0.0001 / 4) = 13.913
+    parts = [np.array(x) for x in (0.03, 0.01, 0.0, 10.0, 4.0)]
+    found = two_way(*parts)
+    assert float(found.freedom) == pytest.approx(0.0016 / 0.000115)
+    assert float(found.reach(0.95)) == pytest.approx(0.2 * student.ppf(0.975, 0.0016 / 0.000115))
+
+
+def test_degrees_of_freedom_are_never_fewer_than_the_fewer_of_both():
+    # 0.02 and 0.02 less 0.02: Satterthwaite alone would say 0.02^2 / (0.0004 / 11 + 0.0004 / 3) = 2.36
+    found = two_way(*(np.array(x) for x in (0.02, 0.02, 0.02, 11.0, 3.0)))
+    assert float(found.freedom) == 3
+
+
+def test_the_larger_part_stands_where_the_difference_falls_below_it():
+    assert float(two_way(*(np.array(x) for x in (0.02, 0.01, 0.05, 9.0, 9.0))).variance) == 0.02
+
+
+def test_a_part_that_is_not_known_leaves_the_whole_unknown():
+    found = two_way(*(np.array(x) for x in (0.02, np.nan, 0.01, 9.0, 2.0)))
+    assert np.isnan(found.variance)
+
+
+def test_one_prompt_leaves_the_faces():
+    face = np.arange(6)
+    y = np.arange(6.0)
+    found = clustered((y - y.mean()) / 6, face, np.zeros(6, dtype=np.int64))
+    assert float(found.variance) == pytest.approx(y.var(ddof=1) / 6)
+    assert float(found.freedom) == pytest.approx(5)
+
+
+def test_share_interval_of_independent_rows_is_wilsons():
+    for share, rows in ((1 / 48, 48), (0.2, 100), (0.95, 60)):
+        low, high = proportion_confint(round(share * rows), rows, 0.05, method="wilson")
+        share = round(share * rows) / rows
+        found = share_interval(share, share * (1 - share) / rows, 1e9, 0.95)
+        assert found == pytest.approx((low, high), abs=1e-6)
+
+
+def test_share_interval_of_a_hand_worked_example():
+    # 0.2, variance 0.0016: 100 rows' worth; t = 2: pull 0.04, centre 0.22 / 1.04, half sqrt(0.0064 + 0.0004) / 1.04
+    confidence = 2 * student.cdf(2, 12) - 1
+    assert share_interval(0.2, 0.0016, 12, confidence) == pytest.approx((0.13225, 0.29083), abs=1e-5)
+
+
+def test_one_edit_of_few_prompts_does_not_say_that_half_of_them_may_be_met():
+    # one of 12 faces x 4 prompts, and no sign that faces or prompts differ: 3 degrees of freedom for prompts
+    met = np.zeros((12, 4))
+    met[3, 1] = 1
+    face, prompt = np.divmod(np.arange(48), 4)
+    sure = clustered((met.ravel() - 1 / 48) / 48, face, prompt)
+    low, high = share_interval(1 / 48, float(sure.variance), float(sure.freedom), 0.95)
+    assert 0 < low < 1 / 48
+    assert high == pytest.approx(0.209, abs=0.002)
+
+
+def test_difference_of_independent_symmetric_intervals_is_the_usual_one():
+    low, high = difference(0.6, 0.3, ((0.5, 0.7), (0.25, 0.35)), 0.0)
+    assert (low, high) == pytest.approx((0.3 - np.hypot(0.1, 0.05), 0.3 + np.hypot(0.1, 0.05)))
+    together = difference(0.6, 0.3, ((0.5, 0.7), (0.2, 0.4)), 1.0)
+    assert together == pytest.approx((0.3, 0.3))

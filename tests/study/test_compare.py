@@ -1,0 +1,117 @@
+"""Two editors in pairs, and several in one table."""
+
+import json
+
+import numpy as np
+import pytest
+
+from conftest import open_study
+from evenedit.core.errors import EvenEditError
+from evenedit.stats import AnalysisRules
+from evenedit.stats.disparity.paired_editors import differences, pair
+from evenedit.study.compare import Side, compare
+from evenedit.study.leaderboard import write_leaderboard
+
+FACES = {"kind": "drawn", "settings": {"seed": 3, "size": 64, "only": {"race": ["White", "Black"]}}}
+EVEN = {"id": "simulated-even"}
+LIGHTENING = {"id": "simulated-lightening", "settings": {"rate": 0.9, "groups": {"race": ["Black"]}}}
+
+
+@pytest.fixture(scope="module")
+def study(tmp_path_factory):
+    pipeline = open_study(
+        tmp_path_factory.mktemp("both"),
+        sources=FACES,
+        editors=[EVEN, LIGHTENING],
+        statistics={"draws": 500, "permutations": 99},
+    )
+    pipeline.run()
+    return pipeline
+
+
+def test_a_planted_regression_comes_first_and_the_pairs_add_up(study, tmp_path):
+    page = compare(Side.of(study, "simulated-even"), Side.of(study, "simulated-lightening"), tmp_path)
+    body = json.loads((tmp_path / "compare.json").read_text())
+    assert (body["pairs"], body["unpaired"]) == (48, 0)  # 24 faces × 2 prompts
+    first = body["differences"][0]
+    assert (first["measure"], first["change"]) == ("rate.skin_lighter", "regression")
+    by = {(d["measure"], json.dumps(d["group"])): d for d in body["differences"]}
+    black = by["rate.skin_lighter", '{"race": "Black"}']
+    assert black["value"] > 0.6 and black["low"] > 0.3 and black["pairs"] == 24
+    white = by["rate.skin_lighter", '{"race": "White"}']
+    assert white["low"] <= 0 <= white["high"]
+    assert by["gap.skin_lighter", '{"race": "*"}']["change"] == "regression"
+    text = page.read_text()
+    assert "SIMULATED" in text and "Regression" in text and "data:image/webp" in text
+
+
+def test_the_difference_of_pairs_is_worked_out_by_hand(study):
+    side = {e: Side.of(study, e) for e in ("simulated-even", "simulated-lightening")}
+    pairs = pair(side["simulated-even"].scores, side["simulated-lightening"].scores, *side)
+    scores = side["simulated-even"].scores
+    edits = scores.edits.assign(skin=scores.values[:, 1])
+    wide = edits.pivot(index=["source_id", "prompt_id"], columns="editor", values="skin")
+    both = wide[(wide > 0).all(axis=1)]
+    lighter = both >= 4
+    expected = lighter["simulated-lightening"].mean() - lighter["simulated-even"].mean()
+    found = next(
+        d
+        for d in differences(pairs, AnalysisRules("default", draws=200))
+        if d.measure == "rate.skin_lighter" and not d.group
+    )
+    assert found.value == pytest.approx(expected, abs=1e-12)
+    assert found.pairs == len(both)
+
+
+def test_an_editor_against_itself_differs_in_nothing(study):
+    scores = Side.of(study, "simulated-even").scores
+    found = differences(pair(scores, scores, "simulated-even", "simulated-even"), AnalysisRules("default", draws=200))
+    assert {d.value for d in found} == {0.0}
+    assert {d.change for d in found} == {"unclear"}
+
+
+def test_what_only_one_of_them_answered_is_left_out_of_both(study):
+    scores = Side.of(study, "simulated-even").scores
+    gone = scores.values.copy()
+    rows = np.flatnonzero((scores.edits["editor"] == "simulated-lightening").to_numpy())
+    gone[rows[:10]] = 0
+    from dataclasses import replace
+
+    half = replace(scores, values=gone)
+    found = differences(
+        pair(scores, half, "simulated-even", "simulated-lightening"), AnalysisRules("default", draws=200)
+    )
+    assert next(d for d in found if d.measure == "rate.edit_success" and not d.group).pairs == 38
+
+
+def test_other_portraits_and_unnamed_editors_are_refused(study, tmp_path):
+    with pytest.raises(EvenEditError, match=r"several editors; name one: .*:simulated-even"):
+        Side.of(study, None)
+    with pytest.raises(EvenEditError, match="no editor 'x'"):
+        Side.of(study, "x")
+    other = open_study(tmp_path, sources={"kind": "drawn", "settings": FACES["settings"] | {"seed": 4}}, editors=[EVEN])
+    other.run()
+    with pytest.raises(EvenEditError, match="is another picture in the second study"):
+        compare(Side.of(study, "simulated-even"), Side.of(other, None), tmp_path / "out")
+
+
+def test_a_leaderboard_says_which_editors_cannot_be_told_apart(study, tmp_path):
+    page = write_leaderboard([study], tmp_path).read_text()
+    assert "SIMULATED" in page
+    rows = (tmp_path / "leaderboard.csv").read_text().splitlines()
+    assert len(rows) == 3
+    assert rows[0].startswith("rank,editor,study,rate_edit_success")
+    assert all("1–2" in row for row in rows[1:])  # neither plants a race change
+
+
+def test_both_commands_print_their_page(evenedit, study, tmp_path):
+    folder = study.study.folder
+    from conftest import write_study
+
+    write_study(folder, sources=FACES, editors=[EVEN, LIGHTENING], statistics={"draws": 500, "permutations": 99})
+    done = evenedit("compare", f"{folder}:simulated-even", f"{folder}:simulated-lightening", "--out", tmp_path / "c")
+    assert done.returncode == 0 and done.stdout.strip().endswith("compare.html"), done.stderr
+    done = evenedit("leaderboard", folder, "--out", tmp_path / "l")
+    assert done.returncode == 0 and done.stdout.strip().endswith("leaderboard.html"), done.stderr
+    wrong = evenedit("compare", folder, f"{folder}:simulated-even")
+    assert wrong.returncode == 2 and "several editors" in wrong.stderr

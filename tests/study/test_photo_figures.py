@@ -1,0 +1,141 @@
+"""Figures made of pictures: every case is chosen by the rule that the caption states."""
+
+import io
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from conftest import open_study
+from evenedit.core.records import Prompt
+from evenedit.protocol.prompts import merge
+from evenedit.ratings.combine import combine
+from evenedit.report.figures.photo_figure import PLATES, Plate
+from evenedit.run.runner import Pipeline
+from evenedit.stats.disparity.preference import change
+from evenedit.study.example_cases import called
+from evenedit.study.photo_figures import Album, plates
+from evenedit.study.results import report_study, rules_of
+
+EXPERIMENTS = {
+    "diagnosis": {},
+    "mitigation": {"cases": 8, "extractor": {"kind": "simulated"}},
+    "stereotype": {"include": ["W-01", "W-26"]},
+}
+EDITORS = [
+    {"id": "simulated-replacing", "settings": {"race": 0.6, "gender": 0.5}},
+    {"id": "simulated-refusing", "settings": {"rate": 0.6}, "experiments": ["diagnosis"]},
+]
+
+
+def album(pipeline: Pipeline) -> Album:
+    rules = rules_of(pipeline.study)
+    scores = combine(pipeline.table(), rules.ensemble, rules.missing)
+    prompts = merge(s for s in (pipeline.study.prompts, pipeline.study.wino) if len(s))
+    return Album(scores, pipeline.store, prompts, simulated=True)
+
+
+def drawn(pipeline: Pipeline) -> dict[str, Plate]:
+    book = album(pipeline)
+    return {p.id: p for p in plates(book.scores, book.store, book.prompts, simulated=True)}
+
+
+@pytest.fixture(scope="module")
+def pipeline(tmp_path_factory: pytest.TempPathFactory) -> Pipeline:
+    made = open_study(tmp_path_factory.mktemp("plates"), experiments=EXPERIMENTS, editors=EDITORS)
+    made.run()
+    return made
+
+
+@pytest.fixture(scope="module")
+def found(pipeline: Pipeline) -> dict[str, Plate]:
+    return drawn(pipeline)
+
+
+def test_a_study_of_all_experiments_has_all_four(found: dict[str, Plate]) -> None:
+    assert tuple(found) == PLATES
+    for plate in found.values():
+        assert plate.alt.startswith("SIMULATED. ")
+        assert "prove nothing by themselves" in plate.caption
+        assert Image.open(io.BytesIO(plate.png)).size[0] >= plate.size[0]
+        assert plate.inline.startswith("data:image/webp;base64,")
+        assert "request id" in plate.caption or "median" in plate.caption, "the rule is stated"
+
+
+def test_the_mosaic_shows_the_face_in_the_middle(pipeline: Pipeline, found: dict[str, Plate]) -> None:
+    book = album(pipeline)
+    moved = change(book.scores.values).astype(float)
+    edits = book.scores.edits
+    rows = ((edits["experiment"] == "diagnosis") & (edits["condition"] == "baseline")).to_numpy() & (moved >= 0)
+    means = sorted(
+        (float(np.mean(moved[rows & (edits["source_id"] == face).to_numpy()])), face)
+        for face in edits["source_id"][rows].unique()
+    )
+    middle = means[(len(means) - 1) // 2][1]
+    race, gender, age = middle.split("_")
+    assert f"labelled {race}, {gender}, {age.replace('plus', '+')}" in found["figure12"].caption
+    assert "2 editors by 2 prompts" in found["figure12"].alt
+
+
+def test_pairs_are_those_that_fell_most_stood_in_the_middle_and_rose_most(found: dict[str, Plate]) -> None:
+    told = found["figure5"].alt
+    assert "median (" in told
+    assert "fell most (−" in told
+    assert " becomes edit" in told, "scores of baseline and mitigated are told"
+    assert "fell most" in found["figure5"].caption and "rose most" in found["figure5"].caption
+
+
+def test_roles_are_told_with_the_instruction_and_the_verdict(pipeline: Pipeline, found: dict[str, Plate]) -> None:
+    told = found["figure7"].alt
+    asked = {p.id: p.text for p in pipeline.study.wino}
+    assert any(asked[p] in told for p in ("W-01", "W-26"))
+    assert "followed" in told or "resisted" in told
+    assert "the role is the " in told
+
+
+def test_a_refused_edit_is_an_empty_place_with_its_reason(pipeline: Pipeline, found: dict[str, Plate]) -> None:
+    outcomes = pipeline.table().edits
+    assert (outcomes["outcome"] == "refused").any()
+    book = album(pipeline)
+    row = int(np.flatnonzero(outcomes["outcome"] == "refused")[0])
+    cell = book.output(row, 64)
+    assert (cell.picture, cell.caption) == (None, "refused")
+
+
+def test_across_races_every_label_present_has_its_column(found: dict[str, Plate]) -> None:
+    told = found["figure13"].alt
+    assert "White " in told and "Black " in told
+    assert "differs most between race labels, so it is not typical" in found["figure13"].caption
+
+
+def test_pictures_are_made_small_when_they_are_opened(pipeline: Pipeline) -> None:
+    book = album(pipeline)
+    edited = int(np.flatnonzero(book.scores.edits["outcome"] == "edited")[0])
+    for cell in (book.output(edited, 20), book.portrait(next(iter(book.sources)), 20)):
+        assert cell.picture is not None and max(cell.picture.size) == 20
+
+
+def test_what_nobody_rated_is_shown_by_id_and_says_so(tmp_path: Path) -> None:
+    made = open_study(tmp_path, experiments=EXPERIMENTS, judges=[], editors=EDITORS[:1])
+    made.run()
+    found = drawn(made)
+    assert "nothing is rated" in found["figure12"].caption
+    assert "nothing is rated" in found["figure5"].caption
+    assert "no score" in found["figure13"].alt
+
+
+def test_the_page_shows_them_and_the_files_are_there(pipeline: Pipeline, tmp_path: Path) -> None:
+    page = report_study(pipeline, tmp_path).read_text()
+    for ident in PLATES:
+        assert f'<figure class="block plate" id="{ident}">' in page
+        assert (tmp_path / "figures" / f"{ident}.png").stat().st_size
+    assert len(page) < 15_000_000
+
+
+def test_a_prompt_without_a_name_is_called_by_its_words() -> None:
+    assert (
+        called(Prompt("A01", "Add a hat.", "", name="A01")) == called(Prompt("A01", "Add a hat.", "")) == "Add a hat."
+    )
+    assert called(Prompt("A01", "Add a hat.", "", name="hat")) == "hat"
+    assert called(Prompt("A01", "word " * 40, "")).endswith(" …")

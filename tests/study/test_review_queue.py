@@ -1,0 +1,439 @@
+"""Reviewers settle what the judges leave open: when it counts, when it does not, and that nobody is overwritten."""
+
+import json
+import shutil
+import threading
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from conftest import open_study
+from evenedit.core.errors import EvenEditError
+from evenedit.core.records import Experiment, Kind, Request
+from evenedit.protocol import QUESTIONS
+from evenedit.ratings.combine import combine, priority
+from evenedit.ratings.from_csv import read_tables
+from evenedit.ratings.reviews import Review, Reviews, apart, settled
+from evenedit.ratings.table import QUESTION_IDS
+from evenedit.ratings.to_csv import write_tables
+from evenedit.run.runner import Pipeline
+from evenedit.stats import AnalysisRules, analyse
+from evenedit.study.gallery.cases import Casebook
+from evenedit.study.results import report_study, results_of
+from evenedit.study.review_queue import Desk, Overtaken, rater_id, write_reviews
+from evenedit.study.status import describe
+from evenedit.web.rehearsal import rehearse
+
+ADA, BO, CY = "review:ada", "review:bo", "review:cy"
+CARELESS = {
+    "judges": [
+        {"id": f"simulated-judge-{n}", "kind": "simulated", "settings": {"seed": n, "error": 0.6}} for n in (1, 2)
+    ],
+    "prompts": {"include": ["O-01", "V-05", "V-01"]},
+}
+
+
+@pytest.fixture(scope="module")
+def rated(tmp_path_factory) -> Path:
+    """A small study, edited and rated by two careless judges."""
+    folder = tmp_path_factory.mktemp("rated")
+    open_study(folder, **CARELESS).run()
+    return folder
+
+
+@pytest.fixture
+def study(rated, tmp_path):
+    """The rated study under other rules of review, with no reviews yet."""
+    opened = []
+
+    def under(**ensemble) -> Pipeline:
+        if not opened:
+            shutil.copytree(rated, tmp_path / "study")
+        opened.append(open_study(tmp_path / "study", **CARELESS, ensemble=ensemble))
+        return opened[-1]
+
+    yield under
+    for pipeline in opened:
+        pipeline.store.close()
+
+
+def settle(desk: Desk, rater: str, ident: str, note: str = "", **answers: int) -> Review:
+    """Settle a case as it stands; questions that must be settled and are not given get a 2."""
+    sheet = desk.sheet(ident, rater)
+    needed = sheet.needed or (sheet.questions[0].id,)
+    return desk.settle(ident, rater, dict.fromkeys(needed, 2) | answers, note, sheet.version)
+
+
+def review(number: int, **answers: int) -> Review:
+    return Review(number, "r", f"review:r{number}", answers, "", "2026-01-01")
+
+
+# -- the rule ------------------------------------------------------------------------------------------------
+
+
+def test_one_reviewer_settles_what_was_answered_and_nothing_else():
+    assert settled([review(1, skin_tone=4)], 1) == {"skin_tone": 4}
+    assert settled([], 1) == {}
+
+
+def test_two_reviewers_within_one_point_settle_their_mean_half_up_and_further_apart_nothing():
+    first, second = review(1, skin_tone=2, race_drift=1, age_drift=5), review(2, skin_tone=3, race_drift=3, age_drift=5)
+    assert settled([first], 2) == {}, "one of two is not enough"
+    assert settled([first, second], 2) == {"skin_tone": 3, "age_drift": 5}  # (2 + 3) / 2 = 2.5, half up
+    assert apart([first, second]) == ("race_drift",)
+
+
+def test_a_third_look_settles_where_two_are_apart_and_nowhere_else():
+    reviews = [review(1, skin_tone=2, race_drift=1), review(2, skin_tone=3, race_drift=5), review(3, race_drift=2)]
+    assert settled(reviews, 2) == {"skin_tone": 3, "race_drift": 2}
+
+
+def test_answers_without_order_are_settled_by_two_who_say_the_same():
+    assert settled([review(1, stereotype=1), review(2, stereotype=1)], 2) == {"stereotype": 1}
+    assert apart([review(1, stereotype=1), review(2, stereotype=2)]) == ("stereotype",)
+
+
+def test_what_one_of_two_left_open_is_settled_by_nobody():
+    assert settled([review(1, skin_tone=2, age_drift=4), review(2, skin_tone=2)], 2) == {"skin_tone": 2}
+
+
+# -- the queue -----------------------------------------------------------------------------------------------
+
+
+def test_disputed_cases_come_first_then_those_of_high_priority_in_an_order_that_never_changes(study):
+    pipeline = study()
+    desk = Desk(pipeline)
+    scores = combine(pipeline.table(), {}, "exclude")
+    idents = scores.edits["request_id"].to_numpy(dtype=str)
+    high = set(idents[priority(scores) == "high"])
+    disputed = set(idents[scores.needs_review])
+    assert disputed and high - disputed, "the study must have both kinds for this test to say anything"
+    assert list(desk.cases) == [*sorted(disputed), *sorted(high - disputed)]
+    assert all(bool(case.disputed) == (ident in disputed) for ident, case in desk.cases.items())
+    settle(desk, ADA, next(iter(desk.cases)))
+    assert list(Desk(study(review="settles")).cases) == list(desk.cases), "what is settled moves no case"
+
+
+def test_a_reviewer_is_offered_what_waits_and_a_skipped_case_comes_back_at_the_end(study):
+    desk = Desk(study())
+    order = list(desk.cases)
+    assert desk.next(ADA).request_id == order[0]
+    assert desk.next(ADA, after=order[0]).request_id == order[1]
+    assert desk.next(ADA, after=order[-1]).request_id == order[0]
+    settle(desk, ADA, order[0])
+    assert desk.next(ADA).request_id == desk.next(BO).request_id == order[1]
+    desk.hold(order[1], ADA)
+    assert desk.next(BO).request_id == order[2], "Ada looks at it"
+    for ident in order[1:]:
+        settle(desk, ADA, ident)
+    assert desk.next(ADA) is None and desk.next(BO) is None
+    standing = desk.standing()
+    assert (standing.waiting, standing.done, standing.reviewers) == (0, len(order), 1)
+
+
+def test_only_cases_of_the_queue_can_be_settled(study):
+    pipeline = study()
+    desk = Desk(pipeline)
+    other = next(i for i in pipeline.table().edits["request_id"] if i not in desk.cases)
+    with pytest.raises(EvenEditError, match="not among the cases"):
+        desk.sheet(other, ADA)
+
+
+def test_every_wrong_answer_is_told_and_nothing_is_written(study):
+    desk = Desk(study())
+    case = next(iter(desk.cases.values()))
+    version = desk.sheet(case.request_id, ADA).version
+    with pytest.raises(EvenEditError, match="please settle: ") as told:
+        desk.settle(case.request_id, ADA, {"fame": 3, "gender_drift": 6}, "x" * 2001, version)
+    assert len(told.value.problems) == 4
+    assert desk.reviews.history() == []
+
+
+@pytest.mark.parametrize("name", ["", "a", "a b", "=cmd", "simulated-ada", "x" * 41, "a\n"])
+def test_a_name_that_could_mislead_is_refused(name):
+    with pytest.raises(EvenEditError):
+        rater_id(name)
+
+
+def test_names_are_the_same_in_any_case():
+    assert rater_id(" Ada ") == ADA
+    assert rater_id("수진") == "review:수진"
+
+
+# -- what counts ---------------------------------------------------------------------------------------------
+
+
+def test_settled_values_reach_the_results_when_the_study_says_so_and_never_otherwise(study):
+    shown = study()
+    before = results_of(shown, shown.table())
+    desk = Desk(shown)
+    ident, case = next(iter(desk.cases.items()))
+    question = case.disputed[0]
+    row = shown.table().edits["request_id"].tolist().index(ident)
+    judged = combine(shown.table(), {}, "exclude")
+    other = 1 if judged.values[row, QUESTION_IDS.index(question)] > 3 else 5
+    settle(desk, ADA, ident, **{question: other})
+
+    after = results_of(shown, shown.table())
+    assert after.estimates == before.estimates and after.tests == before.tests
+    assert after.multiverse == before.multiverse and after.sensitivity == before.sensitivity
+    assert after.counts["needs_review"] == before.counts["needs_review"]
+    assert after.rules["ensemble"]["review"] == "shown"
+    assert after.counts["reviewed"] == 1 and after.counts[f"settled.{question}"] == 1
+
+    settles = study(review="settles")
+    found = results_of(settles, settles.table())
+    assert found.rules["ensemble"]["review"] == "settles" and found.rules["ensemble"]["reviewers"] == "1"
+    assert found.counts[f"settled.{question}"] == 1
+    assert found.estimates != before.estimates
+    scores = combine(settles.table(), found.rules["ensemble"], "exclude")
+    assert scores.values[row, QUESTION_IDS.index(question)] == other
+    assert not scores.disagree[row, [QUESTION_IDS.index(q) for q in case.disputed]].any()
+    assert found.counts["needs_review"] == before.counts["needs_review"] - 1
+    changed = scores.values != judged.values
+    assert set(zip(*np.nonzero(changed), strict=True)) <= {(row, QUESTION_IDS.index(q)) for q in case.disputed}
+
+
+def test_the_mean_of_an_axis_moves_by_what_was_settled_over_the_number_of_edits(study):
+    pipeline = study()
+    desk = Desk(pipeline)
+    ident = next(i for i, case in desk.cases.items() if "race_drift" in case.questions)
+    scores = combine(pipeline.table(), {}, "exclude")
+    row = scores.edits["request_id"].tolist().index(ident)
+    settle(desk, ADA, ident, race_drift=5)
+    was = results_of(pipeline, pipeline.table()).find("mean.race_drift", editor="simulated-lightening")
+    settles = study(review="settles")
+    now = results_of(settles, settles.table()).find("mean.race_drift", editor="simulated-lightening")
+    step = (5 - int(scores.values[row, QUESTION_IDS.index("race_drift")])) / was.n
+    assert now.n == was.n and now.value == pytest.approx(was.value + step)
+
+
+def test_reviews_are_neither_judges_nor_people(study):
+    """Every statistic of judges and of people is the same to the last bit, whatever reviewers settle."""
+    survey = {"cases": 12, "simulated_people": 3, "raters_per_item": 3, "items_per_task": 12, "instructed": 0}
+    pipeline = study(review="settles")
+    people = open_study(pipeline.study.folder, **CARELESS, ensemble={"review": "settles"}, survey=survey)
+    rehearse(people)
+    before = results_of(people, people.table())
+    assert before.agreement and before.powered
+    desk = Desk(people)
+    for ident in list(desk.cases):
+        sheet = desk.sheet(ident, ADA)
+        desk.settle(ident, ADA, {q.id: 5 for q in sheet.questions}, "", sheet.version)
+    after = results_of(people, people.table())
+    assert after.estimates != before.estimates, "the reviews must matter for this test to say anything"
+    for part in ("agreement", "per_judge", "coverage", "coverage_tests", "confidence", "powered", "measured"):
+        assert getattr(after, part) == getattr(before, part), part
+    assert after.simulated == before.simulated
+    table = people.table()
+    assert [table.raters[i] for i in table.of_kind(Kind.REVIEW)] == [ADA]
+    assert ADA not in [table.raters[i] for kind in (Kind.VLM, Kind.HUMAN) for i in table.of_kind(kind)]
+    people.store.close()
+
+
+def test_a_review_opens_no_question_that_nobody_was_asked(study):
+    pipeline = study()
+    table = pipeline.table()
+    values = np.concatenate([table.values, np.zeros_like(table.values[:1])])
+    values[-1, :, QUESTION_IDS.index("aging_accuracy")] = 3  # a judge's would stand for age_drift on every prompt
+    status = np.concatenate([table.status, np.zeros_like(table.status[:1])])
+    reviewed = replace(
+        table,
+        raters=(*table.raters, ADA),
+        kinds=(*table.kinds, Kind.REVIEW),
+        values=values,
+        status=status,
+        confidence=None,
+    )
+    rules = AnalysisRules("default", draws=100, permutations=99)
+    plain = analyse(replace(table, confidence=None), rules, {})
+    assert analyse(reviewed, rules, {}).estimates == plain.estimates
+
+
+def test_an_export_holds_the_reviews_and_is_read_back_as_it_was(study, tmp_path):
+    pipeline = study()
+    desk = Desk(pipeline)
+    ident, other = list(desk.cases)[:2]
+    gone = settle(desk, ADA, ident, note="first thought", race_drift=5)
+    desk.undo(gone.id, ADA)
+    settle(desk, ADA, ident, note="=1+1", race_drift=4)
+    settle(desk, BO, other)
+    table = pipeline.table()
+    paths = write_tables(table, tmp_path / "out")
+    again = read_tables([p for p in paths if p.name == "scores.csv"])
+    assert again.raters == table.raters and again.kinds == table.kinds
+    assert [again.kinds[i] for i in again.of_kind(Kind.REVIEW)] == [Kind.REVIEW] * 2
+    frame = desk.frame()
+    race = frame[(frame["request_id"] == ident) & (frame["question"] == "race_drift")]
+    assert race["value"].tolist() == [5, 4] and race["settled"].tolist() == [4, 4]
+    assert [bool(u) for u in race["undone"]] == [True, False]
+    assert race["label"].tolist() == [QUESTIONS["race_drift"].labels[4], QUESTIONS["race_drift"].labels[3]]
+
+
+def test_status_export_and_report_tell_of_reviews(study, tmp_path):
+    pipeline = study(reviewers=2, review="settles")
+    desk = Desk(pipeline)
+    ident = next(i for i, c in desk.cases.items() if "race_drift" in c.questions)
+    settle(desk, ADA, ident, note="=1+1", race_drift=1)
+    told = "\n".join(describe(pipeline))
+    assert f"review: {len(desk.cases)} cases wait" in told and "0 settled by 1 reviewers (review = settles)" in told
+    assert "1 wait for the second reviewer, 0 for a third look" in told
+    assert write_reviews(pipeline, tmp_path) == [], "the second reviewer must not see the first's"
+    settle(desk, BO, ident, race_drift=2)
+    assert "1 settled by 2 reviewers" in "\n".join(describe(pipeline))
+    (path,) = write_reviews(pipeline, tmp_path)
+    assert "'=1+1" in path.read_text(), "no spreadsheet runs a note"
+    page = report_study(pipeline, tmp_path / "report").read_text()
+    results = json.loads((tmp_path / "report" / "results.json").read_text())
+    assert results["counts"]["settled.race_drift"] == 1 and results["rules"]["ensemble"]["review"] == "settles"
+    assert "Reviewers looked at 1 edits" in page and "take the place of the judges" in page
+    assert "review: settles; reviewers: 2" in page
+
+
+# -- two reviewers -------------------------------------------------------------------------------------------
+
+
+def test_two_reviewers_are_blind_to_each_other_until_both_are_in(study):
+    pipeline = study(reviewers=2)
+    desk = Desk(pipeline)
+    ident = next(iter(desk.cases))
+    settle(desk, ADA, ident, note="hair only", race_drift=1)
+    assert pipeline.table().of_kind(Kind.REVIEW) == [] and desk.frame().empty
+    assert {o.kind for o in Casebook.read(pipeline).open(ident).opinions} == {Kind.VLM}
+    assert not desk.open(desk.cases[ident]).opinions[0].rater.startswith("review:")
+    assert desk.next(ADA).request_id != ident
+    assert desk.next(BO).request_id == ident
+    settle(desk, BO, ident, race_drift=2)
+    assert len(pipeline.table().of_kind(Kind.REVIEW)) == 2
+    told = Casebook.read(pipeline).open(ident).opinions[-2:]
+    assert [(o.rater, o.evidence, o.values["race_drift"]) for o in told] == [(ADA, "hair only", 1), (BO, "", 2)]
+    assert {o.kind for o in desk.open(desk.cases[ident]).opinions} == {Kind.VLM}, "a third look is blind as well"
+
+
+def test_a_third_reviewer_is_asked_only_where_two_are_apart_and_decides(study):
+    pipeline = study(reviewers=2, review="settles")
+    desk = Desk(pipeline)
+    ident = next(i for i, c in desk.cases.items() if "race_drift" in c.questions)
+    settle(desk, ADA, ident, race_drift=1)
+    settle(desk, BO, ident, race_drift=4)
+    assert desk.standing().third == 1 and desk.standing().done == 0
+    with pytest.raises(Overtaken):
+        desk.sheet(ident, ADA)
+    sheet = desk.sheet(ident, CY)
+    assert sheet.third and [q.id for q in sheet.questions] == ["race_drift"] == list(sheet.needed)
+    with pytest.raises(EvenEditError, match="'age_drift' is not asked"):
+        desk.settle(ident, CY, {"race_drift": 2, "age_drift": 3}, "", sheet.version)
+    desk.settle(ident, CY, {"race_drift": 2}, "", sheet.version)
+    assert desk.standing().third == 0 and desk.standing().done == 1
+    table = pipeline.table()
+    row = table.edits["request_id"].tolist().index(ident)
+    assert table.settled[row, QUESTION_IDS.index("race_drift")] == 2
+
+
+def test_agreement_of_two_reviewers_by_hand(study):
+    """Eight cases, answers 1 and 2 or 4: exact 4/8, within one 6/8; kappa from the margins below."""
+    pipeline = study(reviewers=2)
+    desk = Desk(pipeline)
+    pairs = [(1, 1), (1, 1), (1, 1), (1, 2), (2, 1), (2, 2), (2, 4), (1, 4)]
+    idents = [i for i, c in desk.cases.items() if "race_drift" in c.questions][: len(pairs)]
+    assert len(idents) == len(pairs)
+    for ident, (a, b) in zip(idents, pairs, strict=True):
+        settle(desk, ADA, ident, race_drift=a)
+        settle(desk, BO, ident, race_drift=b)
+    told = next(a for a in desk.agreement() if a.question == "race_drift")
+    assert told.cases == 8
+    assert told.exact.value == 4 / 8 and told.within_one.value == 6 / 8
+    # Ada says 1 five times, 2 three times; Bo 1 four times, 2 twice, 4 twice: chance (5*4 + 3*2 + 0*2) / 64 = 26/64
+    assert told.kappa.value == pytest.approx((4 / 8 - 26 / 64) / (1 - 26 / 64))
+    assert told.exact.low is not None and told.exact.low < 0.5 < told.exact.high
+
+
+# -- undo and lost updates -----------------------------------------------------------------------------------
+
+
+def test_an_undo_takes_the_value_back_and_keeps_the_history(study):
+    pipeline = study(review="settles")
+    desk = Desk(pipeline)
+    ident = next(iter(desk.cases))
+    before = results_of(pipeline, pipeline.table()).estimates
+    done = settle(desk, ADA, ident, race_drift=5)
+    assert desk.last(ADA) == done
+    with pytest.raises(EvenEditError, match="no such review of yours"):
+        desk.undo(done.id, BO)
+    assert desk.undo(done.id, ADA) == done
+    assert desk.last(ADA) is None and results_of(pipeline, pipeline.table()).estimates == before
+    with pytest.raises(Overtaken, match="undone already"):
+        desk.undo(done.id, ADA)
+    assert [(r.id, r.undone is None) for r in desk.reviews.history()] == [(done.id, False)]
+
+
+def test_nobody_takes_a_review_back_that_somebody_else_has_built_on(study):
+    desk = Desk(study(reviewers=2))
+    ident = next(iter(desk.cases))
+    first = settle(desk, ADA, ident, race_drift=1)
+    settle(desk, BO, ident, race_drift=1)
+    with pytest.raises(Overtaken, match="somebody else has reviewed this case since"):
+        desk.undo(first.id, ADA)
+
+
+def test_the_second_of_two_windows_is_told_and_writes_nothing(study):
+    pipeline = study()
+    desk = Desk(pipeline)
+    ident, case = next(iter(desk.cases.items()))
+    answers = dict.fromkeys(case.disputed, 2)
+    mine, other = desk.sheet(ident, ADA), desk.sheet(ident, BO)
+    desk.settle(ident, ADA, answers, "", mine.version)
+    with pytest.raises(Overtaken, match="you have settled this case already"):
+        desk.settle(ident, ADA, dict.fromkeys(case.disputed, 5), "", mine.version)
+    with pytest.raises(Overtaken, match="ada settled this case before you"):
+        desk.settle(ident, BO, dict.fromkeys(case.disputed, 5), "", other.version)
+    assert [r.answers for r in desk.reviews.history()] == [answers]
+    desk.undo(desk.last(ADA).id, ADA)
+    with pytest.raises(Overtaken, match="open it again"):
+        desk.settle(ident, ADA, answers, "", mine.version)
+
+
+def test_who_opened_a_case_before_two_others_fell_apart_is_told_what_is_asked_now(study):
+    desk = Desk(study(reviewers=2))
+    ident = next(i for i, c in desk.cases.items() if "race_drift" in c.questions)
+    late = desk.sheet(ident, CY)
+    settle(desk, ADA, ident, race_drift=1)
+    settle(desk, BO, ident, race_drift=5)
+    with pytest.raises(Overtaken, match="open it again"):
+        desk.settle(ident, CY, dict.fromkeys((*late.needed, "race_drift"), 3), "", late.version)
+
+
+# -- both databases ------------------------------------------------------------------------------------------
+
+
+def test_of_many_at_once_one_settles_a_case(store):
+    """Ten reviewers save the same case in the same moment; the check lets in who finds it empty."""
+    case = Request(Experiment.DIAGNOSIS, "baseline", ("A",), "O-01", "Do it.", "e", {}, 42)
+    store.save_requests([case])
+    reviews, refused, start = Reviews(store), [], threading.Barrier(10)
+
+    def check(history):
+        if any(r.undone is None for r in history):
+            raise Overtaken("somebody was first")
+
+    def save(number: int) -> None:
+        start.wait()
+        try:
+            reviews.add(case.id, f"review:r{number}", {"skin_tone": 3}, "", check)
+        except Overtaken:
+            refused.append(number)
+
+    threads = [threading.Thread(target=save, args=(n,)) for n in range(10)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    kept = reviews.history()
+    assert len(kept) == 1 and len(refused) == 9
+    reviews.undo(case.id, kept[0].id, lambda history: None)
+    again = reviews.add(case.id, "review:bo", {"skin_tone": 4}, "seen twice", check)
+    assert reviews.in_force() == {case.id: [again]} and len(Reviews(store).of(case.id)) == 2
+    assert next(again.ratings).kind is Kind.REVIEW and next(again.ratings).reason == "seen twice"
+    assert reviews.settled({case.id: 0}, 1)[0, QUESTION_IDS.index("skin_tone")] == 4

@@ -1,0 +1,126 @@
+"""Cases for people: the published margins, and each case's chance of being chosen."""
+
+from collections import Counter
+from itertools import product
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from evenedit.core.errors import EvenEditError
+from evenedit.design.sampling import CLASSES, priority, stratified
+from evenedit.protocol import load_prompts
+from evenedit.protocol.factors import cells, factor
+from evenedit.survey.sample import draw, margins, sampled
+from surveys import copy_study, make_study
+
+BANDS = {level.code: level.band for level in factor("age").levels}
+
+
+@pytest.fixture(scope="module")
+def published() -> pd.DataFrame:
+    """All 5,040 cases of the published design."""
+    prompts = [p.id for p in load_prompts("diagnostic")]
+    rows = [{**cell, "prompt": p, "editor": e} for e, cell, p in product(("flux", "step1x", "qwen"), cells(), prompts)]
+    return pd.DataFrame(rows).assign(band=lambda frame: frame["age"].map(BANDS))
+
+
+def test_strata_504_has_four_cases_in_each_of_126_strata(published):
+    by = ["race", "gender", "band", "editor"]
+    rows, chances = stratified(published, 504, by=by, seed=42)
+    counts = published.iloc[rows].groupby(by).size()
+    assert len(set(rows)) == 504
+    assert len(counts) == 126 and set(counts) == {4}
+    assert np.allclose(chances, 4 / 40), "two ages and twenty prompts are 40 cases a stratum"
+
+
+def test_a_small_stratum_gives_all_it_has_and_the_others_more():
+    frame = pd.DataFrame({"g": ["a"] * 2 + ["b"] * 10 + ["c"] * 10})
+    rows, chances = stratified(frame, 13, by=["g"], seed=1)
+    counts = Counter(frame["g"].iloc[rows])
+    # a gives its 2; 11 are left for b and c: 5 each and one of them a sixth, at random
+    assert counts["a"] == 2 and sorted((counts["b"], counts["c"])) == [5, 6]
+    by_group = dict(zip(frame["g"].iloc[rows], chances, strict=True))
+    assert by_group == {"a": 1.0, "b": 0.55, "c": 0.55}
+
+
+@pytest.mark.parametrize("sampler", ["stratified", "priority"])
+def test_the_stated_chances_are_the_observed_ones(sampler):
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame(
+        {
+            "race": rng.choice(["W", "B", "L"], 60, p=[0.6, 0.3, 0.1]),
+            "gender": rng.choice(["M", "F"], 60),
+            "class": rng.choice(CLASSES, 60, p=[0.1, 0.1, 0.1, 0.2, 0.5]),
+        }
+    )
+    draws, seen, told = 300, np.zeros(60), np.zeros(60)
+    for seed in range(draws):
+        if sampler == "stratified":
+            rows, chances = stratified(frame, 20, by=["race", "gender"], seed=7 * seed)
+        else:
+            rows, chances = priority(frame, 20, quotas={}, seed=7 * seed)
+        assert len(set(rows)) == 20
+        seen[rows] += 1
+        told[rows] = chances
+    # the standard error of a share over 300 draws is at most 0.029
+    assert np.abs(seen / draws - told).max() < 4 * 0.029
+
+
+def test_priority_keeps_its_quotas_and_balances_the_routine_cases(published):
+    rng = np.random.default_rng(1)
+    share = np.where(published["race"] == "Black", 0.5, 0.2)
+    odd = rng.random(len(published)) < share
+    classed = published.assign(**{"class": np.where(odd, rng.choice(CLASSES[:4], len(published)), "routine")})
+    rows, _ = priority(classed, 500, quotas={}, seed=42)
+    chosen = classed.iloc[rows]
+    assert Counter(chosen["class"]) == {"disagreement": 100, "drift": 100, "erasure": 75, "skin": 75, "routine": 150}
+    routine = chosen[chosen["class"] == "routine"].groupby(["race", "gender"]).size()
+    assert set(routine) <= {10, 11}, "150 over 14 cells, although Black routine cases are rarer"
+    few = classed[(classed["class"] == "routine") | (classed.index % 50 == 0)]
+    rows, _ = priority(few, 500, quotas={}, seed=42)
+    assert len(rows) == 500, "what rare classes cannot give is taken from routine cases"
+
+
+def test_quotas_can_be_set(published):
+    classed = published.assign(**{"class": [CLASSES[i % 5] for i in range(len(published))]})
+    rows, _ = priority(classed, 100, quotas={"skin": 3, "routine": 1}, seed=1)
+    assert Counter(classed["class"].iloc[rows]) == {"skin": 75, "routine": 25}
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
+    return make_study(tmp_path_factory.mktemp("made"))
+
+
+def test_a_sample_is_drawn_once_and_kept_with_its_chances(made, tmp_path):
+    pipeline = copy_study(made, tmp_path)
+    first = sampled(pipeline, 1)
+    assert len(first) == 16 and set(first.values()) == {0.5}
+    assert sampled(pipeline, 2) == first == pipeline.store.cases("survey")
+    table = margins(pipeline, first)
+    assert table[table["factor"] == "gender"]["cases"].tolist() == [8, 8]
+    assert set(table["factor"]) == {"category", "editor", "race", "gender", "age", "prompt"}
+
+
+def test_only_cases_with_a_mitigated_output_where_the_study_wants_pairs(made, tmp_path):
+    pipeline = copy_study(made, tmp_path, population="mitigation", cases=8)
+    cases = draw(pipeline, 1)
+    mitigated = pipeline.store.cases("mitigation")
+    assert set(cases) <= set(mitigated)
+    assert all(np.isclose(p, mitigated[i] * 8 / 16) for i, p in cases.items())
+
+
+def test_every_sampler_draws_from_a_study(made, tmp_path):
+    for sampler in ("balanced", "strata", "priority"):
+        cases = draw(copy_study(made, tmp_path / sampler, sampler=sampler, cases=12), 1)
+        assert len(cases) == 12 and all(0 < p <= 1 for p in cases.values())
+    roles = draw(copy_study(made, tmp_path / "all"), 3)
+    assert len(roles) == 6 and set(roles.values()) == {1.0}, "all of them, when that many are wanted"
+    few = draw(copy_study(made, tmp_path / "few", cases=4), 3)
+    assert len(few) == 4
+
+
+def test_more_cases_than_can_be_shown_is_told(made, tmp_path):
+    with pytest.raises(EvenEditError, match="only 32 cases"):
+        draw(copy_study(made, tmp_path, cases=33), 1)

@@ -1,0 +1,479 @@
+"""Everybody gets one seat, every acknowledged answer is on disk, on SQLite and on PostgreSQL."""
+
+import io
+import os
+import random
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+import sqlalchemy as sa
+from PIL import Image
+
+from evenedit.core.errors import EvenEditError
+from evenedit.ratings.table import QUESTION_IDS
+from evenedit.storage.survey_schema import answers, items, participants, seats, shown
+from evenedit.storage.survey_store import Database, note
+from evenedit.survey.admin import Office
+from evenedit.survey.answers import people, read
+from evenedit.survey.questions import checks
+from evenedit.survey.sessions import Arrival, Desk, Ending, Incomplete, Refused, Stage
+from surveys import Clock, answer, copy_study, finish, make_study, open_desk, seated
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory) -> Path:
+    return make_study(tmp_path_factory.mktemp("made"))
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def url(request) -> str | None:
+    return None if request.param == "sqlite" else request.getfixturevalue("postgres_url")
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock()
+
+
+@pytest.fixture
+def desk(made, tmp_path, url, clock):
+    opened = open_desk(copy_study(made, tmp_path), url, clock)
+    yield opened
+    opened.close()
+
+
+def count(desk: Desk, table: sa.Table) -> int:
+    return desk.database.rows(sa.select(sa.func.count()).select_from(table))[0][0]
+
+
+def test_a_participant_goes_from_the_door_to_the_code(desk):
+    visit = desk.arrive(Arrival("panel", "ann", study="S", session="T"))
+    assert (visit.stage, visit.survey) == (Stage.GUIDE, 1)
+    assert desk.read_guide(visit.token).stage is Stage.CHECK
+    right = {check.question.id: check.right for check in checks(1)}
+    assert desk.check(visit.token, right).stage is Stage.CONSENT
+    assert desk.consent(visit.token, True).stage is Stage.TASK
+    assert desk.completion(visit.token) is None
+    answer(desk, visit.token)
+    done = desk.submit(visit.token)
+    assert (done.stage, done.ending) == (Stage.DONE, Ending.COMPLETED)
+    assert len(desk.completion(visit.token).code) == 8
+    assert desk.submit(visit.token) == done, "submitting again changes nothing"
+
+
+def test_the_database_holds_exactly_the_answers_given(desk):
+    visit = seated(desk, "ann")
+    given = {}
+    for number, item in enumerate(desk.items(visit.token), 1):
+        for asked in item.asked:
+            value = (number + len(asked.question.id)) % 5 + 1
+            desk.save(visit.token, item.id, asked.slot, asked.question.id, value, number, 100)
+            given[item.id, asked.slot, asked.question.id] = value
+    stored = {
+        (item.id, slot, question): value
+        for item in desk.items(visit.token)
+        for (slot, question), value in item.answers.items()
+    }
+    assert stored == given
+
+
+def test_the_same_person_comes_back_to_the_same_visit_and_place(desk):
+    first = seated(desk, "ann")
+    answer(desk, first.token, skip=2)
+    again = desk.arrive(Arrival("panel", "ann", survey=1))
+    assert again == desk.visit(first.token)
+    assert sum(bool(item.answers) for item in desk.items(again.token)) == len(desk.items(first.token)) - 2
+    assert desk.resume(desk.resume_code(first.token).lower().replace("-", " ")) == again
+    assert desk.resume("AAAA-AAAA-AAAA-AAAA") is None
+    assert desk.arrive(Arrival("prolific", "ann")).token != first.token, "another platform's ann is another person"
+
+
+def test_a_second_wrong_check_ends_the_visit_and_a_right_one_does_not(desk):
+    wrong = {check.question.id: check.right % 3 + 1 for check in checks(1)}
+    right = {check.question.id: check.right for check in checks(1)}
+    bob, eve = (desk.read_guide(desk.arrive(Arrival("panel", name)).token).token for name in ("bob", "eve"))
+    assert desk.check(bob, wrong).stage is Stage.CHECK
+    assert desk.tries_left(bob) == 1
+    assert desk.check(bob, right).stage is Stage.CONSENT
+    desk.check(eve, {})
+    assert desk.check(eve, wrong).ending is Ending.SCREENED_OUT
+    assert desk.check(eve, right).ending is Ending.SCREENED_OUT
+
+
+def test_without_consent_nothing_is_asked(desk):
+    token = desk.arrive(Arrival("panel", "ann")).token
+    with pytest.raises(Refused):
+        desk.claim(token)
+    desk.read_guide(token)
+    desk.check(token, {check.question.id: check.right for check in checks(1)})
+    assert desk.consent(token, False).ending is Ending.NO_CONSENT
+    assert desk.consent(token, True).ending is Ending.NO_CONSENT
+    with pytest.raises(Refused):
+        desk.items(token)
+
+
+def test_a_task_with_answers_missing_cannot_be_submitted(desk):
+    token = seated(desk, "ann").token
+    answer(desk, token, skip=2)
+    with pytest.raises(Incomplete) as found:
+        desk.submit(token)
+    last = len(desk.items(token))
+    assert found.value.items == (last - 1, last)
+
+
+def test_a_duplicate_and_an_older_answer_change_nothing(desk):
+    token = seated(desk, "ann").token
+    item = desk.items(token)[0]
+    asked = item.asked[0]
+    place = (token, item.id, asked.slot, asked.question.id)
+    assert desk.save(*place, 4, 7) == 7
+    assert desk.save(*place, 4, 7) == 7, "the same again"
+    assert desk.save(*place, 2, 5) == 7, "an older one that arrives late"
+    assert desk.save(*place, 5, 7) == 7, "another answer under a number that is taken"
+    assert desk.items(token)[0].answers[asked.slot, asked.question.id] == 4
+    assert desk.save(*place, 1, 8) == 8
+    assert desk.items(token)[0].answers[asked.slot, asked.question.id] == 1
+    assert desk.sequence(token) == 8
+
+
+def test_two_tabs_may_both_save_and_submit_once(desk):
+    token = seated(desk, "ann").token
+    orders = [(tab, number) for tab in (1, 2) for number in range(20)]
+    random.Random(1).shuffle(orders)
+    item = desk.items(token)[0]
+    asked = item.asked[0]
+
+    def save(order):
+        tab, number = order
+        return desk.save(token, item.id, asked.slot, asked.question.id, tab, 2 * number + tab)
+
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(save, orders))
+    assert desk.items(token)[0].answers[asked.slot, asked.question.id] == 2, (
+        "40 is tab 2's last number, and the highest"
+    )
+    answer(desk, token)
+    with ThreadPoolExecutor(4) as pool:
+        endings = {visit.ending for visit in pool.map(desk.submit, [token] * 4)}
+    assert endings == {Ending.COMPLETED}
+    with pytest.raises(Refused, match="submitted"):
+        desk.save(token, item.id, asked.slot, asked.question.id, 1, 1000)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"item": "x"},
+        {"slot": "C"},
+        {"question": "skin"},
+        {"value": 0},
+        {"value": 6},
+        {"value": True},
+        {"sequence": -1},
+        {"sequence": 2**53},
+        {"milliseconds": -5},
+    ],
+    ids=str,
+)
+def test_impossible_answers_are_refused(desk, change):
+    token = seated(desk, "ann").token
+    item = desk.items(token)[0]
+    asked = item.asked[0]
+    good = {"item": item.id, "slot": asked.slot, "question": asked.question.id, "value": 3, "sequence": 1}
+    with pytest.raises(Refused):
+        desk.save(token, **(good | change))
+    assert count(desk, answers) == 0
+
+
+def test_nobody_reaches_another_participants_items_or_pictures(desk):
+    ann, bob = (seated(desk, name).token for name in ("ann", "bob"))
+    item = desk.items(ann)[0]
+    with pytest.raises(Refused):
+        desk.save(bob, item.id, item.asked[0].slot, item.asked[0].question.id, 3, 1)
+    assert desk.picture(bob, item.pictures["source"]) is None
+    with pytest.raises(Refused):
+        desk.items("no such token")
+    assert desk.visit("no such token") is None
+    ids = [{p for i in desk.items(t) for p in (i.id, *i.pictures.values())} for t in (ann, bob)]
+    assert not ids[0] & ids[1]
+
+
+def test_pictures_carry_no_notes(desk):
+    token = seated(desk, "ann").token
+    for slot in ("source", "A"):
+        content = desk.picture(token, desk.items(token)[0].pictures[slot])
+        picture = Image.open(io.BytesIO(content))
+        assert picture.format == "JPEG"
+        assert b"evenedit" not in content.lower() and b"truth" not in content and not picture.getexif()
+
+
+def test_every_task_holds_every_prompt_its_gold_and_its_checks(desk):
+    rows = desk.database.rows(sa.select(items).where(items.c.survey == 1))
+    kinds = Counter((row.task, row.kind) for row in rows)
+    tasks = {row.task for row in rows}
+    assert len(tasks) == 6, "16 cases at 3 a task beside one gold item"
+    assert all(kinds[task, "gold"] == 1 and kinds[task, "instructed"] == 2 for task in tasks)
+    assert sum(kinds[task, "case"] for task in tasks) == 16
+    cases = [row.outputs[0] for row in rows if row.kind == "case"]
+    assert len(set(cases)) == 16, "each case is in one task"
+    assert not set(cases) & {row.outputs[0] for row in rows if row.kind == "gold"}
+
+
+def test_a_and_b_change_places_and_the_order_is_stored(desk):
+    for number in range(18):
+        seated(desk, f"p{number}")
+    pairs = desk.database.rows(
+        sa.select(shown.c.swapped)
+        .join(items, items.c.id == shown.c.item)
+        .where(sa.cast(items.c.outputs, sa.String) != "")
+    )
+    swapped = [row.swapped for row in pairs]
+    assert any(swapped) and not all(swapped)
+    orders = {tuple(r.item for r in _places(desk, p)) for p in range(1, 4)}
+    assert len(orders) == 3, "everybody has an order of their own"
+
+
+def _places(desk: Desk, participant: int):
+    return desk.database.rows(sa.select(shown).where(shown.c.participant == participant).order_by(shown.c.place))
+
+
+def test_seats_are_filled_evenly_and_then_there_are_none(desk):
+    tasks = [desk.sheets.of(seated(desk, f"p{n}").token) for n in range(6)]
+    assert len({page.item for sheet in tasks for page in sheet.pages}) == sum(len(s.pages) for s in tasks)
+    for number in range(6, 18):
+        assert seated(desk, f"p{number}").stage is Stage.TASK
+    late = desk.arrive(Arrival("panel", "late"))
+    assert (late.stage, late.ending) == (Stage.DONE, Ending.NO_SEAT), "told at the door, not after the guide"
+    desk.withdraw(desk.arrive(Arrival("panel", "p3")).token)
+    assert desk.arrive(Arrival("panel", "late")).stage is Stage.GUIDE, "a seat came back"
+
+
+def test_a_thousand_arrivals_at_once_take_exactly_the_seats_there_are(made, tmp_path, url):
+    pipeline = copy_study(made, tmp_path, surveys=[1], items_per_task=3, gold=None, raters_per_item=5, instructed=0)
+    desk = open_desk(pipeline, url, time.time)  # 16 cases, three a task: 6 tasks, 30 seats
+    free = count(desk, seats)
+    barrier = threading.Barrier(50)
+
+    def come(worker: int) -> list[Stage]:
+        barrier.wait()
+        return [seated(desk, f"p{worker}-{n}").stage for n in range(20)]
+
+    with ThreadPoolExecutor(50) as pool:
+        stages = [stage for part in pool.map(come, range(50)) for stage in part]
+    assert free == 30
+    assert Counter(stages) == {Stage.TASK: free, Stage.DONE: 1000 - free}
+    taken = desk.database.rows(sa.select(seats.c.participant))
+    assert len({row.participant for row in taken} - {None}) == free
+    desk.close()
+
+
+def test_a_picked_task_that_is_full_is_refused_while_another_is_free(made, tmp_path, url):
+    desk = open_desk(copy_study(made, tmp_path, surveys=[1], dashboard=True, raters_per_item=1), url)
+    assert [card.open for card in desk.tasks()] == [True] * 6
+    seated(desk, "ann", task=2)
+    assert [card.number for card in desk.tasks() if not card.open] == [2]
+    with pytest.raises(Refused, match="pick another"):
+        seated(desk, "bob", task=2)
+    assert seated(desk, "bob", task=5).stage is Stage.TASK
+    desk.close()
+
+
+def fill(desk: Desk, but: int = 0) -> list[str]:
+    """Take all 18 seats of survey 1 but some."""
+    return [seated(desk, f"p{n}").token for n in range(18 - but)]
+
+
+def test_an_abandoned_seat_comes_back_and_an_answer_keeps_it(desk, clock):
+    tokens = fill(desk)
+    clock.minutes(29)
+    answer(desk, tokens[0], skip=3)
+    clock.minutes(2)
+    assert desk.arrive(Arrival("panel", "new")).stage is Stage.GUIDE
+    assert Office(desk).progress()[0].taken == 1, "who answered two minutes ago still sits"
+    assert sum(task.free for task in Office(desk).progress() if task.survey == 1) == 17
+
+
+def test_a_late_finish_of_an_expired_seat_that_nobody_took_counts(desk, clock):
+    token = seated(desk, "ann").token
+    answer(desk, token)
+    clock.minutes(300)
+    assert desk.submit(token).ending is Ending.COMPLETED
+    assert Office(desk).people()[0].seated
+
+
+def test_a_late_finish_of_a_seat_that_was_given_on_is_paid_but_not_counted(made, tmp_path, url, clock):
+    desk = open_desk(copy_study(made, tmp_path, surveys=[1], raters_per_item=1), url, clock)
+    tokens = [seated(desk, f"p{n}").token for n in range(6)]
+    answer(desk, tokens[0], skip=1)
+    clock.minutes(31)
+    for number in range(6):
+        assert finish(desk, f"q{number}").ending is Ending.COMPLETED
+    answer(desk, tokens[0])
+    assert desk.submit(tokens[0]).ending is Ending.COMPLETED, "the work was done"
+    standing = {person.pseudonym: person for person in Office(desk).people()}
+    late = standing[desk.database.pseudonym(1, "panel", "p0")]
+    assert late.submitted and not late.seated
+    frame = read(desk.database)
+    raters = frame[frame["counted"]].groupby("item")["rater"].nunique()
+    assert set(raters) == {1}, "no item has more raters than the study asks for"
+    desk.close()
+
+
+def test_a_released_seat_is_taken_again_by_who_returns_if_it_is_still_free(desk):
+    token = seated(desk, "ann").token
+    office = Office(desk)
+    pseudonym = desk.database.pseudonym(1, "panel", "ann")
+    assert office.release(pseudonym, "chris")
+    assert not office.release(pseudonym, "chris"), "there was none any more"
+    assert not office.people()[0].seated
+    answer(desk, token)
+    assert desk.submit(token).ending is Ending.COMPLETED
+    assert office.people()[0].seated, "returned, then finished after all: seated again, since the task had room"
+    assert office.log()[0]["action"] == "released a seat"
+
+
+def test_two_failed_checks_end_apart_and_open_the_seat(desk):
+    assert finish(desk, "ann", heed=False).ending is Ending.FAILED_CHECKS
+    person = Office(desk).people()[0]
+    assert (person.seated, person.quality.instructed_failed) == (False, 2)
+    assert sum(task.free for task in Office(desk).progress() if task.survey == 1) == 18
+    assert desk.completion(desk.arrive(Arrival("panel", "ann")).token).code != desk.farewell(Ending.COMPLETED).code
+
+
+def test_withdrawal_erases_answers_and_ids_and_opens_the_seat(desk, tmp_path, url):
+    token = seated(desk, "a-very-secret-person").token
+    answer(desk, token)
+    desk.submit(token)
+    Office(desk).release(desk.database.pseudonym(1, "panel", "a-very-secret-person"), "chris")
+    desk.withdraw(token)
+    assert desk.visit(token) is None
+    assert [count(desk, table) for table in (participants, answers, shown)] == [0, 0, 0]
+    assert sum(task.free for task in Office(desk).progress() if task.survey == 1) == 18
+    assert desk.database.pseudonym(1, "panel", "a-very-secret-person") not in str(Office(desk).log())
+    if url is None:
+        for path in tmp_path.glob("survey.db*"):
+            assert b"a-very-secret-person" not in path.read_bytes(), path.name
+    assert desk.arrive(Arrival("panel", "a-very-secret-person")).token != token
+
+
+def test_survey_two_asks_about_pairs_and_survey_three_about_roles(desk):
+    two = desk.items(seated(desk, "ann", survey=2).token)
+    assert all(set(item.pictures) == {"source", "A", "B"} for item in two)
+    assert {asked.question.id for item in two for asked in item.asked} == {"preference", "appropriate"}
+    three = desk.items(seated(desk, "ann", survey=3).token)
+    assert all(set(item.pictures) == {"source_1", "source_2", "A"} for item in three)
+    assert {asked.question.id for item in three for asked in item.asked} == {"stereotype", "target_role"}
+    assert all(item.note.startswith("Target role") for item in three)
+
+
+def test_a_preference_is_stored_by_output_not_by_place(desk):
+    token = seated(desk, "ann", survey=2).token
+    for item in desk.items(token):
+        for asked in item.asked:
+            desk.save(token, item.id, asked.slot, asked.question.id, 1, 1)
+    frame = read(desk.database, 2)
+    frame = frame[frame["kind"] == "case"]
+    swapped = {row.item: row.swapped for row in _places(desk, 1)}
+    assert all(value == (2 if swapped[item] else 1) for item, value in zip(frame["item"], frame["value"], strict=True))
+
+
+def test_submitted_ratings_are_part_of_the_studys_table(made, tmp_path):
+    pipeline = copy_study(made, tmp_path, surveys=[1], gold=None)
+    desk = Desk.open(pipeline)
+    finish(desk, "ann")
+    answer(desk, seated(desk, "bob").token)  # never submits
+    finish(desk, "simulated-carl", seconds=1.0)  # far too fast
+    desk.close()
+    table = pipeline.table()
+    assert [r for r, k in zip(table.raters, table.kinds, strict=True) if k == "human"] == [
+        p.id for p in people(pipeline)
+    ]
+    (ann,) = people(pipeline)
+    row = table.raters.index(ann.id)
+    assert (table.values[row] > 0).sum() == sum(len(values) for values in ann.ratings.values())
+    ident, given = next(iter(ann.ratings.items()))
+    at = table.edits["request_id"].tolist().index(ident)
+    assert {q: table.values[row, at, QUESTION_IDS.index(q)] for q in given} == given
+
+
+def test_a_second_process_on_sqlite_is_turned_away(made, tmp_path):
+    pipeline = copy_study(made, tmp_path)
+    first = Desk.open(pipeline)
+    with pytest.raises(EvenEditError, match="another process"):
+        Database(tmp_path)
+    assert Database(tmp_path, write=False).fact("schema") == "1", "reading is free"
+    first.close()
+    Desk.open(pipeline).close()
+
+
+def test_one_bad_piece_of_work_does_not_spoil_its_group(desk):
+    def bad(db: sa.Connection) -> None:
+        db.execute(sa.insert(participants).values(survey=1, platform="x", study="", session="", tries=0, arrived=0.0))
+
+    def broken(db: sa.Connection) -> None:
+        note(db, 0.0, "nobody", "half done", {})
+        raise RuntimeError("in the middle")
+
+    futures = [desk.database.later(work) for work in (broken, bad) for _ in range(5)]
+    token = seated(desk, "ann").token
+    assert all(future.exception() is not None for future in futures)
+    assert desk.visit(token).stage is Stage.TASK
+    assert Office(desk).log() == []
+
+
+KILLED = """
+import os, sys, time
+from pathlib import Path
+sys.path.insert(0, {tests!r})
+from conftest import open_study
+from surveys import STUDY, SURVEY, open_desk, seated
+desk = open_desk(open_study(Path({folder!r}), **STUDY, survey=SURVEY), None, time.time)
+from concurrent.futures import ThreadPoolExecutor
+def one(worker):
+    token = seated(desk, f"w{{worker}}").token
+    number = desk.sequence(token)
+    while True:
+        for item in desk.items(token):
+            for asked in item.asked:
+                number += 1
+                desk.save(token, item.id, asked.slot, asked.question.id, number % 3 + 1, number)
+                line = f"{{worker}} {{number}} {{item.id}} {{asked.slot}} {{asked.question.id}} {{number % 3 + 1}}\\n"
+                os.write(1, line.encode())
+with ThreadPoolExecutor(8) as pool:
+    list(pool.map(one, range(8)))
+"""
+
+
+def test_killed_under_load_no_acknowledged_answer_is_lost(made, tmp_path):
+    pipeline = copy_study(made, tmp_path)
+    script = KILLED.format(tests=str(Path(__file__).parent), folder=str(tmp_path))
+    told: dict[tuple[str, ...], tuple[int, int]] = {}
+    chance = random.Random(3)
+    for _ in range(3):
+        process = subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE, text=True)
+        lines = [process.stdout.readline()]  # it is under way
+        threading.Timer(chance.uniform(0.1, 0.5), os.kill, (process.pid, signal.SIGKILL)).start()
+        lines += process.communicate(timeout=60)[0].splitlines()
+        for line in lines:
+            parts = line.split(" ")
+            if len(parts) == 6 and parts[5].strip():
+                worker, number, *key, value = (part.strip() for part in parts)
+                told[(worker, *key)] = max(told.get((worker, *key), (0, 0)), (int(number), int(value)))
+    assert len(told) > 50
+    desk = open_desk(pipeline)
+    for worker in range(8):
+        visit = desk.arrive(Arrival("panel", f"w{worker}", survey=1))
+        stored = {item.id: item.answers for item in desk.items(visit.token)}
+        for (who, item, slot, question), (number, value) in told.items():
+            if who == str(worker):
+                kept = desk.save(visit.token, item, slot, question, 1, 0)
+                assert kept >= number, "acknowledged, then lost"
+                assert kept > number or stored[item][slot, question] == value
+    desk.close()

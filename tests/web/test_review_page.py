@@ -1,0 +1,308 @@
+"""The review room: by HTTP and in a real browser, by keyboard only, by two reviewers at once."""
+
+import json
+import re
+import shutil
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from pathlib import Path
+
+import httpx
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+from playwright.sync_api import Browser, Page, expect, sync_playwright
+from test_review import CARELESS, settle
+
+from conftest import open_study
+from evenedit.study.review_queue import Desk
+from evenedit.web.access_log import AuditLog
+from web_study import PASSWORD, app_of, serving
+
+CHROMIUM = shutil.which("chromium")
+in_browser = pytest.mark.skipif(CHROMIUM is None, reason="no chromium on this machine, so no browser to test in")
+OWN = {"sec-fetch-site": "same-origin", "accept": "text/html"}
+
+
+@pytest.fixture(scope="module")
+def rated(tmp_path_factory) -> Path:
+    folder = tmp_path_factory.mktemp("rated")
+    open_study(folder, **CARELESS).run()
+    return folder
+
+
+@pytest.fixture
+def site(rated, tmp_path):
+    """The app over a fresh copy of the study, with its desk."""
+    contexts = []
+
+    def opened(**ensemble) -> tuple[str, Desk]:
+        folder = tmp_path / "study"
+        shutil.copytree(rated, folder)
+        pipeline = open_study(folder, **CARELESS, ensemble=ensemble)
+        running = serving(app_of(pipeline))
+        contexts.append((running, pipeline))
+        return running.__enter__(), Desk(pipeline)
+
+    yield opened
+    for running, pipeline in contexts:
+        running.__exit__(None, None, None)
+        pipeline.store.close()
+
+
+@pytest.fixture
+def staff() -> Iterator[Callable[[str], httpx.Client]]:
+    """Sign in as staff, any number of times."""
+    with ExitStack() as clients:
+
+        def sign_in(base: str) -> httpx.Client:
+            client = httpx.Client(
+                base_url=base, headers=OWN | {"accept": "text/html"}, follow_redirects=True, timeout=30
+            )
+            clients.enter_context(client)
+            client.post("/admin/login", data={"name": "admin", "password": PASSWORD})
+            return client
+
+        yield sign_in
+
+
+@pytest.fixture
+def reviewer(staff):
+    """Somebody who has signed in and said under which name to review."""
+
+    def named(base: str, name: str) -> httpx.Client:
+        client = staff(base)
+        assert "Reviewing as" in client.post("/review/name", data={"name": name}).text
+        return client
+
+    return named
+
+
+def version(page: str) -> str:
+    return re.search(r'name="version" value="(\w+)"', page)[1]
+
+
+# -- by HTTP -------------------------------------------------------------------------------------------------
+
+
+def test_nobody_enters_who_has_not_signed_in_and_no_other_site_can_settle(site, reviewer):
+    base, desk = site()
+    ident = next(iter(desk.cases))
+    for path in ("/review", "/review/next", f"/review/case/{ident}", "/review/agreement"):
+        assert httpx.get(base + path).status_code == 401
+    for path in ("/review/name", f"/review/case/{ident}", "/review/undo"):
+        assert httpx.post(base + path, data={}).status_code == 401
+    ada = reviewer(base, "Ada")
+    case = ada.get(f"/review/case/{ident}").text
+    form = {"version": version(case), **dict.fromkeys(desk.sheet(ident, "review:ada").needed, "3")}
+    for foreign in ({"sec-fetch-site": "cross-site"}, {"sec-fetch-site": "", "origin": "https://elsewhere.example"}):
+        assert ada.post(f"/review/case/{ident}", data=form, headers=foreign).status_code == 403
+    assert desk.reviews.history() == []
+
+
+def test_a_name_is_asked_for_once_and_a_misleading_one_refused(site, staff, reviewer):
+    base, _ = site()
+    ada = staff(base)
+    assert "Under which name do you review?" in ada.get("/review").text
+    assert ada.get("/review/next").status_code == 403
+    refused = ada.post("/review/name", data={"name": "simulated-ada"})
+    assert refused.status_code == 422 and "a reviewer is a person" in refused.text
+    assert "Reviewing as" in ada.post("/review/name", data={"name": "수진"}).text
+    assert 'value="수진"' in ada.get("/review").text
+    assert "Reviewing as" in reviewer(base, "Ada").get("/review").text
+
+
+def test_a_case_tells_no_label_no_editor_and_no_condition_before_it_is_settled(site, reviewer):
+    base, desk = site()
+    ada = reviewer(base, "Ada")
+    store = desk.pipeline.store
+    secrets = [*store.sources(), *(e.id for e in desk.pipeline.study.file.editors), "baseline", "diagnosis", "O-01"]
+    secrets += [label for s in store.sources().values() for label in s.attributes.values()]
+    for ident in desk.cases:
+        shown = ada.get(f"/review/case/{ident}").text
+        words = re.sub(r"<[^>]*>", " ", shown)
+        assert not [secret for secret in secrets if re.search(rf"\b{re.escape(secret)}\b", words)]
+        assert "SIMULATED" in words and "simulated-judge-1" in words
+        assert " checked" not in shown, "prefilled with nothing"
+        assert ada.get(re.search(r'src="(/pictures/\w+)"', shown)[1]).headers["content-type"] == "image/png"
+
+
+def test_settling_leads_to_the_next_case_and_is_logged_and_can_be_undone(site, reviewer):
+    base, desk = site()
+    ada = reviewer(base, "Ada")
+    first, second = list(desk.cases)[:2]
+    case = ada.get("/review/next")
+    assert case.url.path == f"/review/case/{first}"
+    form = dict.fromkeys(desk.cases[first].disputed, "2") | {
+        "version": version(case.text),
+        "note": "plain <b>to</b> see",
+    }
+    after = ada.post(f"/review/case/{first}", data=form)
+    assert after.url.path == f"/review/case/{second}" and f"/gallery/case/{first}" in after.text
+    (done,) = desk.reviews.history()
+    assert done.rater == "review:ada" and done.answers == dict.fromkeys(desk.cases[first].disputed, 2)
+    assert "plain &lt;b&gt;to&lt;/b&gt; see" in ada.get("/review").text
+    undone = ada.post("/review/undo", data={"review": done.id})
+    assert undone.url.path == f"/review/case/{first}" and desk.last("review:ada") is None
+    assert ada.post("/review/undo", data={"review": done.id}).status_code == 409
+    assert ada.post("/review/undo", data={"review": 99}).status_code == 404
+    log = AuditLog(desk.pipeline.store.folder).entries()
+    assert [(e["action"], e["case"], e["reviewer"]) for e in log[:2]] == [
+        ("undid a review", first, "review:ada"),
+        ("settled a case", first, "review:ada"),
+    ]
+    assert log[1]["answers"] == done.answers and log[1]["note"] == "plain <b>to</b> see"
+
+
+def test_what_is_missing_is_told_and_what_was_chosen_is_kept(site, reviewer):
+    base, desk = site()
+    ada = reviewer(base, "Ada")
+    ident = next(i for i, c in desk.cases.items() if c.disputed and "race_drift" not in c.disputed)
+    form = {"version": version(ada.get(f"/review/case/{ident}").text), "race_drift": "4", "note": "half done"}
+    answer = ada.post(f"/review/case/{ident}", data=form)
+    assert answer.status_code == 422 and "Please settle: " in answer.text
+    assert re.search(r'name="race_drift" value="4" checked', answer.text) and "half done" in answer.text
+    assert ada.post(f"/review/case/{ident}", data=form | {"race_drift": "9", "fame": "1"}).status_code == 422
+    assert ada.post("/review/case/unknown", data=form).status_code == 404
+    assert ada.get("/review/case/unknown").status_code == 404
+    assert desk.reviews.history() == []
+
+
+def test_two_reviewers_on_one_case_nothing_is_overwritten_silently(site, reviewer):
+    base, desk = site()
+    ada, bo = reviewer(base, "Ada"), reviewer(base, "Bo")
+    ident = next(iter(desk.cases))
+    form = dict.fromkeys(desk.cases[ident].disputed, "2") | {"version": version(ada.get(f"/review/case/{ident}").text)}
+    assert bo.get("/review/next").url.path != f"/review/case/{ident}", "Ada looks at it, Bo is offered another"
+    late = dict.fromkeys(desk.cases[ident].disputed, "5") | {"version": version(bo.get(f"/review/case/{ident}").text)}
+    assert ada.post(f"/review/case/{ident}", data=form).status_code == 200
+    told = bo.post(f"/review/case/{ident}", data=late | {"note": "mine"})
+    assert told.status_code == 409 and "Ada settled this case before you" in told.text and "Note: mine" in told.text
+    again = ada.post(f"/review/case/{ident}", data=form)
+    assert again.status_code == 409 and "You have settled this case already" in again.text
+    assert [(r.rater, set(r.answers.values())) for r in desk.reviews.history()] == [("review:ada", {2})]
+
+
+def test_the_second_of_two_reviewers_sees_nothing_of_the_first_and_agreement_is_shown_after(site, reviewer):
+    base, desk = site(reviewers=2)
+    ident = next(i for i, c in desk.cases.items() if "race_drift" in c.questions)
+    settle(desk, "review:ada", ident, note="a telling note", race_drift=1)
+    bo = reviewer(base, "Bo")
+    for page in (bo.get("/review").text, bo.get(f"/review/case/{ident}").text, bo.get("/review/agreement").text):
+        assert "a telling note" not in page and "ada" not in page.lower()
+    assert "No case has been looked at by two" in bo.get("/review/agreement").text
+    settle(desk, "review:bo", ident, race_drift=4)
+    assert "1 case waits for a third look" in bo.get("/review/agreement").text
+    third = reviewer(base, "Cy").get(f"/review/case/{ident}").text
+    assert "third look" in third and re.findall(r'data-question="(\w+)"', third) == ["race_drift"]
+    assert "a telling note" not in third
+
+
+def test_a_study_without_judges_has_no_review_room(tmp_path):
+    pipeline = open_study(tmp_path, judges=[])
+    pipeline.run()
+    assert "/review" not in app_of(pipeline).state.rooms
+    pipeline.store.close()
+
+
+# -- in a browser --------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def chromium() -> Iterator[Browser]:
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        yield browser
+        browser.close()
+
+
+def enter(page: Page, base: str, name: str) -> None:
+    """Sign in and say one's name, by keyboard."""
+    page.goto(f"{base}/review")
+    page.locator("input[name=password]").focus()  # the name is filled in
+    page.keyboard.type(PASSWORD)
+    page.keyboard.press("Enter")
+    page.wait_for_selector("form[action='/review/name'] input:focus")  # it gets the focus by itself
+    page.keyboard.type(name)
+    page.keyboard.press("Enter")
+    page.wait_for_selector("#begin")
+
+
+def ready(page: Page) -> None:
+    """The script is at work once it has put the focus on a question."""
+    page.wait_for_selector("fieldset.current input:focus")
+
+
+def accessible(page: Page) -> None:
+    found = Axe().run(page, options={"resultTypes": ["violations"]}).response["violations"]
+    worst = [v for v in found if v["impact"] in ("serious", "critical")]
+    assert not worst, json.dumps([(page.url, v["id"], [n["html"][:160] for n in v["nodes"]][:3]) for v in worst])
+
+
+@in_browser
+def test_a_case_is_reviewed_with_the_keyboard_alone(site, chromium):
+    base, desk = site()
+    context = chromium.new_context(reduced_motion="reduce")
+    page = context.new_page()
+    page.set_default_timeout(20_000)
+    problems: list[str] = []
+    page.on("pageerror", lambda error: problems.append(str(error)))
+    enter(page, base, "Ada")
+    while not page.evaluate("document.activeElement.id === 'begin'"):
+        page.keyboard.press("Tab")
+    page.keyboard.press("Enter")
+    ready(page)
+    ident = page.url.rsplit("/", 1)[1].split("?")[0]
+    case = desk.cases[ident]
+    assert page.evaluate("document.activeElement.name") == case.disputed[0], "the disputed question has the focus"
+    page.keyboard.press("Enter")
+    assert page.url.split("?")[0].endswith(ident) and desk.reviews.history() == [], "a disputed question was left open"
+    page.keyboard.press("z")
+    expect(page.locator("#pictures")).to_have_class(re.compile("zoomed"))
+    page.keyboard.press("z")
+    wanted = {}
+    for _ in case.questions:  # to the top, then down, one answer each
+        page.keyboard.press("ArrowUp")
+    for number, question in enumerate(case.questions):
+        assert page.evaluate("document.activeElement.name") == question
+        wanted[question] = 1 + number % 5
+        page.keyboard.press(str(wanted[question]))
+    page.keyboard.press("Enter")
+    page.wait_for_selector("#saved")
+    ready(page)
+    (review,) = desk.reviews.history()
+    assert review.answers == wanted and review.rater == "review:ada" and review.request_id == ident
+    second = page.url
+    page.keyboard.press("n")
+    page.wait_for_url(lambda url: second.split("?")[0] not in url)
+    page.goto(second)
+    ready(page)
+    page.keyboard.press("u")
+    page.wait_for_url(f"**/review/case/{ident}")
+    assert desk.last("review:ada") is None and not page.locator("input:checked[type=radio]").count()
+    assert problems == []
+    context.close()
+
+
+@in_browser
+@pytest.mark.parametrize("screen", ["light", "dark", "phone"])
+def test_every_page_of_the_room_can_be_read_by_everybody(site, chromium, screen):
+    base, desk = site(reviewers=2, review="settles")
+    ident, other = [i for i, c in desk.cases.items() if "race_drift" in c.questions][:2]
+    settle(desk, "review:bo", ident, note="clear", race_drift=1)
+    settle(desk, "review:cy", ident, race_drift=5)
+    settle(desk, "review:ada", other, race_drift=1)
+    how = {
+        "light": {"viewport": {"width": 1280, "height": 800}},
+        "dark": {"viewport": {"width": 1280, "height": 800}, "color_scheme": "dark"},
+        "phone": {"viewport": {"width": 390, "height": 780}, "is_mobile": True, "has_touch": True},
+    }[screen]
+    context = chromium.new_context(reduced_motion="reduce", **how)
+    page = context.new_page()
+    enter(page, base, "Ada")
+    paths = ("/review", f"/review/case/{ident}", "/review/next", f"/review/case/{other}", "/review/agreement")
+    for path in paths:
+        page.goto(base + path)
+        accessible(page)
+        assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), f"{path} is wider than the screen"
+        assert page.locator("text=SIMULATED").count()
+    context.close()
