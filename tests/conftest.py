@@ -15,10 +15,13 @@ from evenedit.run.runner import Pipeline
 from evenedit.simulation.provider.server import Wire
 from evenedit.storage.store import Store
 
+HERE = Path(__file__).parent
 SHARED = Path(__file__).parents[2] / "shared" / "data"
+CONFORMANCE = HERE / "conformance"
+"""The score table that was made to print the paper's tables."""
 
 
-LONG = ("test_interruption", "test_executors", "test_local_editors", "test_simulated", "test_survey_rehearsal")
+LONG = ("test_interruption", "test_executors", "test_local_editors", "test_simulated", "test_rehearsal")
 """Files that begin first, so that no worker sits with one of them when the others are done."""
 
 

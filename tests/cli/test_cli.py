@@ -8,10 +8,9 @@ import pandas as pd
 import pytest
 from PIL import Image
 
-from conftest import write_study
+from conftest import CONFORMANCE, write_study
 from evenedit.cli import commands
 
-CONFORMANCE = Path(__file__).parent / "conformance"
 SCORES = CONFORMANCE / "scores.csv"
 
 

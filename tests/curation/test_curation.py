@@ -205,7 +205,7 @@ def test_what_was_acknowledged_survives_a_kill(tmp_path, pools):
     acknowledged: list[tuple[int, str, str]] = []
     for round_ in range(2):
         port = free_port()
-        command = [sys.executable, str(Path(__file__).with_name("curating.py")), str(study), str(port)]
+        command = [sys.executable, str(Path(__file__).parents[1] / "curating.py"), str(study), str(port)]
         server = subprocess.Popen(command)
         try:
             wait_for(f"http://127.0.0.1:{port}/curate", 60)

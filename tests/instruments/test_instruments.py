@@ -3,13 +3,13 @@
 import csv
 import json
 from dataclasses import replace
-from pathlib import Path
 
 import cv2
 import numpy as np
 import pytest
 from PIL import Image
 
+from conftest import SHARED
 from evenedit.core import color
 from evenedit.core.color import MONK
 from evenedit.core.errors import EvenEditError
@@ -27,7 +27,7 @@ from evenedit.simulation.portraits.canvas import ink
 from evenedit.simulation.portraits.drawn import sample
 from evenedit.simulation.portraits.portrait import Portrait, lighten, render, render_pair
 
-DATA = Path(__file__).parents[2] / "shared" / "data"
+DATA = SHARED
 photographs = pytest.mark.skipif(not (DATA / "portraits").is_dir(), reason=f"photographs are not in {DATA}")
 faces_extra = pytest.mark.skipif(not likeness.available(), reason="the extra 'faces' is not installed")
 NO_COLOUR = "edited picture: no colour"

@@ -9,7 +9,8 @@ import pytest
 
 from evenedit.core.errors import EvenEditError
 from evenedit.core.records import Kind
-from evenedit.ratings.combine import RULES, STANDARD_RULES, asked, combine, priority
+from evenedit.protocol.ensemble import RULES, STANDARD_RULES
+from evenedit.ratings.combine import asked, combine, priority
 from evenedit.ratings.table import EDIT_COLUMNS, NOT_ASKED, QUESTION_IDS, RatingTable
 
 

@@ -6,13 +6,13 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from conftest import CONFORMANCE
 from evenedit.core.errors import EvenEditError
 from evenedit.core.records import Kind, Prompt
 from evenedit.protocol import PromptSet
 from evenedit.ratings.from_csv import read_tables
 from evenedit.ratings.table import EDIT_COLUMNS, NOT_ASKED, QUESTION_IDS
 
-FOLDER = Path(__file__).parent / "conformance"
 HEADER = "experiment,condition,editor,source_id,race,gender,age,prompt_id,judge,status,"
 AXES = "edit_success,skin_tone,race_drift,gender_drift,age_drift"
 FACE = "diagnosis,baseline,flux2-dev,White_Male_20s,White,Male,20s"
@@ -31,7 +31,7 @@ def problems(*paths: Path) -> list[str]:
 
 
 def test_scores_and_verdicts_merge_into_one_table():
-    table = read_tables([FOLDER / "scores.csv", FOLDER / "verdicts.csv"])
+    table = read_tables([CONFORMANCE / "scores.csv", CONFORMANCE / "verdicts.csv"])
     assert table.raters == ("gemini-3-flash-preview", "gpt-5-mini")
     assert table.kinds == (Kind.VLM, Kind.VLM)
     assert tuple(table.edits.columns) == EDIT_COLUMNS
@@ -45,8 +45,8 @@ def test_scores_and_verdicts_merge_into_one_table():
 
 
 def test_the_files_cells_arrive_unchanged():
-    table = read_tables([FOLDER / "scores.csv"])
-    raw = pd.read_csv(FOLDER / "scores.csv")
+    table = read_tables([CONFORMANCE / "scores.csv"])
+    raw = pd.read_csv(CONFORMANCE / "scores.csv")
     raw = raw[raw["judge"] == "gpt-5-mini"].reset_index(drop=True)
     assert (table.edits["prompt_id"].to_numpy() == raw["prompt_id"].to_numpy()).all()
     for axis in ("edit_success", "skin_tone", "race_drift", "gender_drift"):

@@ -15,7 +15,7 @@ from evenedit.core.images import open_images
 from evenedit.run.worker import Workshop, retry
 from evenedit.storage.store import Store
 
-HERE = Path(__file__).parent
+HERE = Path(__file__).parents[1]
 FACES = {"kind": "drawn", "settings": {"seed": 3, "size": 64, "only": {"race": ["White", "Black"]}}}
 
 

@@ -3,26 +3,25 @@
 import json
 from dataclasses import replace
 from functools import cache
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
 
+from conftest import CONFORMANCE
 from evenedit.ratings.combine import asked, combine
 from evenedit.ratings.from_csv import read_tables
 from evenedit.ratings.table import QUESTION_IDS, RatingTable
 from evenedit.results.results import Results
 from evenedit.stats import AnalysisRules, analyse
 
-FOLDER = Path(__file__).parent / "conformance"
-EXPECTED = pd.read_csv(FOLDER / "expected.csv", keep_default_na=False)
-COUNTS = json.loads((FOLDER / "counts.json").read_text())
+EXPECTED = pd.read_csv(CONFORMANCE / "expected.csv", keep_default_na=False)
+COUNTS = json.loads((CONFORMANCE / "counts.json").read_text())
 
 
 @cache
 def table() -> RatingTable:
-    return read_tables([FOLDER / "scores.csv", FOLDER / "verdicts.csv"])
+    return read_tables([CONFORMANCE / "scores.csv", CONFORMANCE / "verdicts.csv"])
 
 
 @cache

@@ -453,7 +453,7 @@ with ThreadPoolExecutor(8) as pool:
 
 def test_killed_under_load_no_acknowledged_answer_is_lost(made, tmp_path):
     pipeline = copy_study(made, tmp_path)
-    script = KILLED.format(tests=str(Path(__file__).parent), folder=str(tmp_path))
+    script = KILLED.format(tests=str(Path(__file__).parents[1]), folder=str(tmp_path))
     told: dict[tuple[str, ...], tuple[int, int]] = {}
     chance = random.Random(3)
     for _ in range(3):

@@ -15,6 +15,7 @@ from evenedit.core.errors import EvenEditError
 from evenedit.core.hashing import digest
 from evenedit.core.records import SIMULATED, Prompt, is_simulated
 from evenedit.protocol import DEFAULT_RATES, PromptSet, Rate, load_prompts
+from evenedit.protocol.ensemble import RULES, RULES_OF
 from evenedit.protocol.prompts import FLOOR, merge
 
 FILE = "study.toml"
@@ -488,8 +489,6 @@ def _problems(file: _File) -> Iterator[str]:
             yield f"thresholds: unknown rate '{name}'{plugins.suggest(name, DEFAULT_RATES)}"
         elif (cut.at_least is None) == (cut.at_most is None):
             yield f"thresholds.{name}: give either at_least or at_most"
-    from evenedit.ratings.combine import RULES, RULES_OF
-
     for experiment, known in RULES_OF.items():
         rule = getattr(file.ensemble, experiment)
         if rule not in RULES:

@@ -9,11 +9,11 @@ from typing import Any, Protocol, runtime_checkable
 from evenedit.core.errors import EvenEditError
 from evenedit.core.interfaces import Case, Judge, Reply
 from evenedit.core.records import Question, Status
+from evenedit.core.retry import retry
 from evenedit.judges.cache import ReplyCache, content_key
 from evenedit.judges.parsing import Said
 from evenedit.judges.prompt import Ask
 from evenedit.providers.budget import Budget
-from evenedit.run.worker import retry
 
 BACKOFF = 0.5
 """Seconds before the first retry; doubled each time."""

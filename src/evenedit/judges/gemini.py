@@ -14,11 +14,10 @@ from typing import TYPE_CHECKING, Any
 
 from evenedit.core.errors import Failed, Failure
 from evenedit.core.interfaces import Reply
-from evenedit.editors.api.gemini import POLICY
 from evenedit.judges.base import STRANGE, RemoteJudge
 from evenedit.judges.parsing import JobState, Said, cut_off, named, read_lines, refused
 from evenedit.judges.prompt import Ask
-from evenedit.providers.calls import Provider
+from evenedit.providers.calls import POLICY, Provider
 
 if TYPE_CHECKING:
     from google.genai import Client

@@ -26,6 +26,7 @@ from PIL import Image
 from PIL.PngImagePlugin import PngImageFile
 
 from evenedit.core.errors import EvenEditError, Failed, Failure
+from evenedit.core.retry import try_again
 
 RETRIED = frozenset({Failure.RATE_LIMIT, Failure.TIMEOUT, Failure.SERVER, Failure.CRASH})
 """Failures that may pass by themselves."""
@@ -44,6 +45,20 @@ DECLINING = (
     "invalid_prompt",  # how OpenAI's models that reason say "flagged"
 )
 """What providers call a policy refusal that arrives as an error."""
+
+POLICY = frozenset(
+    {
+        "SAFETY",
+        "RECITATION",
+        "BLOCKLIST",
+        "PROHIBITED_CONTENT",
+        "SPII",
+        "IMAGE_SAFETY",
+        "IMAGE_PROHIBITED_CONTENT",
+        "IMAGE_RECITATION",
+    }
+)
+"""Finish reasons that name a policy."""
 
 Client = TypeVar("Client")
 T = TypeVar("T")
@@ -176,16 +191,18 @@ def call_with_retries(
     draw: Callable[[], float] = random.random,
 ) -> T:
     """Call until it succeeds, fails for good, or was tried `attempts` times: exponential backoff with full jitter."""
-    for attempt in range(attempts - 1):
-        try:
-            return call()
-        except Failed as failed:
-            told = failed.retry_after
-            if failed.failure not in RETRIED or (told is not None and told > PATIENCE):
-                raise
-        # Never earlier than told, and never all callers at the same moment.
-        sleep(draw() * min(LONGEST_WAIT, FIRST_WAIT * 2**attempt) + (told or 0.0))
-    return call()
+
+    def helps(error: BaseException) -> bool:
+        if not isinstance(error, Failed) or error.failure not in RETRIED:
+            return False
+        return error.retry_after is None or error.retry_after <= PATIENCE
+
+    def wait(tried: int, error: BaseException) -> float:
+        asked = error.retry_after if isinstance(error, Failed) else None
+        # Never earlier than asked, and never all callers at the same moment.
+        return draw() * min(LONGEST_WAIT, FIRST_WAIT * 2**tried) + (asked or 0.0)
+
+    return try_again(call, attempts=attempts, helps=helps, wait=wait, sleep=sleep)
 
 
 @contextmanager

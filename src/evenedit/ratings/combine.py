@@ -28,19 +28,16 @@ from numpy.typing import NDArray
 from evenedit.core.errors import EvenEditError
 from evenedit.core.records import Experiment, Kind, Outcome
 from evenedit.protocol import AXES, QUESTIONS, VERDICTS, load_prompts
+from evenedit.protocol.ensemble import MISSING_POLICIES, RULES, SCORE_RULES, STANDARD_RULES, VERDICT_RULES
 from evenedit.protocol.prompts import BUILT_IN
 from evenedit.ratings.table import MISSING, NOT_ASKED, QUESTION_IDS, RatingTable, Scores
 
 Cube = NDArray[np.int8]
 """[judge, …]: answers 1, 2, 3 …, or 0."""
 
-MISSING_POLICIES = ("exclude", "neutral-3")
-"""What becomes of a question no judge answered: left out, or the published neutral 3."""
 NEUTRAL = 3
 SETTLES = "settles"
 """Under `review` in the rules: what reviewers settled stands in the place of the judges' score."""
-STANDARD_RULES: dict[str, str] = {e.value: e.value for e in Experiment}
-"""Each experiment with the rule that bears its name."""
 
 _CHOICES = [i for i, q in enumerate(QUESTION_IDS) if QUESTIONS[q].sided == "choice"]
 _PREFERENCE = QUESTION_IDS.index("preference")
@@ -108,7 +105,7 @@ def _second(cube: Cube) -> Cube:
     return np.asarray(cube[1])
 
 
-_LIKERT_RULES: dict[str, Callable[[Cube], Cube]] = {
+_SCORE_RULES: dict[str, Callable[[Cube], Cube]] = {
     "diagnosis": primary_unless_close,
     "mitigation": mean,
     "mean": mean,
@@ -121,13 +118,7 @@ _VERDICT_RULES: dict[str, Callable[[Cube], Cube]] = {
     "primary": _first,
     "secondary": _second,
 }
-RULES: tuple[str, ...] = tuple(dict.fromkeys([*_LIKERT_RULES, *_VERDICT_RULES]))
-"""Every rule by name."""
-RULES_OF: dict[str, tuple[str, ...]] = {
-    experiment.value: tuple(_VERDICT_RULES if experiment is Experiment.STEREOTYPE else _LIKERT_RULES)
-    for experiment in Experiment
-}
-"""The rules that fit each experiment's questions."""
+assert (tuple(_SCORE_RULES), tuple(_VERDICT_RULES)) == (SCORE_RULES, VERDICT_RULES)
 
 
 def combine(table: RatingTable, rules: Mapping[str, str], missing: str) -> Scores:
@@ -172,7 +163,7 @@ def judges_only(rules: Mapping[str, str]) -> dict[str, str]:
 
 
 def _rule(experiment: str, name: str, judges: int) -> Callable[[Cube], Cube]:
-    known = _VERDICT_RULES if experiment == Experiment.STEREOTYPE else _LIKERT_RULES
+    known = _VERDICT_RULES if experiment == Experiment.STEREOTYPE else _SCORE_RULES
     if name not in known:
         hint = " (it is for other questions)" if name in RULES else ""
         raise EvenEditError(

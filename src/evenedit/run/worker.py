@@ -4,21 +4,19 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, TypeVar
+from typing import Any
 
 from evenedit.core import plugins
 from evenedit.core.errors import EvenEditError, Failed, Failure
 from evenedit.core.images import NOTE, open_images
 from evenedit.core.interfaces import Editor, Refusal
 from evenedit.core.records import Edit, Outcome, Request
+from evenedit.core.retry import retry
 
 TRUTH = NOTE + "truth"
-T = TypeVar("T")
-LASTING = frozenset({Failure.OUT_OF_MEMORY, Failure.NAN_IMAGE, Failure.BLACK_IMAGE})
-"""Failures that the same request would meet again: not tried twice in one run."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,22 +82,6 @@ class Worker:
         if facts is not None:
             detail["facts"] = facts()
         return Edit(request.id, Outcome.EDITED, self.images.put(output), detail, seconds)
-
-
-def retry(call: Callable[[], T], retries: int, backoff: float) -> T:
-    """Try again on failure, waiting longer each time; what the user must mend, or what lasts, is not retried."""
-    for attempt in range(retries):
-        try:
-            return call()
-        except EvenEditError:
-            raise
-        except Failed as error:
-            if error.failure in LASTING:
-                raise
-            time.sleep(max(backoff * 2**attempt, error.retry_after or 0.0))
-        except Exception:
-            time.sleep(backoff * 2**attempt)
-    return call()
 
 
 def failed(request_id: str, error: Exception, seconds: float = 0.0) -> Edit:

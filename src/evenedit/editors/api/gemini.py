@@ -17,24 +17,10 @@ from PIL.Image import Image
 
 from evenedit.core.errors import EvenEditError, Failed, Failure
 from evenedit.core.interfaces import Refusal
-from evenedit.providers.calls import Declined, Provider, to_image, to_png
+from evenedit.providers.calls import POLICY, Declined, Provider, to_image, to_png
 
 if TYPE_CHECKING:
     from google.genai import Client
-
-POLICY = frozenset(
-    {
-        "SAFETY",
-        "RECITATION",
-        "BLOCKLIST",
-        "PROHIBITED_CONTENT",
-        "SPII",
-        "IMAGE_SAFETY",
-        "IMAGE_PROHIBITED_CONTENT",
-        "IMAGE_RECITATION",
-    }
-)
-"""Finish reasons that name a policy."""
 
 
 class GeminiImages:

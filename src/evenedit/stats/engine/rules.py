@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from evenedit.protocol import DEFAULT_RATES, Rate
-from evenedit.ratings.combine import STANDARD_RULES
+from evenedit.protocol.ensemble import STANDARD_RULES
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,8 @@ from numpy.typing import NDArray
 
 from evenedit.core.records import Experiment, Kind
 from evenedit.protocol import QUESTIONS, Rate
-from evenedit.ratings.combine import MISSING_POLICIES, aging_prompts, combine
+from evenedit.protocol.ensemble import MISSING_POLICIES
+from evenedit.ratings.combine import aging_prompts, combine
 from evenedit.ratings.table import QUESTION_IDS, RatingTable
 from evenedit.results.results import GapTest, Multiverse, Specification
 from evenedit.stats.engine.measures import AXIS_QUESTIONS, answers

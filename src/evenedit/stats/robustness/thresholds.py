@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 
 from evenedit.core.records import Experiment
 from evenedit.protocol import QUESTIONS, Rate, factor
-from evenedit.ratings.combine import MISSING_POLICIES, combine
+from evenedit.protocol.ensemble import MISSING_POLICIES
+from evenedit.ratings.combine import combine
 from evenedit.ratings.table import RatingTable, Scores
 from evenedit.results.results import Sensitivity
 from evenedit.stats.engine.estimates import ratio
