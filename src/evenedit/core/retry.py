@@ -40,7 +40,7 @@ def try_again(
 
 
 def retry(call: Callable[[], T], retries: int, backoff: float) -> T:
-    """Try again after a failure, doubling the wait each time; what the user must mend, or what lasts, is not retried."""
+    """Try again after a failure, doubling the wait each time; not for what the user must mend, or what lasts."""
 
     def helps(error: BaseException) -> bool:
         lasting = isinstance(error, Failed) and error.failure in LASTING
