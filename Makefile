@@ -16,6 +16,7 @@ check: .venv/dev
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
+	$(BIN)/lint-imports --no-cache
 
 bench: .venv/dev
 	$(BIN)/python -m bench

@@ -15,7 +15,7 @@ import numpy as np
 import pandas as pd
 
 from evenedit.protocol.factors import cells
-from evenedit.stats.agreement.prediction_powered import Sample, _contrast, _told, together, tuned
+from evenedit.stats.agreement.prediction_powered import LabelledSample, _contrast, _told, together, tuned
 from evenedit.stats.disparity.gaps import contrasts, gaps
 from evenedit.stats.engine.bootstrap import Bootstrap
 from evenedit.stats.engine.estimates import estimates
@@ -141,7 +141,7 @@ def ppi_study(world: World, rng: np.random.Generator, cases: int = 500, editors:
     chance = np.where(prompt % 2 == 1, 2.0, 1.0)
     chance *= cases / chance.sum()
     said = np.where(rng.random(flat.size) < chance, truth_of, np.nan)
-    sample = Sample(judged, said, 1 / chance, face, prompt)
+    sample = LabelledSample(judged, said, 1 / chance, face, prompt)
     tuning = tuned(sample)
     whole = _told(together(sample, tuning), "rate.x", {}, tuning, rules)
     at = race == RACES[0]

@@ -1,16 +1,16 @@
-"""Start-up, the pipeline's share of an edit, executors, resuming."""
+"""Start-up, the loaded's share of an edit, executors, resuming."""
 
 import subprocess
 import sys
 from pathlib import Path
 
 from bench.clock import timed
-from evenedit.config.study_file import Study
+from evenedit.config.study_file import StudyFile
 from evenedit.core import plugins
 from evenedit.run import executors
-from evenedit.run.runner import Pipeline
-from evenedit.run.worker import Task, Workshop
+from evenedit.run.worker import EditTask, WorkerSetup
 from evenedit.storage.store import Store
+from evenedit.study.study import Study
 
 
 def study(prompts: list[str] | None, size: int, editors: list[str]) -> dict:
@@ -26,13 +26,13 @@ def study(prompts: list[str] | None, size: int, editors: list[str]) -> dict:
 
 
 def pipeline_overhead(folder: Path) -> None:
-    """Edits through the pipeline (stored, resumable) against a bare loop over the same editor."""
-    parsed = Study.parse(study(["O-01", "V-02"], 256, ["simulated-even"]), folder)
-    pipeline = Pipeline(parsed, Store(folder))
-    sources = pipeline.load_sources()
-    requests = pipeline.request(sources)
+    """Edits through the loaded (stored, resumable) against a bare loop over the same editor."""
+    parsed = StudyFile.parse(study(["O-01", "V-02"], 256, ["simulated-even"]), folder)
+    loaded = Study(parsed, Store(folder))
+    sources = loaded.runner().load_sources()
+    requests = loaded.runner().request(sources)
     editor = plugins.build("editors", "simulated-even", {})
-    images = {s: pipeline.store.images.open(sources[s].image) for s in sources}
+    images = {s: loaded.store.images.open(sources[s].image) for s in sources}
 
     def bare() -> None:
         for r in requests:
@@ -40,11 +40,11 @@ def pipeline_overhead(folder: Path) -> None:
 
     timed(bare)  # warm up
     alone, _ = timed(bare)
-    run = pipeline.store.start_run({})
-    through, _ = timed(lambda: pipeline.edit(requests, sources, run))
+    run = loaded.store.start_run({})
+    through, _ = timed(lambda: loaded.runner().edit(requests, sources, run))
     per = 1000 / len(requests)
     print(
-        f"pipeline: {through * per:.1f} ms per stored edit, bare loop {alone * per:.1f} ms: ratio {through / alone:.2f}"
+        f"loaded: {through * per:.1f} ms per stored edit, bare loop {alone * per:.1f} ms: ratio {through / alone:.2f}"
     )
 
 
@@ -60,19 +60,19 @@ def executor_overhead(folder: Path) -> None:
         ("two Ray actors", {"kind": "ray", "address": "", "processes": 2}),
     ):
         place = folder / name.replace(" ", "-")
-        pipeline = Pipeline(Study.parse(base | {"executor": section}, place), Store(place))
-        sources = pipeline.load_sources()
-        requests = pipeline.request(sources)
+        loaded = Study.of(StudyFile.parse(base | {"executor": section}, place))
+        sources = loaded.runner().load_sources()
+        requests = loaded.runner().request(sources)
         if bare is None:
             editor = plugins.build("editors", "simulated-even", {})
-            images = {s: pipeline.store.images.open(sources[s].image) for s in sources}
+            images = {s: loaded.store.images.open(sources[s].image) for s in sources}
             bare, _ = timed(
                 lambda: [editor.edit([images[r.source_ids[0]]], r.instruction, r.seed) for r in requests]  # noqa: B023
             )
             print(f"bare loop: {1000 * bare / len(requests):.1f} ms per edit")
-        tasks = [Task(r, tuple(sources[s].image for s in r.source_ids)) for r in requests]
-        workshop = Workshop("simulated-even", {}, pipeline.store.images_url)
-        batches = executors.edit(pipeline.study.file.executor, workshop, tasks)
+        tasks = [EditTask(r, tuple(sources[s].image for s in r.source_ids)) for r in requests]
+        workshop = WorkerSetup("simulated-even", {}, loaded.store.images_url)
+        batches = executors.edit(loaded.file.sections.executor, workshop, tasks)
         next(batches)  # workers have started
         seconds, made = timed(lambda: sum(len(b) for b in batches))  # noqa: B023
         per = seconds / made
@@ -81,11 +81,11 @@ def executor_overhead(folder: Path) -> None:
 
 def resume(folder: Path) -> None:
     names = ["simulated-even", "simulated-erasing", "simulated-null"]
-    parsed = Study.parse(study(None, 64, names), folder)
-    pipeline = Pipeline(parsed, Store(folder))
-    first, _ = timed(pipeline.run)
-    again, _ = timed(Pipeline(parsed, Store(folder)).run)
-    done = len(pipeline.store.edits())
+    parsed = StudyFile.parse(study(None, 64, names), folder)
+    loaded = Study(parsed, Store(folder))
+    first, _ = timed(loaded.run)
+    again, _ = timed(Study(parsed, Store(folder)).run)
+    done = len(loaded.store.edits())
     print(
         f"resume with {done:,} finished: {again:.2f} s (the run itself took {first:.0f} s): ratio {again / first:.4f}"
     )

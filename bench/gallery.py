@@ -10,16 +10,15 @@ import numpy as np
 import pandas as pd
 from fastapi.testclient import TestClient
 
-from evenedit.config.study_file import Study
+from evenedit.config.study_file import StudyFile
 from evenedit.core.records import Kind, Source
 from evenedit.protocol import FACTORS
 from evenedit.protocol.factors import cells
 from evenedit.ratings.combine import combine
-from evenedit.ratings.table import EDIT_COLUMNS, NOT_ASKED, QUESTION_IDS, RatingTable, Reading
-from evenedit.run.runner import Pipeline
-from evenedit.storage.store import Store
+from evenedit.ratings.table import NOT_ASKED, QUESTION_IDS, RatingTable, Reading, edit_columns
 from evenedit.study.gallery.cases import Casebook
 from evenedit.study.gallery.search import Gallery
+from evenedit.study.study import Study
 from evenedit.web import auth as guard
 from evenedit.web.app import create_app
 
@@ -48,16 +47,14 @@ AGAIN = 5
 
 
 def run(folder: Path) -> None:
-    pipeline = Pipeline(Study.parse(STUDY, folder), Store(folder))
-    pictures = [
-        pipeline.store.images.put(image) for _, _, _, image in list(pipeline._portraits())[:24]
-    ]  # few and shared
-    app = create_app(pipeline)
+    loaded = Study.of(StudyFile.parse(STUDY, folder))
+    pictures = [loaded.store.images.put(image) for _, _, _, image in list(loaded._portraits())[:24]]  # few and shared
+    app = create_app(loaded)
     app.dependency_overrides[guard.staff] = lambda: "bench"
     taken: dict[str, dict[int, float]] = {name: {} for name in REQUESTS}
     with TestClient(app) as client:
         for size in SIZES:
-            book = generated(pipeline, size, pictures)
+            book = generated(loaded, size, pictures)
             started = time.perf_counter()
             Gallery(book)
             built = time.perf_counter() - started
@@ -75,7 +72,7 @@ def run(folder: Path) -> None:
         print(f"{name:<18}{numbers}{times[SIZES[-1]] / times[SIZES[0]]:>10.1f}x for 100x the cases")
     slowest = max(1000 * times[SIZES[-1]] for times in taken.values())
     print(f"slowest request over {SIZES[-1]:,} cases: {slowest:.0f} ms")
-    pipeline.store.close()
+    loaded.store.close()
 
 
 class Still:
@@ -88,14 +85,14 @@ class Still:
         return self._gallery
 
 
-def generated(pipeline: Pipeline, size: int, pictures: list[str]) -> Casebook:
+def generated(loaded: Study, size: int, pictures: list[str]) -> Casebook:
     """As many cases as asked for: every portrait, prompt and editor, again with other seeds."""
     rng = np.random.default_rng(7)
     sources = {
         "_".join(cell.values()): Source("_".join(cell.values()), pictures[n % len(pictures)], cell, "drawn")
         for n, cell in enumerate(cells())
     }
-    prompts = [p.id for p in pipeline.study.prompts]
+    prompts = [p.id for p in loaded.file.prompts]
     per_seed = [(e, s, p) for e in EDITORS for s in sources for p in prompts]
     rows = []
     for n in range(size):
@@ -106,7 +103,7 @@ def generated(pipeline: Pipeline, size: int, pictures: list[str]) -> Casebook:
         rows.append((ident, "diagnosis", "baseline", editor, source, prompt, n // len(per_seed) + 1, *labels, outcome))
     values = np.zeros((2, size, len(QUESTION_IDS)), dtype=np.int8)
     values[:, :, :5] = rng.integers(1, 6, (2, size, 5))
-    edits = pd.DataFrame(rows, columns=list(EDIT_COLUMNS))
+    edits = pd.DataFrame(rows, columns=list(edit_columns(FACTORS)))
     refused = (edits["outcome"] == "refused").to_numpy()
     values[:, refused] = 0
     status = np.where(refused, NOT_ASKED, 0).astype(np.int8)
@@ -116,7 +113,7 @@ def generated(pipeline: Pipeline, size: int, pictures: list[str]) -> Casebook:
     idents = edits["request_id"]
     images = {i: pictures[n % len(pictures)] for n, i in enumerate(idents) if not refused[n]}
     reasons = dict.fromkeys(idents[refused], "simulated refusal")
-    return Casebook(pipeline, combine(table, {}, "exclude"), sources, images, reasons, {}, "")
+    return Casebook(loaded, combine(table, {}, "exclude"), sources, images, reasons, {}, "")
 
 
 def typical(call: Callable[[], object]) -> float:

@@ -12,12 +12,11 @@ from pathlib import Path
 from PIL import Image
 
 from bench.clock import timed
-from evenedit.config.study_file import Study
+from evenedit.config.study_file import StudyFile
 from evenedit.core.images import ImageFolder
 from evenedit.providers.calls import Provider, to_png
-from evenedit.run.runner import Pipeline
-from evenedit.simulation.provider.server import SUCCESS, Answer, Seen, Wire, rate_limit
-from evenedit.storage.store import Store
+from evenedit.simulation.provider.server import SUCCESS, FakeProvider, ProviderAnswer, Seen, rate_limit
+from evenedit.study.study import Study
 
 CALLS = 32
 """At once to each judge while resuming."""
@@ -25,7 +24,7 @@ os.environ.setdefault("OPENAI_API_KEY", "none")
 os.environ.setdefault("GEMINI_API_KEY", "none")
 
 
-def study(wire: Wire, prompts: list[str] | None, calls: int, size: int, editors: int = 1) -> dict:
+def study(wire: FakeProvider, prompts: list[str] | None, calls: int, size: int, editors: int = 1) -> dict:
     own = {"image_size": max(size, 32), "timeout": 60}
     names = ["simulated-even", "simulated-lightening", "simulated-replacing"][:editors]
     return {
@@ -50,11 +49,11 @@ def study(wire: Wire, prompts: list[str] | None, calls: int, size: int, editors:
     }
 
 
-def edited(folder: Path, told: dict) -> Pipeline:
+def edited(folder: Path, told: dict) -> Study:
     """A study whose edits are made and nothing is rated."""
-    pipeline = Pipeline(Study.parse({**told, "judges": []}, folder), Store(folder))
-    pipeline.run()
-    return Pipeline(Study.parse(told, folder), pipeline.store)
+    loaded = Study.of(StudyFile.parse({**told, "judges": []}, folder))
+    loaded.run()
+    return Study(StudyFile.parse(told, folder), loaded.store)
 
 
 def throughput(folder: Path, size: int, calls: int, prompts: int, faces: dict) -> None:
@@ -63,15 +62,15 @@ def throughput(folder: Path, size: int, calls: int, prompts: int, faces: dict) -
 
     times: list[float] = []
 
-    def noted(seen: Seen) -> Answer:
+    def noted(seen: Seen) -> ProviderAnswer:
         times.append(time.perf_counter())
         return SUCCESS(seen)
 
-    with Wire(latency=1.0, remember=False, otherwise=noted) as wire:
+    with FakeProvider(latency=1.0, remember=False, otherwise=noted) as wire:
         told = study(wire, [f"O-{n:02d}" for n in range(1, prompts + 1)], calls, size)
         told["sources"]["settings"]["only"] = faces
-        pipeline = edited(folder, told)
-        pipeline.run()
+        loaded = edited(folder, told)
+        loaded.run()
         seconds = times[-1] + 1 - times[0]
         rate = wire.served / seconds
         print(
@@ -84,7 +83,7 @@ def throughput(folder: Path, size: int, calls: int, prompts: int, faces: dict) -
 def narrower(calls: int, limit: int) -> None:
     """Calls per second where the provider takes fewer at once than are sent, and says so by 429 alone."""
     for name, kind in (("concurrent", {"concurrent": limit}), ("per second", {"per_second": float(limit)})):
-        with Wire(latency=1.0, remember=False, **kind) as wire:
+        with FakeProvider(latency=1.0, remember=False, **kind) as wire:
             done = asked(wire, calls, 20.0)
             rate = sum(5 < at <= 19 for at in done) / 14
             print(
@@ -98,10 +97,10 @@ def storm(calls: int) -> None:
     for told in (None, 1):
         began = time.monotonic()
 
-        def stormy(seen: Seen, told: int | None = told, began: float = began) -> Answer:
+        def stormy(seen: Seen, told: int | None = told, began: float = began) -> ProviderAnswer:
             return rate_limit(told)(seen) if 5 < time.monotonic() - began < 10 else SUCCESS(seen)
 
-        with Wire(latency=1.0, remember=False, otherwise=stormy) as wire:
+        with FakeProvider(latency=1.0, remember=False, otherwise=stormy) as wire:
             done = asked(wire, calls, 60.0)
             per_second = [sum(int(at) == second for at in done) for second in range(60)]
             back = next((s for s in range(10, 58) if sum(per_second[s : s + 3]) >= 0.95 * 3 * calls), None)
@@ -112,7 +111,7 @@ def storm(calls: int) -> None:
             )
 
 
-def asked(wire: Wire, threads: int, seconds: float) -> list[float]:
+def asked(wire: FakeProvider, threads: int, seconds: float) -> list[float]:
     """When each success came, of one provider asked without pause by so many threads."""
     import openai  # loading it takes a second
 
@@ -135,9 +134,9 @@ def asked(wire: Wire, threads: int, seconds: float) -> list[float]:
 
 def resume(folder: Path) -> None:
     """5,040 edits × 2 judges, killed again and again: how often a call was made whose reply was stored."""
-    with Wire(latency=0.02, remember=False) as wire:
+    with FakeProvider(latency=0.02, remember=False) as wire:
         told = study(wire, None, CALLS, 32, editors=3)
-        pipeline = edited(folder, told)
+        loaded = edited(folder, told)
         (folder / "study.toml").write_text(_toml(told))
         command = [sys.executable, "-m", "evenedit", "run", str(folder)]
         stored = [0]
@@ -151,8 +150,8 @@ def resume(folder: Path) -> None:
                 os.kill(process.pid, signal.SIGKILL)
                 process.wait()
                 kills += 1
-                stored.append(len(pipeline.store.run_of_replies()))
-        whole = len(pipeline.store.run_of_replies())
+                stored.append(len(loaded.store.run_of_replies()))
+        whole = len(loaded.store.run_of_replies())
         seconds = time.perf_counter() - began
         different = len(list((folder / "cache").rglob("*.json")))  # the same picture twice is one question
         print(

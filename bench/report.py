@@ -5,22 +5,21 @@ import subprocess
 import sys
 from pathlib import Path
 
-from evenedit.config.study_file import Study
-from evenedit.run.runner import Pipeline
-from evenedit.storage.store import Store
+from evenedit.config.study_file import StudyFile
+from evenedit.study.study import Study
 
 EDITORS = ("simulated-even", "simulated-lightening", "simulated-replacing")
 ALONE = """
 import json, resource, sys, time
 from pathlib import Path
 from evenedit.analysis import report_study
-from evenedit.pipeline import Pipeline
+from evenedit.pipeline import Study
 from evenedit.store import Store
 from evenedit.study import Study
 folder = Path(sys.argv[1])
 started = time.perf_counter()
-study = Study.load(folder)
-page = report_study(Pipeline(study, Store(folder)), folder / "report")
+study = StudyFile.load(folder)
+page = report_study(Study(study, Store(folder)), folder / "report")
 peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
 print(json.dumps([time.perf_counter() - started, peak, page.stat().st_size / 1e6]))
 """
@@ -42,7 +41,7 @@ def run(folder: Path) -> None:
         here = folder / str(edits)
         here.mkdir()
         (here / "study.toml").write_text(study(prompts))
-        Pipeline(Study.load(here), Store(here)).run()
+        Study.of(StudyFile.load(here)).run()
         made = subprocess.run([sys.executable, "-c", ALONE, str(here)], capture_output=True, text=True, check=True)
         seconds, peak, size = found[edits] = json.loads(made.stdout.splitlines()[-1])
         print(f"report of {edits:,} edits: {seconds:.1f} s, peak memory {peak:.0f} MB, page {size:.1f} MB")

@@ -15,11 +15,10 @@ from pathlib import Path
 
 import numpy as np
 
-from evenedit.config.study_file import Study
-from evenedit.run.runner import Pipeline
-from evenedit.storage.store import Store
+from evenedit.config.study_file import StudyFile
+from evenedit.study.study import Study
 from evenedit.survey.questions import checks
-from evenedit.survey.sessions import Arrival, Desk
+from evenedit.survey.sessions import Arrival, SurveyService
 
 PEOPLE = 300
 PACED = 12.0
@@ -85,18 +84,18 @@ uvicorn.run(app, host="127.0.0.1", port=int(sys.argv[2]), log_level="error", acc
 """
 
 
-def pipeline_of(folder: Path) -> Pipeline:
-    return Pipeline(Study.parse(STUDY, folder), Store(folder))
+def pipeline_of(folder: Path) -> Study:
+    return Study.of(StudyFile.parse(STUDY, folder))
 
 
-def seated(desk: Desk, name: str) -> str:
+def seated(desk: SurveyService, name: str) -> str:
     token = desk.arrive(Arrival("panel", name)).token
     desk.read_guide(token)
     desk.check(token, {check.question.id: check.right for check in checks(1)})
     return desk.consent(token, True).token
 
 
-def requests_of(desk: Desk, token: str) -> list[bytes]:
+def requests_of(desk: SurveyService, token: str) -> list[bytes]:
     """The bytes of every answer one person can give."""
     sent = []
     for item in desk.items(token):
@@ -196,7 +195,7 @@ def desk_alone(folder: Path) -> None:
     """What group commit brings by itself: the desk's saves by 64 threads against a commit for each."""
     import sqlite3
 
-    desk = Desk.open(pipeline_of(folder))
+    desk = SurveyService.open(pipeline_of(folder))
     tokens = [seated(desk, f"p{n}") for n in range(CONNECTIONS)]
     places = [(item.id, a.slot, a.question.id) for item in desk.items(tokens[0]) for a in item.asked]
     sheets = [[(i.id, a.slot, a.question.id) for i in desk.items(t) for a in i.asked] for t in tokens]
@@ -226,7 +225,7 @@ def desk_alone(folder: Path) -> None:
 
 def writing(folder: Path, pipe: int, workers: int) -> None:
     """A process that saves as fast as it can and tells each acknowledgement, until it is killed."""
-    desk = Desk.open(pipeline_of(folder))
+    desk = SurveyService.open(pipeline_of(folder))
 
     def one(worker: int) -> None:
         token = seated(desk, f"p{worker}")
@@ -264,7 +263,7 @@ def kills(folder: Path) -> None:
                 worker, number, *key = line.decode().split()
                 acknowledged += 1
                 told[(worker, *key)] = max(told.get((worker, *key), 0), int(number))
-    desk = Desk.open(pipeline_of(folder))
+    desk = SurveyService.open(pipeline_of(folder))
     lost = 0
     for (worker, item, slot, question), number in told.items():
         token = desk.arrive(Arrival("panel", f"p{worker}")).token
@@ -274,11 +273,11 @@ def kills(folder: Path) -> None:
 
 
 def run(folder: Path) -> None:
-    pipeline = pipeline_of(folder)
-    pipeline.run()
+    study = pipeline_of(folder)
+    study.run()
     kills(folder)
     desk_alone(folder)
-    desk = Desk.open(pipeline)
+    desk = SurveyService.open(study)
     people = [requests_of(desk, seated(desk, f"p{number}")) for number in range(PEOPLE)]
     desk.close()
     throughput(folder, people)

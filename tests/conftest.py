@@ -10,10 +10,10 @@ from typing import Any
 
 import pytest
 
-from evenedit.config.study_file import Study
-from evenedit.run.runner import Pipeline
-from evenedit.simulation.provider.server import Wire
+from evenedit.config.study_file import StudyFile
+from evenedit.simulation.provider.server import FakeProvider
 from evenedit.storage.store import Store
+from evenedit.study.study import Study
 
 HERE = Path(__file__).parent
 SHARED = Path(__file__).parents[2] / "shared" / "data"
@@ -79,12 +79,12 @@ def write_study(folder: Path, **changes: Any) -> Path:
     return folder
 
 
-def open_study(folder: Path, **changes: Any) -> Pipeline:
-    study = Study.parse(small(**changes), folder)
-    return Pipeline(study, Store(folder, study.file.store.url, study.file.store.images))
+def open_study(folder: Path, **changes: Any) -> Study:
+    """A small study in a folder, without writing its file."""
+    return Study.of(StudyFile.parse(small(**changes), folder))
 
 
-def judged_by(wire: Wire, *kinds: str, **changes: Any) -> dict[str, Any]:
+def judged_by(wire: FakeProvider, *kinds: str, **changes: Any) -> dict[str, Any]:
     """Changes that make a small study of one prompt, rated by judges of the local server; `changes` go on top."""
     judges = []
     for kind in kinds:
@@ -101,11 +101,11 @@ KEY = "sk-never-to-be-seen-4711"
 
 
 @pytest.fixture
-def wire(monkeypatch: pytest.MonkeyPatch) -> Iterator[Wire]:
+def wire(monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeProvider]:
     """The local server that speaks the providers' formats, and keys for it."""
     for name in ("OPENAI_API_KEY", "GEMINI_API_KEY"):
         monkeypatch.setenv(name, KEY)
-    with Wire() as running:
+    with FakeProvider() as running:
         yield running
 
 

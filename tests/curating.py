@@ -15,11 +15,11 @@ from fastapi import FastAPI, Request
 from PIL import ImageEnhance, ImageOps
 
 from conftest import toml
-from evenedit.config.study_file import Study
+from evenedit.config.study_file import StudyFile
 from evenedit.curation.log import CRITERIA
-from evenedit.run.runner import Pipeline
 from evenedit.simulation.portraits.drawn import Drawn
 from evenedit.storage.store import Store
+from evenedit.study.study import Study
 from evenedit.web import auth as guard
 from evenedit.web.app import create_app
 
@@ -66,8 +66,8 @@ def curated(folder: Path, pools: Path, **settings: Any) -> Path:
 
 def app_of(folder: Path) -> FastAPI:
     """The study's web app; a header says who is there, in place of a sign-in."""
-    study = Study.load(folder)
-    app = create_app(Pipeline(study, Store(folder)))
+    study = StudyFile.load(folder)
+    app = create_app(Study(study, Store(folder)))
 
     def named(request: Request) -> str:
         return request.headers.get("x-reviewer", "Ada")

@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import Any
 
 from conftest import open_study
-from evenedit.run.runner import Pipeline
 from evenedit.storage.survey_store import Database
+from evenedit.study.study import Study
 from evenedit.survey.questions import checks
-from evenedit.survey.sessions import Arrival, Desk, Visit
+from evenedit.survey.sessions import Arrival, SurveyService, Visit
 
 STUDY = {
     "experiments": {
@@ -43,19 +43,19 @@ def make_study(folder: Path) -> Path:
     return folder
 
 
-def copy_study(made: Path, folder: Path, **survey: Any) -> Pipeline:
+def copy_study(made: Path, folder: Path, **survey: Any) -> Study:
     shutil.copytree(made, folder, dirs_exist_ok=True)
     return open_study(folder, **STUDY, survey=SURVEY | survey)
 
 
-def open_desk(pipeline: Pipeline, url: str | None = None, clock: Any = None) -> Desk:
+def open_desk(loaded: Study, url: str | None = None, clock: Any = None) -> SurveyService:
     """The study's desk; its people in PostgreSQL where a URL is given."""
-    section = pipeline.study.file.survey
+    section = loaded.file.sections.survey
     assert section is not None
-    return Desk(Database(pipeline.study.folder, url), section, pipeline, clock or Clock())
+    return SurveyService(Database(loaded.file.folder, url), section, loaded, clock or Clock())
 
 
-def seated(desk: Desk, name: str, survey: int = 1, task: int | None = None) -> Visit:
+def seated(desk: SurveyService, name: str, survey: int = 1, task: int | None = None) -> Visit:
     """Somebody who read the guide, understood it, agreed, and got a task if there was one."""
     token = desk.arrive(Arrival("panel", name, survey=survey)).token
     desk.read_guide(token)
@@ -64,7 +64,9 @@ def seated(desk: Desk, name: str, survey: int = 1, task: int | None = None) -> V
     return visit if task is None else desk.claim(token, task)
 
 
-def answer(desk: Desk, token: str, *, value: int = 0, seconds: float = 30.0, heed: bool = True, skip: int = 0) -> int:
+def answer(
+    desk: SurveyService, token: str, *, value: int = 0, seconds: float = 30.0, heed: bool = True, skip: int = 0
+) -> int:
     """Answer every item but the last `skip`, with `value` or with something else each time.
 
     `heed`: do what instructed checks ask. Returns how many answers.
@@ -79,7 +81,7 @@ def answer(desk: Desk, token: str, *, value: int = 0, seconds: float = 30.0, hee
     return number
 
 
-def finish(desk: Desk, name: str, survey: int = 1, **how: Any) -> Visit:
+def finish(desk: SurveyService, name: str, survey: int = 1, **how: Any) -> Visit:
     visit = seated(desk, name, survey)
     answer(desk, visit.token, **how)
     return desk.submit(visit.token)

@@ -12,7 +12,7 @@ import uvicorn
 from fastapi import FastAPI
 
 from conftest import open_study
-from evenedit.run.runner import Pipeline
+from evenedit.study.study import Study
 from evenedit.survey.questions import checks
 from evenedit.web.app import create_app
 from evenedit.web.settings import Setup
@@ -29,9 +29,9 @@ SURVEY: dict[str, Any] = {
 }
 
 
-def web_study(folder: Path, **survey: Any) -> Pipeline:
+def web_study(folder: Path, **survey: Any) -> Study:
     """Edited, so that there is something to rate; tasks of two items and one instructed check."""
-    pipeline = open_study(
+    study = open_study(
         folder,
         experiments={
             "diagnosis": {},
@@ -41,14 +41,14 @@ def web_study(folder: Path, **survey: Any) -> Pipeline:
         judges=[],
         survey=SURVEY | survey,
     )
-    if not pipeline.store.edits():
-        pipeline.run()
-    return pipeline
+    if not study.store.edits():
+        study.run()
+    return study
 
 
-def app_of(pipeline: Pipeline, setup: Setup | None = None) -> FastAPI:
+def app_of(study: Study, setup: Setup | None = None) -> FastAPI:
     """The app; its desk is closed when it stops serving."""
-    return create_app(pipeline, setup or Setup(password=PASSWORD))
+    return create_app(study, setup or Setup(password=PASSWORD))
 
 
 @contextmanager

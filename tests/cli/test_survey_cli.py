@@ -6,7 +6,7 @@ from click.testing import CliRunner
 from conftest import small, toml, write_study
 from evenedit.cli.survey import survey
 from evenedit.core.errors import EvenEditError
-from evenedit.survey.sessions import Desk
+from evenedit.survey.sessions import SurveyService
 from surveys import STUDY, SURVEY, copy_study, finish, make_study
 
 
@@ -37,7 +37,7 @@ def test_every_command_has_help_with_an_example():
 
 
 def test_a_survey_from_sample_to_export(made, tmp_path):
-    pipeline = copy_study(made, tmp_path)
+    study = copy_study(made, tmp_path)
     with pytest.raises(EvenEditError, match="no survey"):
         call("export", tmp_path)
     said = call("sample", tmp_path)
@@ -45,7 +45,7 @@ def test_a_survey_from_sample_to_export(made, tmp_path):
     assert ["gender", "Male", "8", "50.0%"] in [line.split() for line in said.splitlines()]
     assert "6 cases (stereotype)" in said
     assert "survey 1" in call("plan", tmp_path) and "WARNING: 0.00 USD per hour" in call("plan", tmp_path)
-    desk = Desk.open(pipeline)
+    desk = SurveyService.open(study)
     finish(desk, "ann")
     finish(desk, "bob", seconds=1.0)
     ann = desk.database.pseudonym(1, "panel", "ann")

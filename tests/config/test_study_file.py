@@ -6,13 +6,13 @@ import pytest
 
 from conftest import small
 from evenedit.config import templates
-from evenedit.config.study_file import Study
+from evenedit.config.study_file import StudyFile
 from evenedit.core.errors import EvenEditError
 
 
 def problems(**changes):
     with pytest.raises(EvenEditError) as error:
-        Study.parse(small(**changes), Path())
+        StudyFile.parse(small(**changes), Path())
     return error.value.problems
 
 
@@ -62,18 +62,18 @@ def test_every_problem_is_told_at_once():
 def test_a_broken_file_is_told_without_a_traceback(tmp_path):
     (tmp_path / "study.toml").write_text("[study\n")
     with pytest.raises(EvenEditError, match="is not valid TOML"):
-        Study.load(tmp_path)
+        StudyFile.load(tmp_path)
 
 
 def test_a_folder_without_a_study_names_the_command_that_makes_one(tmp_path):
     with pytest.raises(EvenEditError, match="Try: evenedit new"):
-        Study.load(tmp_path)
+        StudyFile.load(tmp_path)
 
 
 @pytest.mark.parametrize("name", ["small", "demo", "published"])
 def test_every_template_is_a_valid_study(name, tmp_path):
     templates.write(name, tmp_path)
-    assert Study.load(tmp_path).prompts
+    assert StudyFile.load(tmp_path).prompts
 
 
 def test_a_template_never_overwrites_a_study(tmp_path):
@@ -85,14 +85,14 @@ def test_a_template_never_overwrites_a_study(tmp_path):
 def test_the_published_preset_does_what_the_paper_did():
     mitigation = {"cases": 2, "extractor": {"kind": "simulated"}}
     experiments = {"diagnosis": {}, "mitigation": mitigation, "stereotype": {}}
-    published = Study.parse(small(study={"title": "x", "preset": "published"}, experiments=experiments), Path())
-    default = Study.parse(small(experiments=experiments), Path())
+    published = StudyFile.parse(small(study={"title": "x", "preset": "published"}, experiments=experiments), Path())
+    default = StudyFile.parse(small(experiments=experiments), Path())
     assert (published.placebo, published.swapped, published.missing) == (False, False, "neutral-3")
     assert (default.placebo, default.swapped, default.missing) == (True, True, "exclude")
     assert default.blind(default.file.judges[0]) and not published.blind(published.file.judges[0])
 
 
 def test_the_hash_changes_with_the_study_but_not_with_where_it_runs():
-    base = Study.parse(small(), Path()).hash
-    assert Study.parse(small(executor={"workers": 7}), Path("elsewhere")).hash == base
-    assert Study.parse(small(**editor()), Path()).hash != base
+    base = StudyFile.parse(small(), Path()).hash
+    assert StudyFile.parse(small(executor={"workers": 7}), Path("elsewhere")).hash == base
+    assert StudyFile.parse(small(**editor()), Path()).hash != base

@@ -19,14 +19,13 @@ from PIL import Image
 
 from conftest import SHARED, write_study
 from curating import ALL_SIX, app_of, curated, draw_folder, free_port, wait_for
-from evenedit.config.study_file import Study
+from evenedit.config.study_file import StudyFile
 from evenedit.core.errors import EvenEditError
 from evenedit.curation import portraits
-from evenedit.curation.log import Deed, Log, Standing
+from evenedit.curation.log import CellStatus, Deed, Log
 from evenedit.curation.pools import CELLS, Pools, make_pools
-from evenedit.curation.session import Desk
-from evenedit.run.runner import Pipeline
-from evenedit.storage.store import Store
+from evenedit.curation.session import CurationSession
+from evenedit.study.study import Study
 
 CELL = "Black_Female_30s"
 CANDIDATES = SHARED / "candidates"
@@ -41,16 +40,16 @@ def pools(tmp_path_factory) -> Path:
 
 
 @pytest.fixture
-def desk(tmp_path, pools) -> Desk:
-    return Desk(tmp_path, pools, tmp_path / "portraits")
+def desk(tmp_path, pools) -> CurationSession:
+    return CurationSession(tmp_path, pools, tmp_path / "portraits")
 
 
-def choose_all(desk: Desk, pool: str = "V1", reviewer: str = "Ada") -> None:
+def choose_all(desk: CurationSession, pool: str = "V1", reviewer: str = "Ada") -> None:
     for cell in CELLS:
         desk.act(reviewer, Deed.SELECT, cell, pool, criteria=ALL_SIX)
 
 
-def standing(desk: Desk, cell: str = CELL) -> Standing:
+def standing(desk: CurationSession, cell: str = CELL) -> CellStatus:
     return desk.state()[cell].standing(desk.faces)
 
 
@@ -58,16 +57,16 @@ def standing(desk: Desk, cell: str = CELL) -> Standing:
 
 
 def test_a_cell_is_open_then_unmet_then_done(desk):
-    assert standing(desk) is Standing.OPEN
+    assert standing(desk) is CellStatus.OPEN
     desk.act("Ada", Deed.SELECT, CELL, "V2", criteria=ALL_SIX[:5], note="smiles")
-    assert standing(desk) is Standing.UNMET
+    assert standing(desk) is CellStatus.UNMET
     assert desk.state()[CELL].unmet("V2") == ["upright_posture"]
     desk.act("Ada", Deed.ASSESS, CELL, "V2", criteria=ALL_SIX, note="smiles")
-    assert standing(desk) is Standing.DONE
+    assert standing(desk) is CellStatus.DONE
     desk.act("Ada", Deed.SELECT, CELL, "V3", criteria=ALL_SIX)
     assert desk.state()[CELL].selected == ["V3"], "one face per cell: a new choice replaces the old"
     desk.act("Ada", Deed.DESELECT, CELL, "V3")
-    assert standing(desk) is Standing.OPEN
+    assert standing(desk) is CellStatus.OPEN
     lines = [(a.deed, a.pool, len(a.criteria), a.note) for a in desk.log.actions()]
     assert lines == [
         (Deed.SELECT, "V2", 5, "smiles"), (Deed.ASSESS, "V2", 6, "smiles"), (Deed.SELECT, "V3", 6, ""),
@@ -76,11 +75,11 @@ def test_a_cell_is_open_then_unmet_then_done(desk):
 
 
 def test_several_faces_per_cell_are_added_and_not_replaced(tmp_path, pools):
-    desk = Desk(tmp_path, pools, tmp_path / "portraits", faces_per_cell=2)
+    desk = CurationSession(tmp_path, pools, tmp_path / "portraits", faces_per_cell=2)
     desk.act("Ada", Deed.SELECT, CELL, "V3", criteria=ALL_SIX)
-    assert standing(desk) is Standing.OPEN
+    assert standing(desk) is CellStatus.OPEN
     desk.act("Ada", Deed.SELECT, CELL, "V1", criteria=ALL_SIX)
-    assert desk.state()[CELL].selected == ["V3", "V1"] and standing(desk) is Standing.DONE
+    assert desk.state()[CELL].selected == ["V3", "V1"] and standing(desk) is CellStatus.DONE
     with pytest.raises(EvenEditError, match=r"has its 2 images: V3, V1; deselect one first"):
         desk.act("Ada", Deed.SELECT, CELL, "V2", criteria=ALL_SIX)
     desk.act("Ada", Deed.DESELECT, CELL, "V3")
@@ -92,9 +91,9 @@ def test_undo_gives_back_what_was_before(desk):
     second = desk.act("Ada", Deed.SELECT, CELL, "V2", criteria=ALL_SIX[:1]).action
     assert desk.last_of("Ada", desk.log.actions()) == second
     desk.undo("Ada", second.id)
-    assert desk.state()[CELL].selected == ["V1"] and standing(desk) is Standing.DONE
+    assert desk.state()[CELL].selected == ["V1"] and standing(desk) is CellStatus.DONE
     desk.undo("Ada", desk.last_of("Ada", desk.log.actions()).id)
-    assert standing(desk) is Standing.OPEN and desk.last_of("Ada", desk.log.actions()) is None
+    assert standing(desk) is CellStatus.OPEN and desk.last_of("Ada", desk.log.actions()) is None
     assert [a.deed for a in desk.log.actions()] == [Deed.SELECT, Deed.SELECT, Deed.UNDO, Deed.UNDO]
 
 
@@ -130,12 +129,12 @@ def test_what_cannot_be_done_is_told(desk):
 def test_other_pools_under_a_begun_curation_are_refused(tmp_path, pools, desk):
     desk.act("Ada", Deed.SELECT, CELL, "V1")
     shutil.copytree(pools, tmp_path / "pools")
-    Desk(tmp_path, tmp_path / "pools", tmp_path / "portraits")  # a copy is the same
+    CurationSession(tmp_path, tmp_path / "pools", tmp_path / "portraits")  # a copy is the same
     manifest = json.loads((tmp_path / "pools/pools.json").read_text())
     manifest["candidates"][0]["sha256"] = "0" * 64
     (tmp_path / "pools/pools.json").write_text(json.dumps(manifest))
     with pytest.raises(EvenEditError, match="pools changed after the curation"):
-        Desk(tmp_path, tmp_path / "pools", tmp_path / "portraits")
+        CurationSession(tmp_path, tmp_path / "pools", tmp_path / "portraits")
 
 
 def test_a_damaged_log_is_told_plainly(tmp_path):
@@ -224,7 +223,7 @@ def test_what_was_acknowledged_survives_a_kill(tmp_path, pools):
         finally:
             server.kill()
             server.wait()
-    desk = Desk(study, pools, study / "portraits")
+    desk = CurationSession(study, pools, study / "portraits")
     stored = [(a.id, a.cell, a.pool) for a in desk.log.actions()]
     assert len(acknowledged) >= 6
     assert set(acknowledged) <= set(stored)
@@ -235,7 +234,7 @@ def test_what_was_acknowledged_survives_a_kill(tmp_path, pools):
 
 def test_a_kill_while_finalising_leaves_no_half_set(tmp_path, pools, monkeypatch):
     study = curated(tmp_path / "study", pools)
-    choose_all(Desk(study, pools, study / "portraits"))
+    choose_all(CurationSession(study, pools, study / "portraits"))
     command = [sys.executable, "-m", "evenedit", "sources", "finalise", str(study)]
     writing = subprocess.Popen(command, stdout=subprocess.DEVNULL)
     while writing.poll() is None and len(list(study.glob(".portraits.*.tmp/*.png"))) < 3:
@@ -244,7 +243,7 @@ def test_a_kill_while_finalising_leaves_no_half_set(tmp_path, pools, monkeypatch
     writing.wait()
     assert writing.returncode == -signal.SIGKILL
     assert not (study / "portraits").exists() and list(study.glob(".portraits.*.tmp"))
-    desk = Desk(study, pools, study / "portraits")
+    desk = CurationSession(study, pools, study / "portraits")
     monkeypatch.setattr(portraits, "SIDE", 64)  # only to be quick
     desk.finalise("Ada")
     assert portraits.verify(study / "portraits") and not list(study.glob(".portraits.*.tmp"))
@@ -270,7 +269,7 @@ def test_finalising_needs_every_cell_filled_with_images_that_meet_all_criteria(d
 def finalised(tmp_path_factory, pools) -> Path:
     """A study with a finalised set: cell by cell V1, V2, V3, V1 …"""
     study = curated(tmp_path_factory.mktemp("finalised") / "study", pools)
-    desk = Desk(study, pools, study / "portraits")
+    desk = CurationSession(study, pools, study / "portraits")
     for number, cell in enumerate(CELLS):
         desk.act("Ada" if number % 2 else "Bo", Deed.SELECT, cell, f"V{1 + number % 3}", criteria=ALL_SIX, note="ok")
     desk.finalise("Ada")
@@ -307,10 +306,10 @@ def test_the_set_holds_pictures_labels_manifest_distribution_and_log(finalised, 
 def test_the_set_is_a_studys_source_as_it_is(tmp_path, pools, monkeypatch):
     monkeypatch.setattr(portraits, "SIDE", 64)  # only to be quick
     study = curated(tmp_path / "study", pools)
-    desk = Desk(study, pools, study / "portraits")
+    desk = CurationSession(study, pools, study / "portraits")
     choose_all(desk)
     desk.finalise("Ada")
-    found = Pipeline(Study.load(study), Store(study)).load_sources()
+    found = Study.of(StudyFile.load(study)).load_sources()
     assert list(found) == list(CELLS)
     assert found[CELL].attributes == {"race": "Black", "gender": "Female", "age": "30s"}
     assert found[CELL].origin == desk.pools.candidates[CELL, "V1"].origin, "the dataset's own file name is kept"
@@ -318,7 +317,7 @@ def test_the_set_is_a_studys_source_as_it_is(tmp_path, pools, monkeypatch):
 
 def test_a_finalised_set_is_never_overwritten(finalised, pools):
     with pytest.raises(EvenEditError, match="exists already, and a finalised set is never changed"):
-        Desk(finalised, pools, finalised / "portraits").finalise("Bo")
+        CurationSession(finalised, pools, finalised / "portraits").finalise("Bo")
 
 
 @pytest.mark.parametrize(
@@ -356,7 +355,7 @@ def test_verify_finds_a_manifest_that_does_not_follow_from_the_log(copied):
 def test_a_candidate_changed_on_disk_stops_finalising(tmp_path, pools, monkeypatch):
     monkeypatch.setattr(portraits, "SIDE", 64)  # only to be quick
     shutil.copytree(pools, tmp_path / "pools")
-    desk = Desk(tmp_path, tmp_path / "pools", tmp_path / "portraits")
+    desk = CurationSession(tmp_path, tmp_path / "pools", tmp_path / "portraits")
     choose_all(desk)
     desk.pools.candidates[CELL, "V1"].path.write_bytes(b"something else")
     with pytest.raises(EvenEditError, match=r"Black_Female_30s: the candidate .* changed since it was drawn"):
@@ -386,7 +385,7 @@ def test_the_authors_log_is_taken_over_with_its_times(desk, tmp_path):
         selected={CELL: "V2"},
     )
     assert desk.import_log(log, "authors") == 3
-    assert desk.state()[CELL].selected == ["V2"] and standing(desk) is Standing.DONE
+    assert desk.state()[CELL].selected == ["V2"] and standing(desk) is CellStatus.DONE
     first = desk.log.actions()[0]
     assert (first.time, first.reviewer, first.note) == ("2026-01-08T11:28:15.693667", "authors", "crop")
     assert "frontal_face" not in first.criteria and len(first.criteria) == 5
@@ -422,7 +421,7 @@ def test_a_log_written_here_is_taken_over_with_undos_and_clashes(desk, pools, tm
     other = curated(tmp_path / "second", pools)
     said = evenedit("sources", "import-log", tmp_path / "log.json", other)
     assert said.returncode == 0 and "4 actions; 1 of 84 cells have a choice" in said.stdout, said.stderr
-    again = Desk(other, pools, other / "portraits")
+    again = CurationSession(other, pools, other / "portraits")
     assert again.log.actions() == desk.log.actions() and again.state() == desk.state()
 
 

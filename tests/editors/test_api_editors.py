@@ -23,19 +23,19 @@ from evenedit.editors.api.gemini import POLICY, GeminiImages
 from evenedit.editors.api.openai import OpenAIImages
 from evenedit.providers.calls import Gate
 from evenedit.simulation.provider import server as spoken
-from evenedit.simulation.provider.server import Behaviour, Wire
+from evenedit.simulation.provider.server import Behaviour, FakeProvider
 
 BAD_KEY = "API key not valid. Please pass a valid API key."
 Editor = OpenAIImages | GeminiImages
 
 
 @pytest.fixture(params=["openai", "gemini"])
-def editor(request: pytest.FixtureRequest, wire: Wire) -> Editor:
+def editor(request: pytest.FixtureRequest, wire: FakeProvider) -> Editor:
     """Each editor in turn, with a sleep that only notes how long."""
     return make(request.param, wire)
 
 
-def make(provider: str, wire: Wire, **settings: Any) -> Editor:
+def make(provider: str, wire: FakeProvider, **settings: Any) -> Editor:
     kind: Callable[..., Editor] = {"openai": OpenAIImages, "gemini": GeminiImages}[provider]
     model = {"openai": "gpt-image-1", "gemini": "gemini-3.1-flash-image"}[provider]
     built = kind(base_url=getattr(wire, provider), **{"model": model, "timeout": 20, **settings})
@@ -66,7 +66,7 @@ def failure(editor: Editor) -> Failed:
 # -- success ---------------------------------------------------------------------------------------------------
 
 
-def test_source_and_instruction_arrive_and_the_edited_picture_comes_back(editor: Editor, wire: Wire):
+def test_source_and_instruction_arrive_and_the_edited_picture_comes_back(editor: Editor, wire: FakeProvider):
     source = portrait()
     output = edit(editor, source, instruction="Dress them in a “suit” {seed}\nnow")
     assert isinstance(output, Image.Image)
@@ -77,7 +77,7 @@ def test_source_and_instruction_arrive_and_the_edited_picture_comes_back(editor:
     assert len(wire.seen) == 1
 
 
-def test_two_pictures_arrive_in_order(editor: Editor, wire: Wire):
+def test_two_pictures_arrive_in_order(editor: Editor, wire: FakeProvider):
     first, second = portrait(1), portrait(2)
     output = edit(editor, first, second)
     assert isinstance(output, Image.Image)
@@ -86,7 +86,7 @@ def test_two_pictures_arrive_in_order(editor: Editor, wire: Wire):
     assert arrived == [first.tobytes(), second.tobytes()]
 
 
-def test_nothing_but_pixels_and_words_is_sent(editor: Editor, wire: Wire):
+def test_nothing_but_pixels_and_words_is_sent(editor: Editor, wire: FakeProvider):
     source = portrait()
     source.info["evenedit-labels"] = '{"race": "Black"}'
     edit(editor, source)
@@ -94,7 +94,7 @@ def test_nothing_but_pixels_and_words_is_sent(editor: Editor, wire: Wire):
     assert b"race" not in wire.seen[0].body
 
 
-def test_openai_gets_the_settings(wire: Wire):
+def test_openai_gets_the_settings(wire: FakeProvider):
     editor = make("openai", wire, model="gpt-image-1.5", size="1536x1024", quality="high", input_fidelity="high")
     edit(editor)
     assert wire.seen[0].fields == {
@@ -109,7 +109,7 @@ def test_openai_gets_the_settings(wire: Wire):
     assert not editor.seed_supported
 
 
-def test_gemini_gets_the_settings_and_a_seed_of_32_bits(wire: Wire):
+def test_gemini_gets_the_settings_and_a_seed_of_32_bits(wire: FakeProvider):
     edit(make("gemini", wire, model="gemini-3-pro-image", temperature=0.5), seed=2**31 + 7)
     assert wire.seen[0].path.endswith("/models/gemini-3-pro-image:generateContent")
     config = wire.seen[0].fields["generationConfig"]
@@ -119,7 +119,7 @@ def test_gemini_gets_the_settings_and_a_seed_of_32_bits(wire: Wire):
         GeminiImages(model="gemini-3-pro-image", temperature=3)
 
 
-def test_drafts_of_a_thinking_model_are_not_its_answer(wire: Wire):
+def test_drafts_of_a_thinking_model_are_not_its_answer(wire: FakeProvider):
     draft, final = (spoken.edited([wire_png(portrait(n))], "x") for n in (1, 2))
     thought = {**spoken.picture(draft), "thought": True}
     wire.will(spoken.gemini_parts({"text": "Let me think", "thought": True}, thought, spoken.picture(final)))
@@ -152,14 +152,14 @@ MODERATED = "Your request was rejected by the safety system. safety_violations=[
         (spoken.error(403, MODERATED, code="content_filter"), "content_filter"),
     ],
 )
-def test_openai_policy_refusals_keep_the_providers_words(wire: Wire, behaviour: Behaviour, reason: str):
+def test_openai_policy_refusals_keep_the_providers_words(wire: FakeProvider, behaviour: Behaviour, reason: str):
     wire.will(behaviour)
     assert edit(make("openai", wire)) == Refusal(f"{reason}: {MODERATED}")
     assert len(wire.seen) == 1  # a no is not asked again
 
 
 @pytest.mark.parametrize("finish", sorted(POLICY))
-def test_gemini_policy_endings_are_refusals(wire: Wire, finish: str):
+def test_gemini_policy_endings_are_refusals(wire: FakeProvider, finish: str):
     wire.will(spoken.gemini_parts(finish=finish, message="Unable to show the generated image."))
     assert edit(make("gemini", wire)) == Refusal(f"{finish}: Unable to show the generated image.")
     wire.will(spoken.gemini_parts({"text": "I will not."}, finish=finish))
@@ -168,13 +168,13 @@ def test_gemini_policy_endings_are_refusals(wire: Wire, finish: str):
 
 
 @pytest.mark.parametrize("reason", ["SAFETY", "OTHER", "BLOCKLIST", "PROHIBITED_CONTENT", "IMAGE_SAFETY"])
-def test_a_blocked_prompt_is_a_refusal(wire: Wire, reason: str):
+def test_a_blocked_prompt_is_a_refusal(wire: FakeProvider, reason: str):
     wire.will(spoken.gemini_blocked(reason))
     assert edit(make("gemini", wire)) == Refusal(f"prompt blocked, {reason}")
 
 
 @pytest.mark.parametrize("finish", ["STOP", "OTHER", "NO_IMAGE", "IMAGE_OTHER", "MAX_TOKENS", "LANGUAGE"])
-def test_words_without_an_image_are_no_refusal(wire: Wire, finish: str):
+def test_words_without_an_image_are_no_refusal(wire: FakeProvider, finish: str):
     wire.will(spoken.gemini_parts({"text": "I cannot help with that."}, finish=finish))
     failed = failure(make("gemini", wire))
     assert failed.failure is Failure.BAD_IMAGE
@@ -192,13 +192,13 @@ def test_words_without_an_image_are_no_refusal(wire: Wire, finish: str):
         {"candidates": [{"finishReason": "STOP", "content": {"parts": [{"inlineData": {"data": ""}}]}}]},
     ],
 )
-def test_an_empty_or_unknown_gemini_reply_is_a_failure(wire: Wire, reply: dict[str, Any]):
+def test_an_empty_or_unknown_gemini_reply_is_a_failure(wire: FakeProvider, reply: dict[str, Any]):
     wire.will(lambda _: spoken.as_json(200, reply))
     assert failure(make("gemini", wire)).failure is Failure.BAD_IMAGE
 
 
 @pytest.mark.parametrize("reply", [{"created": 1}, {"created": 1, "data": []}, {"created": 1, "data": [{"url": "x"}]}])
-def test_an_openai_reply_without_an_image_is_a_failure(wire: Wire, reply: dict[str, Any]):
+def test_an_openai_reply_without_an_image_is_a_failure(wire: FakeProvider, reply: dict[str, Any]):
     wire.will(lambda _: spoken.as_json(200, reply))
     assert failure(make("openai", wire)).failure is Failure.BAD_IMAGE
 
@@ -218,7 +218,9 @@ def test_an_openai_reply_without_an_image_is_a_failure(wire: Wire, reply: dict[s
         (spoken.drop, Failure.SERVER),
     ],
 )
-def test_what_may_pass_is_tried_as_often_as_asked(wire: Wire, editor: Editor, behaviour: Behaviour, expected: Failure):
+def test_what_may_pass_is_tried_as_often_as_asked(
+    wire: FakeProvider, editor: Editor, behaviour: Behaviour, expected: Failure
+):
     wire.will(*[behaviour] * 5)
     assert failure(editor).failure is expected
     assert len(wire.seen) == 5  # the SDKs' own retries are off
@@ -230,14 +232,14 @@ def test_what_may_pass_is_tried_as_often_as_asked(wire: Wire, editor: Editor, be
 
 
 @pytest.mark.parametrize("provider", ["openai", "gemini"])
-def test_a_provider_that_hangs_times_out(wire: Wire, provider: str):
+def test_a_provider_that_hangs_times_out(wire: FakeProvider, provider: str):
     editor = make(provider, wire, timeout=0.3, attempts=2)
     wire.will(spoken.hang, spoken.hang)
     assert failure(editor).failure is Failure.TIMEOUT
     assert len(wire.seen) == 2
 
 
-def test_the_wait_that_was_asked_for_is_honoured(wire: Wire, editor: Editor):
+def test_the_wait_that_was_asked_for_is_honoured(wire: FakeProvider, editor: Editor):
     wire.will(spoken.rate_limit(17), spoken.rate_limit(3.5))
     assert isinstance(edit(editor), Image.Image)
     first, second = waits(editor)
@@ -248,18 +250,20 @@ def test_the_wait_that_was_asked_for_is_honoured(wire: Wire, editor: Editor):
 @pytest.mark.parametrize(
     "behaviour", [spoken.truncated, spoken.returns(b"\x89PNG"), spoken.returns(b"no image at all")]
 )
-def test_a_truncated_image_is_a_bad_image_and_not_asked_for_again(wire: Wire, editor: Editor, behaviour: Behaviour):
+def test_a_truncated_image_is_a_bad_image_and_not_asked_for_again(
+    wire: FakeProvider, editor: Editor, behaviour: Behaviour
+):
     wire.will(behaviour)
     assert failure(editor).failure is Failure.BAD_IMAGE
     assert len(wire.seen) == 1
 
 
-def test_text_that_is_not_base64_is_a_bad_image(wire: Wire):
+def test_text_that_is_not_base64_is_a_bad_image(wire: FakeProvider):
     wire.will(lambda _: spoken.as_json(200, {"created": 1, "data": [{"b64_json": "§§§"}]}))
     assert failure(make("openai", wire)).failure is Failure.BAD_IMAGE
 
 
-def test_a_picture_the_provider_cannot_read_fails_alone(wire: Wire, editor: Editor):
+def test_a_picture_the_provider_cannot_read_fails_alone(wire: FakeProvider, editor: Editor):
     wire.will(spoken.error(400, "Unable to process input image. Please retry.", kind="INVALID_ARGUMENT"))
     assert failure(editor).failure is Failure.BAD_IMAGE
 
@@ -277,14 +281,14 @@ def test_a_picture_the_provider_cannot_read_fails_alone(wire: Wire, editor: Edit
         (spoken.error(400, "Invalid value: 'huge'", code="invalid_value", kind="INVALID_ARGUMENT"), "'huge'"),
     ],
 )
-def test_what_the_user_must_mend_stops_at_once(wire: Wire, editor: Editor, behaviour: Behaviour, named: str):
+def test_what_the_user_must_mend_stops_at_once(wire: FakeProvider, editor: Editor, behaviour: Behaviour, named: str):
     wire.will(behaviour)
     with pytest.raises(EvenEditError, match=named):
         edit(editor)
     assert len(wire.seen) == 1
 
 
-def test_an_empty_account_is_no_rate_limit(wire: Wire):
+def test_an_empty_account_is_no_rate_limit(wire: FakeProvider):
     wire.will(spoken.error(429, "You exceeded your current quota", code="insufficient_quota"))
     with pytest.raises(EvenEditError, match="no credit"):
         edit(make("openai", wire))
@@ -293,7 +297,7 @@ def test_an_empty_account_is_no_rate_limit(wire: Wire):
 # -- the key ---------------------------------------------------------------------------------------------------
 
 
-def test_the_key_is_never_told(wire: Wire, editor: Editor):
+def test_the_key_is_never_told(wire: FakeProvider, editor: Editor):
     for status in (400, 401, 403, 404, 409, 429, 500, 504):
         wire.will(*[spoken.echo_key(status)] * (5 if status in (409, 429, 500, 504) else 1))
         with pytest.raises((Failed, EvenEditError)) as caught:
@@ -306,7 +310,7 @@ def test_the_key_is_never_told(wire: Wire, editor: Editor):
 
 
 def test_without_a_key_the_variable_is_named_and_nothing_is_sent(
-    wire: Wire, editor: Editor, monkeypatch: pytest.MonkeyPatch
+    wire: FakeProvider, editor: Editor, monkeypatch: pytest.MonkeyPatch
 ):
     for name in ("OPENAI_API_KEY", "GEMINI_API_KEY"):
         monkeypatch.delenv(name)
@@ -315,14 +319,16 @@ def test_without_a_key_the_variable_is_named_and_nothing_is_sent(
     assert wire.seen == []
 
 
-def test_another_variable_can_hold_the_key(wire: Wire, monkeypatch: pytest.MonkeyPatch):
+def test_another_variable_can_hold_the_key(wire: FakeProvider, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setenv("TEAM_KEY", "team")
     edit(make("openai", wire, api_key_env="TEAM_KEY"))
     assert wire.seen[0].headers["authorization"] == "Bearer team"
 
 
 @pytest.mark.parametrize(("provider", "module"), [("openai", "openai"), ("gemini", "google.genai")])
-def test_without_the_sdk_the_extra_is_named(wire: Wire, monkeypatch: pytest.MonkeyPatch, provider: str, module: str):
+def test_without_the_sdk_the_extra_is_named(
+    wire: FakeProvider, monkeypatch: pytest.MonkeyPatch, provider: str, module: str
+):
     monkeypatch.setitem(sys.modules, module, None)  # makes the import fail
     if module == "google.genai":
         monkeypatch.delattr("google.genai", raising=False)
@@ -343,11 +349,11 @@ def test_making_an_editor_imports_no_sdk():
 # -- many at once ----------------------------------------------------------------------------------------------
 
 
-def test_a_storm_of_429_halves_the_calls_under_way_and_loses_none(wire: Wire, editor: Editor):
+def test_a_storm_of_429_halves_the_calls_under_way_and_loses_none(wire: FakeProvider, editor: Editor):
     editor.provider.gate = Gate(8)
     together = threading.Barrier(8)
 
-    def limited(seen: spoken.Seen) -> spoken.Answer:
+    def limited(seen: spoken.Seen) -> spoken.ProviderAnswer:
         together.wait(20)
         return spoken.rate_limit(1)(seen)
 
@@ -364,7 +370,7 @@ def test_a_storm_of_429_halves_the_calls_under_way_and_loses_none(wire: Wire, ed
 # -- in a study ------------------------------------------------------------------------------------------------
 
 
-def test_a_study_records_edited_refused_and_failed(wire: Wire, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+def test_a_study_records_edited_refused_and_failed(wire: FakeProvider, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     known = plugins.installed
     added = EntryPoint("openai-images", "evenedit.editors.api.openai:OpenAIImages", "evenedit.editors")
     monkeypatch.setattr(
@@ -375,13 +381,13 @@ def test_a_study_records_edited_refused_and_failed(wire: Wire, tmp_path: Path, m
     settings = {"model": "gpt-image-2", "base_url": wire.openai, "attempts": 1}
     editors = [{"id": "gpt-image-2", "kind": "openai-images", "settings": settings}]
     executor = {"retries": 0, "workers": 1}
-    pipeline = open_study(tmp_path, editors=editors, prompts={"include": ["O-01"]}, executor=executor)
-    with pipeline.store.locked():
-        sources = pipeline.load_sources()
-        requests = pipeline.request(sources)
-        pipeline.edit(requests, sources, pipeline.store.start_run({}))
-    edits = list(pipeline.store.edits().values())
+    study = open_study(tmp_path, editors=editors, prompts={"include": ["O-01"]}, executor=executor)
+    with study.store.locked():
+        sources = study.runner().load_sources()
+        requests = study.runner().request(sources)
+        study.runner().edit(requests, sources, study.store.start_run({}))
+    edits = list(study.store.edits().values())
     assert sorted(e.outcome for e in edits) == [Outcome.EDITED] * 5 + [Outcome.FAILED] * 2 + [Outcome.REFUSED]
     assert [e.detail for e in edits if e.outcome is Outcome.REFUSED] == [{"reason": f"moderation_blocked: {MODERATED}"}]
     assert requests[0].settings["model"] == "gpt-image-2"
-    pipeline.store.close()
+    study.store.close()

@@ -431,7 +431,7 @@ def test_what_the_two_adapters_share_is_the_same_word_for_word():
 def test_a_study_runs_the_real_pipeline_with_one_and_two_images_and_records_its_settings(name, folders, tmp_path):
     folder = folders[{"flux2-dev": Flux2, "qwen-image-edit-2511": QwenImageEdit}[name]]
     settings = {"model": str(folder), "steps": 2, "dtype": "float32"}
-    pipeline = open_study(
+    study = open_study(
         tmp_path,
         editors=[{"id": name, "seeds": [1, 2], "settings": settings}],
         judges=[],
@@ -443,8 +443,8 @@ def test_a_study_runs_the_real_pipeline_with_one_and_two_images_and_records_its_
         prompts={"include": ["O-01"]},
         executor={"retries": 0, "workers": 1},
     )
-    pipeline.run()
-    requests, edits = pipeline.store.requests(), pipeline.store.edits()
+    study.run()
+    requests, edits = study.store.requests(), study.store.edits()
     assert len(edits) == 2 * 2 + 2 * 2
     assert {e.outcome for e in edits.values()} == {"edited"}, [e.detail for e in edits.values()]
     assert len({e.image for e in edits.values()}) == len(edits), "another seed, prompt or portrait, another picture"
@@ -452,6 +452,6 @@ def test_a_study_runs_the_real_pipeline_with_one_and_two_images_and_records_its_
     recorded = next(iter(requests.values())).settings
     assert recorded["steps"] == 2 and recorded["model"] == str(folder) and "guidance_scale" in recorded
     assert "torch" in str(next(iter(edits.values())).detail["facts"])
-    again = open_study(tmp_path / "again", **pipeline.study.file.model_dump(mode="json", exclude_none=True))
+    again = open_study(tmp_path / "again", **study.file.sections.model_dump(mode="json", exclude_none=True))
     again.run()
     assert {i: e.image for i, e in again.store.edits().items()} == {i: e.image for i, e in edits.items()}

@@ -19,13 +19,13 @@ from evenedit.judges.gemini import GeminiJudge
 from evenedit.judges.openai import OpenAIJudge
 from evenedit.providers.budget import Budget
 from evenedit.providers.prices import Prices
-from evenedit.run.runner import Pipeline
 from evenedit.simulation.provider import server as provider
-from evenedit.simulation.provider.jobs import Ending
+from evenedit.simulation.provider.jobs import JobEnding
 from evenedit.simulation.provider.modes import MODES
-from evenedit.simulation.provider.server import Wire
+from evenedit.simulation.provider.server import FakeProvider
 from evenedit.study.plan import make_plan
 from evenedit.study.status import describe
+from evenedit.study.study import Study
 
 KINDS = ["chat", "responses", "gemini"]
 
@@ -37,58 +37,60 @@ def impatient(monkeypatch: pytest.MonkeyPatch):
         monkeypatch.setattr(batches, name, 0.01)
 
 
-def opened(folder: Path, study: dict[str, Any]) -> Pipeline:
-    pipeline = open_study(folder, **study)
-    pipeline.batch = True
-    return pipeline
+def opened(folder: Path, study: dict[str, Any]) -> Study:
+    loaded = open_study(folder, **study)
+    loaded.batch = True
+    return loaded
 
 
-def states(pipeline: Pipeline) -> dict[str, Status]:
-    (rater,) = pipeline.raters()
-    return pipeline.store.answered(rater.id, rater.revision)
+def states(loaded: Study) -> dict[str, Status]:
+    (rater,) = loaded.design.judges()
+    return loaded.store.answered(rater.id, rater.revision)
 
 
-def counted(pipeline: Pipeline) -> Counter[Status]:
-    return Counter(states(pipeline).values())
+def counted(loaded: Study) -> Counter[Status]:
+    return Counter(states(loaded).values())
 
 
 # -- a job's life ----------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_all_that_is_not_rated_goes_in_one_job_and_comes_back_to_its_place(wire: Wire, tmp_path: Path, kind: str):
+def test_all_that_is_not_rated_goes_in_one_job_and_comes_back_to_its_place(
+    wire: FakeProvider, tmp_path: Path, kind: str
+):
     scores = iter(range(8))
 
-    def numbered(seen: provider.Seen) -> provider.Answer:
+    def numbered(seen: provider.Seen) -> provider.ProviderAnswer:
         assert seen.schema
         whole = provider.from_schema(seen.schema)
         whole["scores"]["skin_tone"] = 1 + next(scores) % 5
         return provider.says(json.dumps(whole))(seen)
 
     wire.otherwise = numbered
-    pipeline = opened(tmp_path, judged_by(wire, kind))
-    pipeline.run()
+    loaded = opened(tmp_path, judged_by(wire, kind))
+    loaded.run()
     (job,) = wire.desk.jobs.values()
     lines = [json.loads(line) for line in wire.desk.files[job.input_file].splitlines()]
     asked = [line.get("custom_id") or line["key"] for line in lines]
-    (rater,) = pipeline.raters()
+    (rater,) = loaded.design.judges()
     found = {
-        r.request_id: r.value for r in pipeline.store.ratings(rater.id, rater.revision) if r.question_id == "skin_tone"
+        r.request_id: r.value for r in loaded.store.ratings(rater.id, rater.revision) if r.question_id == "skin_tone"
     }
     # Gemini hands results out in another order than it was asked; each came back to the request it was asked for.
     assert [found[ident] for ident in asked] == [1, 2, 3, 4, 5, 1, 2, 3]
-    assert {c.via for c in pipeline.store.calls(rater.id)} == {"batch"}
-    assert {c.job for c in pipeline.store.calls(rater.id)} == {job.id if kind != "gemini" else f"batches/{job.id}"}
-    assert pipeline.store.open_jobs() == []
-    assert "  0 from the cache, 8 by batch job" in list(describe(pipeline))
+    assert {c.via for c in loaded.store.calls(rater.id)} == {"batch"}
+    assert {c.job for c in loaded.store.calls(rater.id)} == {job.id if kind != "gemini" else f"batches/{job.id}"}
+    assert loaded.store.open_jobs() == []
+    assert "  0 from the cache, 8 by batch job" in list(describe(loaded))
     assert not list(tmp_path.glob(".batch-*"))
-    pipeline.run()
+    loaded.run()
     assert len(wire.desk.jobs) == 1
-    pipeline.store.close()
+    loaded.store.close()
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_line_asks_what_a_call_would_ask(wire: Wire, tmp_path: Path, kind: str):
+def test_a_line_asks_what_a_call_would_ask(wire: FakeProvider, tmp_path: Path, kind: str):
     by_job, by_call = opened(tmp_path / "job", judged_by(wire, kind)), opened(tmp_path / "call", judged_by(wire, kind))
     by_call.batch = False
     by_job.run()
@@ -123,49 +125,51 @@ STATES = {
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_each_line_of_a_job_ends_in_its_right_state(wire: Wire, tmp_path: Path, kind: str):
+def test_each_line_of_a_job_ends_in_its_right_state(wire: FakeProvider, tmp_path: Path, kind: str):
     study = judged_by(wire, kind, prompts={"include": ["O-01", "V-02"]})
     wire.will(*(MODES[mode] for mode in STATES), provider.not_json, provider.error(400, "no", code="content_filter"))
-    pipeline = opened(tmp_path, study)
-    pipeline.run()
+    loaded = opened(tmp_path, study)
+    loaded.run()
     (job,) = wire.desk.jobs.values()
     lines = [json.loads(line) for line in wire.desk.files[job.input_file].splitlines()]
-    found = states(pipeline)
+    found = states(loaded)
     ended = [found[line.get("custom_id") or line["key"]] for line in lines]
     last = "failed" if kind == "gemini" else "refused"  # Google has no such code
     assert ended == [*STATES.values(), "failed", last]
-    pipeline.run()  # what failed is asked again, and nothing else
-    assert Status.FAILED not in states(pipeline).values()
+    loaded.run()  # what failed is asked again, and nothing else
+    assert Status.FAILED not in states(loaded).values()
     assert wire.asked == 16 + ended.count(Status.FAILED)
-    pipeline.store.close()
+    loaded.store.close()
 
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("ending", ["expired", "cancelled", "failed"])
-def test_what_a_job_did_not_answer_failed_and_is_asked_again(wire: Wire, tmp_path: Path, kind: str, ending: str):
-    wire.desk.endings.append(Ending(ending, answered=3))
-    pipeline = opened(tmp_path, judged_by(wire, kind))
-    pipeline.run()
+def test_what_a_job_did_not_answer_failed_and_is_asked_again(
+    wire: FakeProvider, tmp_path: Path, kind: str, ending: str
+):
+    wire.desk.endings.append(JobEnding(ending, answered=3))
+    loaded = opened(tmp_path, judged_by(wire, kind))
+    loaded.run()
     there = 0 if ending == "failed" else 3
-    assert counted(pipeline) == Counter({Status.SCORED: there, Status.FAILED: 8 - there}) - Counter()
+    assert counted(loaded) == Counter({Status.SCORED: there, Status.FAILED: 8 - there}) - Counter()
     assert len(wire.desk.jobs) == 1  # not at once, which could go on for ever
-    pipeline.run()
-    assert counted(pipeline) == {Status.SCORED: 8}
+    loaded.run()
+    assert counted(loaded) == {Status.SCORED: 8}
     assert wire.asked == 8
-    pipeline.store.close()
+    loaded.store.close()
 
 
-def test_a_job_is_cut_where_it_grows_too_large(wire: Wire, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+def test_a_job_is_cut_where_it_grows_too_large(wire: FakeProvider, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(batches, "MOST_LINES", 3)
-    pipeline = opened(tmp_path, judged_by(wire, "chat"))
-    pipeline.run()
+    loaded = opened(tmp_path, judged_by(wire, "chat"))
+    loaded.run()
     sizes = [len(wire.desk.files[j.input_file].splitlines()) for j in wire.desk.jobs.values()]
     assert sizes == [3, 3, 2]
-    assert counted(pipeline) == {Status.SCORED: 8}
-    pipeline.store.close()
+    assert counted(loaded) == {Status.SCORED: 8}
+    loaded.store.close()
 
 
-def stop_waiting(pipeline: Pipeline) -> None:
+def stop_waiting(loaded: Study) -> None:
     """Run until the job is submitted; then the user stops it."""
 
     def stop(*_: object) -> None:
@@ -174,19 +178,19 @@ def stop_waiting(pipeline: Pipeline) -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(batches.Batches, "wait", stop)
         with pytest.raises(KeyboardInterrupt):
-            pipeline.run()
+            loaded.run()
 
 
 # -- interrupted -----------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("kind", ["chat", "gemini"])
-def test_an_open_job_is_waited_for_by_later_runs_of_either_kind(wire: Wire, tmp_path: Path, kind: str, capsys):
+def test_an_open_job_is_waited_for_by_later_runs_of_either_kind(wire: FakeProvider, tmp_path: Path, kind: str, capsys):
     wire.desk.seconds = 3600
     study = judged_by(wire, kind)
-    pipeline = opened(tmp_path, study)
-    stop_waiting(pipeline)
-    assert len(pipeline.store.open_jobs()) == 1
+    loaded = opened(tmp_path, study)
+    stop_waiting(loaded)
+    assert len(loaded.store.open_jobs()) == 1
     plain = open_study(tmp_path, **study)
     plain.run()
     assert "8 ratings are in open batch jobs" in capsys.readouterr().err
@@ -195,15 +199,15 @@ def test_an_open_job_is_waited_for_by_later_runs_of_either_kind(wire: Wire, tmp_
     plain.run()
     assert counted(plain) == {Status.SCORED: 8}
     assert (wire.asked, len(wire.desk.jobs)) == (8, 1)
-    pipeline.store.close()
+    loaded.store.close()
     plain.store.close()
 
 
 @pytest.mark.parametrize("kind", ["chat", "gemini"])
 @pytest.mark.parametrize("begun", [True, False])
-def test_a_kill_between_submitting_and_noting_pays_once(wire: Wire, tmp_path: Path, kind: str, begun: bool):
+def test_a_kill_between_submitting_and_noting_pays_once(wire: FakeProvider, tmp_path: Path, kind: str, begun: bool):
     wire.desk.page = 2  # the job is looked for beyond the first page
-    pipeline = opened(tmp_path, judged_by(wire, kind))
+    loaded = opened(tmp_path, judged_by(wire, kind))
     judge: Any = GeminiJudge if kind == "gemini" else OpenAIJudge
     submit = judge.submit
 
@@ -217,18 +221,18 @@ def test_a_kill_between_submitting_and_noting_pays_once(wire: Wire, tmp_path: Pa
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(judge, "submit", killed)
         with pytest.raises(SystemExit):
-            pipeline.run()
-    (job,) = pipeline.store.open_jobs()
+            loaded.run()
+    (job,) = loaded.store.open_jobs()
     assert job.remote is None
-    pipeline.run()
+    loaded.run()
     mine = [j for j in wire.desk.jobs.values() if j.tag.startswith("evenedit-")]
     assert len(mine) == 1
     assert (mine[0].tag == job.tag) is begun
-    assert counted(pipeline) == {Status.SCORED: 8}
-    pipeline.store.close()
+    assert counted(loaded) == {Status.SCORED: 8}
+    loaded.store.close()
 
 
-def test_a_submission_whose_answer_was_lost_is_found_before_it_is_tried_again(wire: Wire, tmp_path: Path):
+def test_a_submission_whose_answer_was_lost_is_found_before_it_is_tried_again(wire: FakeProvider, tmp_path: Path):
     lost = {"n": 0}
     serve = wire.desk.serve
 
@@ -240,15 +244,15 @@ def test_a_submission_whose_answer_was_lost_is_found_before_it_is_tried_again(wi
         return answer
 
     wire.desk.serve = deaf  # type: ignore[method-assign]
-    pipeline = opened(tmp_path, judged_by(wire, "chat"))
-    pipeline.run()
+    loaded = opened(tmp_path, judged_by(wire, "chat"))
+    loaded.run()
     assert lost["n"] == len(wire.desk.jobs) == 1
-    assert counted(pipeline) == {Status.SCORED: 8}
-    pipeline.store.close()
+    assert counted(loaded) == {Status.SCORED: 8}
+    loaded.store.close()
 
 
 @pytest.mark.parametrize("kind", ["chat", "gemini"])
-def test_trouble_while_looking_leaves_the_job_open(wire: Wire, tmp_path: Path, kind: str):
+def test_trouble_while_looking_leaves_the_job_open(wire: FakeProvider, tmp_path: Path, kind: str):
     study = judged_by(wire, kind)
     looks = iter([provider.server_error, provider.drop, provider.rate_limit()])
     judge: Any = GeminiJudge if kind == "gemini" else OpenAIJudge
@@ -258,13 +262,13 @@ def test_trouble_while_looking_leaves_the_job_open(wire: Wire, tmp_path: Path, k
         wire.desk_will(*(b for b in [next(looks, None)] if b))
         return look(self, job)
 
-    pipeline = opened(tmp_path, study)
+    loaded = opened(tmp_path, study)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(judge, "look", troubled)
-        pipeline.run()
-    assert counted(pipeline) == {Status.SCORED: 8}
+        loaded.run()
+    assert counted(loaded) == {Status.SCORED: 8}
     assert (wire.asked, len(wire.desk.jobs)) == (8, 1)
-    pipeline.store.close()
+    loaded.store.close()
 
 
 KILLED = """
@@ -277,11 +281,11 @@ def then_die(self, lines, tag):
     submit(self, lines, tag)
     os.kill(os.getpid(), signal.SIGKILL)
 OpenAIJudge.submit = then_die
-pipeline = open_study(Path(sys.argv[1])); pipeline.batch = True; pipeline.run()
+loaded = open_study(Path(sys.argv[1])); loaded.batch = True; loaded.run()
 """
 
 
-def test_a_real_sigkill_after_submission_pays_once(wire: Wire, tmp_path: Path, evenedit):
+def test_a_real_sigkill_after_submission_pays_once(wire: FakeProvider, tmp_path: Path, evenedit):
     folder = write_study(tmp_path, **judged_by(wire, "chat"))
     killed = subprocess.run([sys.executable, "-c", KILLED, str(folder)], capture_output=True, timeout=120)
     assert killed.returncode == -signal.SIGKILL, killed.stderr.decode()
@@ -294,7 +298,7 @@ def test_a_real_sigkill_after_submission_pays_once(wire: Wire, tmp_path: Path, e
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_results_of_a_strange_form_fail_line_by_line(wire: Wire, tmp_path: Path, kind: str):
+def test_results_of_a_strange_form_fail_line_by_line(wire: FakeProvider, tmp_path: Path, kind: str):
     """Whatever stands in the file: no crash, no invented value, no lost rating."""
     keep = wire.desk._keep
 
@@ -309,10 +313,10 @@ def test_results_of_a_strange_form_fail_line_by_line(wire: Wire, tmp_path: Path,
         return keep(b"\n".join([*made, b"[1]", b"{", b"", json.dumps({name: "stranger"}).encode(), *lines[5:]]))
 
     wire.desk._keep = strange  # type: ignore[method-assign]
-    pipeline = opened(tmp_path, judged_by(wire, kind))
-    pipeline.run()
-    assert counted(pipeline) == {Status.FAILED: 5, Status.SCORED: 3}
-    pipeline.store.close()
+    loaded = opened(tmp_path, judged_by(wire, kind))
+    loaded.run()
+    assert counted(loaded) == {Status.FAILED: 5, Status.SCORED: 3}
+    loaded.store.close()
 
 
 # -- money -----------------------------------------------------------------------------------------------------
@@ -332,39 +336,39 @@ def priced(folder: Path) -> Prices:
     return Prices.load(folder / "prices.toml")
 
 
-def test_the_budget_is_reserved_when_a_job_is_submitted(wire: Wire, tmp_path: Path):
-    pipeline = opened(tmp_path, judged_by(wire, "chat"))
-    pipeline.prices, pipeline.budget = priced(tmp_path), Budget(max_cost=0.35)  # 0.10 a line, reserved
-    pipeline.run()
-    assert counted(pipeline) == {Status.SCORED: 3}
-    assert pipeline.budget.spent
-    assert pipeline.budget.cost == pytest.approx(3 * 123 * 0.0005)  # what was used, now that it is known
-    pipeline.budget = Budget(max_calls=4)
-    pipeline.run()
-    assert counted(pipeline) == {Status.SCORED: 7}
-    assert pipeline.store.tokens("simulated-chat") == (100, 23)
-    pipeline.store.close()
+def test_the_budget_is_reserved_when_a_job_is_submitted(wire: FakeProvider, tmp_path: Path):
+    loaded = opened(tmp_path, judged_by(wire, "chat"))
+    loaded.prices, loaded.budget = priced(tmp_path), Budget(max_cost=0.35)  # 0.10 a line, reserved
+    loaded.run()
+    assert counted(loaded) == {Status.SCORED: 3}
+    assert loaded.budget.spent
+    assert loaded.budget.cost == pytest.approx(3 * 123 * 0.0005)  # what was used, now that it is known
+    loaded.budget = Budget(max_calls=4)
+    loaded.run()
+    assert counted(loaded) == {Status.SCORED: 7}
+    assert loaded.store.tokens("simulated-chat") == (100, 23)
+    loaded.store.close()
 
 
-def test_money_cannot_be_limited_where_the_batch_price_is_not_known(wire: Wire, tmp_path: Path):
-    pipeline = opened(tmp_path, judged_by(wire, "chat"))
-    pipeline.budget = Budget(max_cost=1)
+def test_money_cannot_be_limited_where_the_batch_price_is_not_known(wire: FakeProvider, tmp_path: Path):
+    loaded = opened(tmp_path, judged_by(wire, "chat"))
+    loaded.budget = Budget(max_cost=1)
     with pytest.raises(EvenEditError, match="needs the price of 'simulated-chat'"):
-        pipeline.run()
-    pipeline.store.close()
+        loaded.run()
+    loaded.store.close()
 
 
-def test_judges_without_batch_jobs_are_asked_as_usual(wire: Wire, tmp_path: Path):
+def test_judges_without_batch_jobs_are_asked_as_usual(wire: FakeProvider, tmp_path: Path):
     study = judged_by(wire, "chat", "gemini")
     del study["judges"][0]["settings"]["batch"]  # an endpoint of one's own has none unless it is said
-    pipeline = opened(tmp_path, study)
-    pipeline.run()
-    ways = {r.id: {c.via for c in pipeline.store.calls(r.id)} for r in pipeline.raters()}
+    loaded = opened(tmp_path, study)
+    loaded.run()
+    ways = {r.id: {c.via for c in loaded.store.calls(r.id)} for r in loaded.design.judges()}
     assert ways == {"simulated-chat": {"call"}, "simulated-gemini": {"batch"}}
-    pipeline.store.close()
+    loaded.store.close()
 
 
-def test_what_the_cache_knows_is_not_submitted(wire: Wire, tmp_path: Path):
+def test_what_the_cache_knows_is_not_submitted(wire: FakeProvider, tmp_path: Path):
     study = judged_by(wire, "chat")
     first = open_study(tmp_path, **study)
     first.budget = Budget(max_calls=5)
@@ -379,7 +383,7 @@ def test_what_the_cache_knows_is_not_submitted(wire: Wire, tmp_path: Path):
     second.store.close()
 
 
-def test_plan_prices_judges_both_ways(wire: Wire, tmp_path: Path, evenedit):
+def test_plan_prices_judges_both_ways(wire: FakeProvider, tmp_path: Path, evenedit):
     study = judged_by(wire, "chat", "gemini")
     folder = write_study(tmp_path / "study", **study)
     priced(tmp_path)
@@ -387,38 +391,38 @@ def test_plan_prices_judges_both_ways(wire: Wire, tmp_path: Path, evenedit):
     # 8 calls of 200 assumed tokens at a dollar per thousand
     assert re.search(r"simulated-chat +8 +150, 50 ASSUMED +1\.60 +0\.80\n", shown), shown
     assert re.search(r"simulated-gemini +8 +150, 50 ASSUMED +not known +not known\n", shown), shown
-    pipeline = open_study(folder, **study)
-    pipeline.budget = Budget(max_calls=4)
-    pipeline.run()
-    line = make_plan(pipeline, tmp_path / "prices.toml").judges[0]
+    loaded = open_study(folder, **study)
+    loaded.budget = Budget(max_calls=4)
+    loaded.run()
+    line = make_plan(loaded, tmp_path / "prices.toml").judges[0]
     left = 8 - sum(seen.provider == "openai" for seen in wire.seen)
     assert (line.calls, line.tokens, line.measured) == (left, (100, 23), True)
     assert (line.usd, line.usd_batch) == (pytest.approx(left * 0.123), pytest.approx(left * 0.123 / 2))
-    pipeline.store.close()
+    loaded.store.close()
 
 
-def test_tokens_and_cost_are_in_the_progress_line(wire: Wire, tmp_path: Path, capsys):
-    pipeline = open_study(tmp_path, **judged_by(wire, "chat"))
-    pipeline.prices = priced(tmp_path)
-    pipeline.run()
+def test_tokens_and_cost_are_in_the_progress_line(wire: FakeProvider, tmp_path: Path, capsys):
+    loaded = open_study(tmp_path, **judged_by(wire, "chat"))
+    loaded.prices = priced(tmp_path)
+    loaded.run()
     shown = capsys.readouterr().err
     assert re.search(r"rate: 8/8, [\d.]+/s · 800 tokens in, 184 out · US\$ 0\.98\n", shown), shown
-    pipeline.store.close()
+    loaded.store.close()
 
 
-def test_a_job_the_provider_forgot_is_named_and_can_be_given_up(wire: Wire, tmp_path: Path, evenedit):
+def test_a_job_the_provider_forgot_is_named_and_can_be_given_up(wire: FakeProvider, tmp_path: Path, evenedit):
     wire.desk.seconds = 3600
     study = judged_by(wire, "chat")
-    pipeline = opened(write_study(tmp_path, **study), study)
-    stop_waiting(pipeline)
+    loaded = opened(write_study(tmp_path, **study), study)
+    stop_waiting(loaded)
     (name,) = wire.desk.jobs
-    assert any(f"batch job {name}: 8 ratings of simulated-chat, open since" in line for line in describe(pipeline))
+    assert any(f"batch job {name}: 8 ratings of simulated-chat, open since" in line for line in describe(loaded))
     wire.desk.jobs.clear()
     with pytest.raises(EvenEditError, match=f"--give-up {name}"):
-        pipeline.run()
-    pipeline.give_up = ["x"]
+        loaded.run()
+    loaded.give_up = ["x"]
     with pytest.raises(EvenEditError, match="no open batch job is called 'x'"):
-        pipeline.run()
+        loaded.run()
     assert evenedit("run", tmp_path, "--give-up", name).returncode == 0
     assert wire.asked == 8
-    pipeline.store.close()
+    loaded.store.close()

@@ -12,9 +12,9 @@ from evenedit.core.records import Status
 from evenedit.judges.cache import ReplyCache, content_key
 from evenedit.judges.parsing import Said, refused
 from evenedit.judges.prompt import Ask
-from evenedit.run.runner import Pipeline
 from evenedit.simulation.provider import server as provider
-from evenedit.simulation.provider.server import Wire
+from evenedit.simulation.provider.server import FakeProvider
+from evenedit.study.study import Study
 
 ASK = Ask("system", ("Image 1", b"png", "words"), {"type": "object"})
 WHO = {"model": "m", "temperature": 0.1}
@@ -50,16 +50,16 @@ def test_words_and_refusals_come_back_as_they_were_and_a_damaged_file_is_a_miss(
         assert cache.find("ab12") is None
 
 
-def rated(pipeline: Pipeline) -> dict[str, Any]:
+def rated(loaded: Study) -> dict[str, Any]:
     """Run, and tell how each reply was obtained."""
-    pipeline.run()
-    ways = {c.request_id: c for r in pipeline.raters() for c in pipeline.store.calls(r.id, r.revision)}
-    pipeline.store.close()
+    loaded.run()
+    ways = {c.request_id: c for r in loaded.design.judges() for c in loaded.store.calls(r.id, r.revision)}
+    loaded.store.close()
     return ways
 
 
 @pytest.mark.parametrize("kind", ["chat", "responses", "gemini"])
-def test_a_changed_revision_or_another_study_reuses_what_is_there(wire: Wire, tmp_path: Path, kind: str):
+def test_a_changed_revision_or_another_study_reuses_what_is_there(wire: FakeProvider, tmp_path: Path, kind: str):
     study = judged_by(wire, kind, cache={"folder": str(tmp_path / "shared")})
     first = rated(open_study(tmp_path / "one", **study))
     assert wire.asked == len(first) == 8
@@ -80,16 +80,16 @@ def test_a_changed_revision_or_another_study_reuses_what_is_there(wire: Wire, tm
     assert wire.asked == 16
 
 
-def test_values_are_the_same_from_the_cache_and_failures_are_not_in_it(wire: Wire, tmp_path: Path):
+def test_values_are_the_same_from_the_cache_and_failures_are_not_in_it(wire: FakeProvider, tmp_path: Path):
     study = judged_by(wire, "chat")
     wire.will(
         provider.refuses("No."), provider.says("prose"), provider.server_error, provider.says("{", finish="length")
     )
-    pipeline = open_study(tmp_path, **study)
-    pipeline.run()
-    (rater,) = pipeline.raters()
-    before = {(r.request_id, r.question_id, r.value) for r in pipeline.store.ratings(rater.id, rater.revision)}
-    states = pipeline.store.answered(rater.id, rater.revision)
+    loaded = open_study(tmp_path, **study)
+    loaded.run()
+    (rater,) = loaded.design.judges()
+    before = {(r.request_id, r.question_id, r.value) for r in loaded.store.ratings(rater.id, rater.revision)}
+    states = loaded.store.answered(rater.id, rater.revision)
     assert sorted(states.values()) == ["failed", "refused", *["scored"] * 4, "unparseable", "unparseable"]
     assert len(list((tmp_path / "cache").rglob("*.json"))) == 7
 
@@ -105,10 +105,10 @@ def test_values_are_the_same_from_the_cache_and_failures_are_not_in_it(wire: Wir
     }
     assert before <= {(r.request_id, r.question_id, r.value) for r in later.store.ratings(other.id, other.revision)}
     later.store.close()
-    pipeline.store.close()
+    loaded.store.close()
 
 
-def test_without_the_cache_everything_is_asked_again(wire: Wire, tmp_path: Path):
+def test_without_the_cache_everything_is_asked_again(wire: FakeProvider, tmp_path: Path):
     study = judged_by(wire, "chat")
     rated(open_study(tmp_path, **study))
     study["judges"][0]["settings"]["timeout"] = 60
@@ -120,29 +120,29 @@ def test_without_the_cache_everything_is_asked_again(wire: Wire, tmp_path: Path)
     assert not hasattr(judge, "cache")
 
 
-def test_two_judges_of_one_model_are_two_askings(wire: Wire, tmp_path: Path):
+def test_two_judges_of_one_model_are_two_askings(wire: FakeProvider, tmp_path: Path):
     study = judged_by(wire, "chat")
     study["judges"].append({**study["judges"][0], "id": "simulated-again"})
-    pipeline = open_study(tmp_path, **study)
-    pipeline.run()
+    loaded = open_study(tmp_path, **study)
+    loaded.run()
     assert wire.asked == 16
-    pipeline.store.close()
+    loaded.store.close()
 
 
-def test_a_reply_that_came_but_was_not_stored_is_not_paid_for_again(wire: Wire, tmp_path: Path):
-    pipeline = open_study(tmp_path, **judged_by(wire, "gemini"))
-    save = pipeline.store.save_answers
-    pipeline.store.save_answers = lambda answers, run_id: None  # type: ignore[method-assign]  # killed before the commit
-    pipeline.run()
-    pipeline.store.save_answers = save  # type: ignore[method-assign]
-    pipeline.run()
+def test_a_reply_that_came_but_was_not_stored_is_not_paid_for_again(wire: FakeProvider, tmp_path: Path):
+    loaded = open_study(tmp_path, **judged_by(wire, "gemini"))
+    save = loaded.store.save_answers
+    loaded.store.save_answers = lambda answers, run_id: None  # type: ignore[method-assign]  # killed before the commit
+    loaded.run()
+    loaded.store.save_answers = save  # type: ignore[method-assign]
+    loaded.run()
     assert wire.asked == 8
-    (rater,) = pipeline.raters()
-    assert list(pipeline.store.answered(rater.id, rater.revision).values()) == [Status.SCORED] * 8
-    pipeline.store.close()
+    (rater,) = loaded.design.judges()
+    assert list(loaded.store.answered(rater.id, rater.revision).values()) == [Status.SCORED] * 8
+    loaded.store.close()
 
 
-def test_the_cache_holds_words_and_no_label(wire: Wire, tmp_path: Path):
+def test_the_cache_holds_words_and_no_label(wire: FakeProvider, tmp_path: Path):
     rated(open_study(tmp_path, **judged_by(wire, "chat")))
     for path in (tmp_path / "cache").rglob("*.json"):
         kept = json.loads(path.read_text())

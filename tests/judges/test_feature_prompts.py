@@ -19,7 +19,7 @@ from evenedit.judges.feature_prompts import (
 )
 from evenedit.simulation.portraits.drawn import Drawn
 from evenedit.simulation.provider import server as spoken
-from evenedit.simulation.provider.server import Wire
+from evenedit.simulation.provider.server import FakeProvider
 
 GOOD = {
     "skin_tone": "deep brown with warm undertones",
@@ -35,11 +35,11 @@ PORTRAIT = next(Drawn(size=64, seed=3, only={"race": ["Black"], "gender": ["Male
 
 
 @pytest.fixture(params=["openai", "gemini"])
-def extractor(request: pytest.FixtureRequest, wire: Wire) -> VLMExtractor:
+def extractor(request: pytest.FixtureRequest, wire: FakeProvider) -> VLMExtractor:
     return make(request.param, wire)
 
 
-def make(provider: Any, wire: Wire, **settings: Any) -> VLMExtractor:
+def make(provider: Any, wire: FakeProvider, **settings: Any) -> VLMExtractor:
     built = VLMExtractor(
         provider=provider, model="m", base_url=getattr(wire, provider), image_size=32, timeout=20, **settings
     )
@@ -54,7 +54,7 @@ def said(**changes: Any) -> str:
 # -- asking ----------------------------------------------------------------------------------------------------
 
 
-def test_a_good_description_is_taken_as_it_is(wire: Wire, extractor: VLMExtractor):
+def test_a_good_description_is_taken_as_it_is(wire: FakeProvider, extractor: VLMExtractor):
     wire.will(spoken.says(said()))
     assert extractor.extract(PORTRAIT) == FeaturePrompt(TEXT, GOOD)
     assert len(wire.seen) == 1
@@ -62,12 +62,12 @@ def test_a_good_description_is_taken_as_it_is(wire: Wire, extractor: VLMExtracto
     assert extractor.missing() == []
 
 
-def test_a_fenced_description_with_a_typographic_apostrophe_is_taken(wire: Wire):
+def test_a_fenced_description_with_a_typographic_apostrophe_is_taken(wire: FakeProvider):
     wire.will(spoken.says(f"```json\n{said(identity_prompt=TEXT.replace(chr(39), '’'), extra=1)}\n```"))
     assert make("openai", wire).extract(PORTRAIT) == FeaturePrompt(TEXT, GOOD)
 
 
-def test_the_model_sees_pixels_and_is_told_nothing_of_the_person(wire: Wire, extractor: VLMExtractor):
+def test_the_model_sees_pixels_and_is_told_nothing_of_the_person(wire: FakeProvider, extractor: VLMExtractor):
     woman = f"{OPENING} brown skin. She is an elderly Nigerian woman."
     wire.will(spoken.says(said(identity_prompt=woman)), spoken.says(said()))
     extractor.extract(PORTRAIT)
@@ -103,7 +103,7 @@ def test_the_model_sees_pixels_and_is_told_nothing_of_the_person(wire: Wire, ext
     ],
 )
 def test_a_bad_description_is_asked_for_again_and_flagged_if_it_stays_bad(
-    wire: Wire, changes: dict[str, Any], flag: str
+    wire: FakeProvider, changes: dict[str, Any], flag: str
 ):
     extractor = make("gemini", wire)
     wire.will(spoken.says(said(**changes)), spoken.says(said()))
@@ -116,14 +116,14 @@ def test_a_bad_description_is_asked_for_again_and_flagged_if_it_stays_bad(
 
 
 @pytest.mark.parametrize("text", ["", "A person.", said()[:-5], f"{said()} {said(eyes='blue')}"])
-def test_no_description_leaves_no_text(wire: Wire, text: str):
+def test_no_description_leaves_no_text(wire: FakeProvider, text: str):
     wire.will(*[spoken.says(text)] * TRIES)
     feature = make("openai", wire).extract(PORTRAIT)
     assert (feature.text, feature.dimensions) == ("", {})
     assert feature.flags[0].startswith("unparseable: ")
 
 
-def test_a_refusal_is_flagged_and_not_asked_again(wire: Wire):
+def test_a_refusal_is_flagged_and_not_asked_again(wire: FakeProvider):
     wire.will(spoken.refuses("I can't describe people."), spoken.gemini_blocked("SAFETY"))
     refused = make("openai", wire).extract(PORTRAIT)
     assert refused == FeaturePrompt("", flags=("refused: I can't describe people.",))
@@ -131,14 +131,14 @@ def test_a_refusal_is_flagged_and_not_asked_again(wire: Wire):
     assert len(wire.seen) == 2
 
 
-def test_a_failure_is_raised(wire: Wire, extractor: VLMExtractor):
+def test_a_failure_is_raised(wire: FakeProvider, extractor: VLMExtractor):
     wire.will(*[spoken.server_error] * 5)
     with pytest.raises(Failed) as caught:
         extractor.extract(PORTRAIT)
     assert caught.value.failure is Failure.SERVER
 
 
-def test_settings_are_checked_and_sent(wire: Wire, monkeypatch: pytest.MonkeyPatch):
+def test_settings_are_checked_and_sent(wire: FakeProvider, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setenv("TEAM_KEY", "team")
     wire.will(spoken.says(said()))
     make("openai", wire, temperature=0.3, api_key_env="TEAM_KEY").extract(PORTRAIT)

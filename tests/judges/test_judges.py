@@ -27,7 +27,7 @@ from evenedit.judges.prompt import prompt_hash, render
 from evenedit.protocol.rubric import AXES, IDENTITY, QUESTIONS, questions_for
 from evenedit.simulation.portraits.drawn import Drawn
 from evenedit.simulation.provider import server as spoken
-from evenedit.simulation.provider.server import Behaviour, Wire
+from evenedit.simulation.provider.server import Behaviour, FakeProvider
 
 Judge = OpenAIJudge | GeminiJudge
 KINDS = ["chat", "responses", "gemini"]
@@ -38,12 +38,12 @@ CHIEF = Prompt("W-02", "The chief hired the assistant.", "WinoBias", occupation=
 
 
 @pytest.fixture(params=KINDS)
-def judge(request: pytest.FixtureRequest, wire: Wire) -> Judge:
+def judge(request: pytest.FixtureRequest, wire: FakeProvider) -> Judge:
     """Each judge in turn, with a sleep that only notes how long."""
     return make(request.param, wire)
 
 
-def make(kind: str, wire: Wire, **settings: Any) -> Judge:
+def make(kind: str, wire: FakeProvider, **settings: Any) -> Judge:
     settings = {"timeout": 20, "image_size": 32, **settings}
     built: Judge
     if kind == "gemini":
@@ -80,12 +80,12 @@ def answer(**changes: Any) -> str:
 # -- answers ---------------------------------------------------------------------------------------------------
 
 
-def test_a_good_answer_is_scored(wire: Wire, judge: Judge):
+def test_a_good_answer_is_scored(wire: FakeProvider, judge: Judge):
     wire.will(spoken.says(answer()))
     assert ask(judge) == Reply(Status.SCORED, SCORES, raw=answer())
 
 
-def test_an_answer_made_from_the_schema_alone_is_scored(wire: Wire, judge: Judge):
+def test_an_answer_made_from_the_schema_alone_is_scored(wire: FakeProvider, judge: Judge):
     assert ask(judge).values == dict.fromkeys(AXES, 3)
     assert ask(judge, AGED).values == {**dict.fromkeys(AXES[:-1], 3), "aging_accuracy": 3}
     reply = ask(judge, CHIEF)
@@ -102,7 +102,7 @@ WRAPPED: list[tuple[str, dict[str, int | None]]] = [
 ]
 
 
-def test_wrapped_extra_and_missing_answers(wire: Wire, judge: Judge):
+def test_wrapped_extra_and_missing_answers(wire: FakeProvider, judge: Judge):
     for text, values in WRAPPED:
         wire.will(spoken.says(text))
         reply = ask(judge)
@@ -122,7 +122,7 @@ NO_ANSWERS = {
 }
 
 
-def test_what_is_no_answer_is_unparseable_and_kept(wire: Wire, judge: Judge):
+def test_what_is_no_answer_is_unparseable_and_kept(wire: FakeProvider, judge: Judge):
     for name, text in NO_ANSWERS.items():
         wire.will(spoken.says(text))
         reply = ask(judge)
@@ -133,7 +133,9 @@ def test_what_is_no_answer_is_unparseable_and_kept(wire: Wire, judge: Judge):
 
 
 @pytest.mark.parametrize(("kind", "finish"), [*zip(KINDS, ["length", "max_output_tokens", "MAX_TOKENS"], strict=True)])
-def test_an_answer_cut_off_by_the_provider_is_unparseable_even_if_it_looks_whole(wire: Wire, kind: str, finish: str):
+def test_an_answer_cut_off_by_the_provider_is_unparseable_even_if_it_looks_whole(
+    wire: FakeProvider, kind: str, finish: str
+):
     for text in (answer(), answer()[:-9], ""):
         wire.will(spoken.says(text, finish=finish))
         reply = ask(make(kind, wire))
@@ -141,7 +143,7 @@ def test_an_answer_cut_off_by_the_provider_is_unparseable_even_if_it_looks_whole
         assert "cut off" in reply.reason
 
 
-def test_thoughts_are_no_answer(wire: Wire):
+def test_thoughts_are_no_answer(wire: FakeProvider):
     thought = {"text": answer(race_drift=5), "thought": True}
     wire.will(spoken.gemini_parts(thought, {"text": answer()}))
     assert ask(make("gemini", wire)).values == SCORES
@@ -163,7 +165,7 @@ FLAGGED = "Your request was rejected by the safety system."
         (spoken.error(400, FLAGGED, code="invalid_prompt", kind="invalid_request_error"), f"invalid_prompt: {FLAGGED}"),
     ],
 )
-def test_openai_refusals_keep_the_providers_words(wire: Wire, kind: str, behaviour: Behaviour, reason: str):
+def test_openai_refusals_keep_the_providers_words(wire: FakeProvider, kind: str, behaviour: Behaviour, reason: str):
     wire.will(behaviour)
     reply = ask(make(kind, wire))
     assert (reply.status, reply.reason, reply.values) == (Status.REFUSED, reason, {})
@@ -180,14 +182,14 @@ def test_openai_refusals_keep_the_providers_words(wire: Wire, kind: str, behavio
         (spoken.says("", finish="SPII"), "SPII"),
     ],
 )
-def test_gemini_refusals_keep_the_providers_words(wire: Wire, behaviour: Behaviour, reason: str):
+def test_gemini_refusals_keep_the_providers_words(wire: FakeProvider, behaviour: Behaviour, reason: str):
     wire.will(behaviour)
     reply = ask(make("gemini", wire))
     assert (reply.status, reply.reason, reply.values) == (Status.REFUSED, reason, {})
     assert len(wire.seen) == 1
 
 
-def test_a_failed_response_is_a_refusal_only_where_it_names_a_policy(wire: Wire):
+def test_a_failed_response_is_a_refusal_only_where_it_names_a_policy(wire: FakeProvider):
     def failing(code: str) -> Behaviour:
         body = {"id": "resp_1", "status": "failed", "output": [], "error": {"code": code, "message": FLAGGED}}
         return lambda _: spoken.as_json(200, body)
@@ -232,7 +234,7 @@ def form(value: Any) -> Behaviour:
     ],
 )
 def test_what_may_pass_is_tried_again_and_then_raised(
-    wire: Wire, judge: Judge, behaviour: Behaviour, expected: Failure
+    wire: FakeProvider, judge: Judge, behaviour: Behaviour, expected: Failure
 ):
     wire.will(*[behaviour] * 5, behaviour, spoken.says(answer()))
     assert failure(judge).failure is expected
@@ -241,7 +243,7 @@ def test_what_may_pass_is_tried_again_and_then_raised(
     assert len(wire.seen) == 7
 
 
-def test_the_wait_that_was_asked_for_is_honoured(wire: Wire, judge: Judge):
+def test_the_wait_that_was_asked_for_is_honoured(wire: FakeProvider, judge: Judge):
     wire.will(spoken.rate_limit(17), spoken.rate_limit())
     assert ask(judge).status is Status.SCORED
     first, second = waits(judge)
@@ -250,7 +252,7 @@ def test_the_wait_that_was_asked_for_is_honoured(wire: Wire, judge: Judge):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_slow_provider_is_waited_for_and_a_hanging_one_times_out(wire: Wire, kind: str):
+def test_a_slow_provider_is_waited_for_and_a_hanging_one_times_out(wire: FakeProvider, kind: str):
     wire.will(spoken.slow(0.3))
     assert ask(make(kind, wire)).status is Status.SCORED
     wire.will(spoken.hang, spoken.hang)
@@ -258,7 +260,7 @@ def test_a_slow_provider_is_waited_for_and_a_hanging_one_times_out(wire: Wire, k
     assert len(wire.seen) == 3
 
 
-def test_what_the_user_must_mend_stops_at_once(wire: Wire, judge: Judge):
+def test_what_the_user_must_mend_stops_at_once(wire: FakeProvider, judge: Judge):
     for behaviour in (spoken.echo_key(401), spoken.error(404, "no such model"), spoken.error(400, "Unsupported value")):
         wire.will(behaviour)
         with pytest.raises(EvenEditError) as caught:
@@ -287,7 +289,7 @@ def chunks(png: bytes) -> Iterator[bytes]:
 
 
 @pytest.mark.parametrize("prompt", [COAT, AGED, CHIEF], ids=lambda prompt: prompt.id)
-def test_a_blind_judge_is_told_no_label_file_name_or_condition(wire: Wire, judge: Judge, prompt: Prompt):
+def test_a_blind_judge_is_told_no_label_file_name_or_condition(wire: FakeProvider, judge: Judge, prompt: Prompt):
     assert any("Black" in str(note) for note in PEOPLE[0][3].info.values())  # the pictures do carry labels
     ask(judge, prompt)
     (seen,) = wire.seen
@@ -303,12 +305,12 @@ def test_a_blind_judge_is_told_no_label_file_name_or_condition(wire: Wire, judge
         assert set(chunks(content)) == {b"IHDR", b"IDAT", b"IEND"}
 
 
-def test_an_unblinded_judge_is_told_the_labels(wire: Wire, judge: Judge):
+def test_an_unblinded_judge_is_told_the_labels(wire: FakeProvider, judge: Judge):
     judge.judge(case(attributes=PEOPLE[0][1]), questions())
     assert b"race = Black, gender = Male, age = 70plus" in words(wire.seen[0].body)
 
 
-def test_source_comes_first_and_pictures_are_scaled(wire: Wire, judge: Judge):
+def test_source_comes_first_and_pictures_are_scaled(wire: FakeProvider, judge: Judge):
     wide = Image.linear_gradient("L").resize((400, 100))
     judge.judge(Case([wide], Image.new("RGB", (16, 20), "red"), COAT, COAT.text), questions())
     (seen,) = wire.seen
@@ -319,7 +321,7 @@ def test_source_comes_first_and_pictures_are_scaled(wire: Wire, judge: Judge):
     assert body.index("Image 1: source") < body.index("Image 2: edited") < body.index(COAT.text)
 
 
-def test_settings_arrive_and_temperature_only_where_it_is_set(wire: Wire):
+def test_settings_arrive_and_temperature_only_where_it_is_set(wire: FakeProvider):
     for kind in KINDS:
         ask(make(kind, wire))
         ask(make(kind, wire, temperature=0.5, model="other"))
@@ -337,7 +339,7 @@ def test_settings_arrive_and_temperature_only_where_it_is_set(wire: Wire):
     assert wire.seen[-1].path.endswith("/models/other:generateContent")
 
 
-def test_an_endpoint_without_schemas_is_asked_in_words_alone(wire: Wire):
+def test_an_endpoint_without_schemas_is_asked_in_words_alone(wire: FakeProvider):
     for kind in ("chat", "responses"):
         wire.will(spoken.says(f"<think>hm {{</think>Here you are:\n```json\n{answer()}\n```"))
         assert ask(make(kind, wire, structured=False)).values == SCORES
@@ -347,12 +349,12 @@ def test_an_endpoint_without_schemas_is_asked_in_words_alone(wire: Wire):
 
 
 @pytest.mark.parametrize("settings", [{"temperature": 3}, {"image_size": 5}, {"api": "soap"}, {"api_key_env": "sk-1"}])
-def test_settings_out_of_range_are_named(wire: Wire, settings: dict[str, Any]):
+def test_settings_out_of_range_are_named(wire: FakeProvider, settings: dict[str, Any]):
     with pytest.raises(EvenEditError, match=next(iter(settings))):
         OpenAIJudge(model="m", **settings)
 
 
-def test_tokens_are_counted_by_many_threads(wire: Wire, judge: Judge):
+def test_tokens_are_counted_by_many_threads(wire: FakeProvider, judge: Judge):
     with ThreadPoolExecutor(4) as pool:
         list(pool.map(lambda _: ask(judge), range(8)))
     wire.will(spoken.says("prose"))
@@ -360,7 +362,7 @@ def test_tokens_are_counted_by_many_threads(wire: Wire, judge: Judge):
     assert judge.tokens == {"input": 900, "output": 9 * 23}  # an unparseable answer is paid for, too
 
 
-def test_what_is_missing_is_named(wire: Wire, judge: Judge, monkeypatch: pytest.MonkeyPatch):
+def test_what_is_missing_is_named(wire: FakeProvider, judge: Judge, monkeypatch: pytest.MonkeyPatch):
     assert judge.missing() == []
     for name in ("OPENAI_API_KEY", "GEMINI_API_KEY"):
         monkeypatch.delenv(name)
@@ -452,31 +454,31 @@ def test_the_hash_names_the_wording(monkeypatch: pytest.MonkeyPatch, name: str):
 # -- in a study ------------------------------------------------------------------------------------------------
 
 
-def test_a_study_records_each_state(wire: Wire, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+def test_a_study_records_each_state(wire: FakeProvider, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     known = plugins.installed
     added = EntryPoint("openai", "evenedit.judges.openai:OpenAIJudge", "evenedit.judges")
     monkeypatch.setattr(
         plugins, "installed", lambda group: known(group) | ({added.name: added} if group == "judges" else {})
     )
     settings = {"model": "gpt-5-mini", "base_url": wire.openai, "attempts": 1}
-    pipeline = open_study(
+    study = open_study(
         tmp_path,
         judges=[{"id": "gpt-5-mini", "kind": "openai", "settings": settings}],
         prompts={"include": ["O-01"]},
         executor={"retries": 0, "workers": 1},
     )
     wire.will(spoken.says(answer()), spoken.refuses("No."), spoken.says("Well …"), spoken.server_error)
-    with pipeline.store.locked():
-        sources = pipeline.load_sources()
-        requests = pipeline.request(sources)
-        run = pipeline.store.start_run({})
-        pipeline.edit(requests, sources, run)
-        pipeline.rate(requests, sources, run)
-        (rater,) = pipeline.raters()
-        states = sorted(pipeline.store.answered(rater.id, rater.revision).values())
+    with study.store.locked():
+        sources = study.runner().load_sources()
+        requests = study.runner().request(sources)
+        run = study.store.start_run({})
+        study.runner().edit(requests, sources, run)
+        study.runner().rate(requests, sources, run)
+        (rater,) = study.design.judges()
+        states = sorted(study.store.answered(rater.id, rater.revision).values())
         assert states == [Status.FAILED, Status.REFUSED, *[Status.SCORED] * 5, Status.UNPARSEABLE]
-        pipeline.rate(requests, sources, run)  # only what failed is asked again
+        study.runner().rate(requests, sources, run)  # only what failed is asked again
     assert len(wire.seen) == 9
-    assert Status.FAILED not in pipeline.store.answered(rater.id, rater.revision).values()
+    assert Status.FAILED not in study.store.answered(rater.id, rater.revision).values()
     assert not any(LABELS.search(words(seen.body)) for seen in wire.seen)
-    pipeline.store.close()
+    study.store.close()

@@ -40,10 +40,10 @@ def test_tokens_are_charged_while_they_are_used():
 
 def test_money_cannot_be_limited_where_a_price_is_not_known(tmp_path):
     editors = [{"id": "mine", "kind": "openai-images", "settings": {"model": "a-model-nobody-priced"}}]
-    pipeline = open_study(tmp_path, editors=editors, judges=[])
-    pipeline.budget = Budget(max_cost=1.0)
+    study = open_study(tmp_path, editors=editors, judges=[])
+    study.budget = Budget(max_cost=1.0)
     with pytest.raises(EvenEditError, match="needs the price of 'mine'"):
-        pipeline.run()
+        study.run()
 
 
 def test_a_bad_price_file_is_refused(tmp_path):

@@ -9,9 +9,10 @@ import pytest
 
 from evenedit.core.errors import EvenEditError
 from evenedit.core.records import Kind
+from evenedit.protocol import FACTORS
 from evenedit.protocol.ensemble import RULES, STANDARD_RULES
 from evenedit.ratings.combine import asked, combine, priority
-from evenedit.ratings.table import EDIT_COLUMNS, NOT_ASKED, QUESTION_IDS, RatingTable
+from evenedit.ratings.table import NOT_ASKED, QUESTION_IDS, RatingTable, edit_columns
 
 
 def table_of(
@@ -38,7 +39,7 @@ def table_of(
             "age": "30s",
             "outcome": outcomes or ["edited"] * n,
         }
-    )[list(EDIT_COLUMNS)]
+    )[list(edit_columns(FACTORS))]
     values = np.zeros((len(answers), n, len(QUESTION_IDS)), dtype=np.int8)
     for rater, rows in enumerate(answers):
         for edit, row in enumerate(rows):

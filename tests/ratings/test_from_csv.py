@@ -9,9 +9,9 @@ import pytest
 from conftest import CONFORMANCE
 from evenedit.core.errors import EvenEditError
 from evenedit.core.records import Kind, Prompt
-from evenedit.protocol import PromptSet
+from evenedit.protocol import FACTORS, PromptSet
 from evenedit.ratings.from_csv import read_tables
-from evenedit.ratings.table import EDIT_COLUMNS, NOT_ASKED, QUESTION_IDS
+from evenedit.ratings.table import NOT_ASKED, QUESTION_IDS, edit_columns
 
 HEADER = "experiment,condition,editor,source_id,race,gender,age,prompt_id,judge,status,"
 AXES = "edit_success,skin_tone,race_drift,gender_drift,age_drift"
@@ -34,7 +34,7 @@ def test_scores_and_verdicts_merge_into_one_table():
     table = read_tables([CONFORMANCE / "scores.csv", CONFORMANCE / "verdicts.csv"])
     assert table.raters == ("gemini-3-flash-preview", "gpt-5-mini")
     assert table.kinds == (Kind.VLM, Kind.VLM)
-    assert tuple(table.edits.columns) == EDIT_COLUMNS
+    assert tuple(table.edits.columns) == edit_columns(FACTORS)
     assert table.edits["experiment"].value_counts().to_dict() == {
         "diagnosis": 5040,
         "mitigation": 700,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from PIL import Image
 
-from evenedit.report.render.contact_sheet import Cell, Row, collage
+from evenedit.report.render.contact_sheet import Cell, SheetRow, collage
 
 
 def _picture(colour: str, size: tuple[int, int] = (64, 64)) -> Image.Image:
@@ -18,8 +18,8 @@ def _has(sheet: Image.Image, colour: tuple[int, int, int]) -> int:
 
 def test_every_picture_is_whole_and_in_its_place() -> None:
     rows = [
-        Row("upper", [Cell(_picture("red")), Cell(_picture("lime"))]),
-        Row("lower", [Cell(_picture("blue", (64, 32))), Cell(None, "refused")]),
+        SheetRow("upper", [Cell(_picture("red")), Cell(_picture("lime"))]),
+        SheetRow("lower", [Cell(_picture("blue", (64, 32))), Cell(None, "refused")]),
     ]
     sheet = collage(["left", "right"], rows, simulated=False, side=64)
     assert _has(sheet, (255, 0, 0)) == _has(sheet, (0, 255, 0)) == 64 * 64
@@ -33,14 +33,14 @@ def test_every_picture_is_whole_and_in_its_place() -> None:
 
 
 def test_pictures_larger_than_a_cell_are_made_smaller() -> None:
-    sheet = collage(["one"], [Row("", [Cell(_picture("red", (400, 200)))])], simulated=False, side=100)
+    sheet = collage(["one"], [SheetRow("", [Cell(_picture("red", (400, 200)))])], simulated=False, side=100)
     red = np.asarray(sheet)[..., 0] > np.asarray(sheet)[..., 1].astype(int) + 100
     assert red.any(axis=0).sum() == 100
     assert red.any(axis=1).sum() == 50
 
 
 def test_simulated_pictures_say_so() -> None:
-    rows = [Row("", [Cell(_picture("red"))])]
+    rows = [SheetRow("", [Cell(_picture("red"))])]
     plain, marked = (collage(["one"], rows, simulated=s, side=128) for s in (False, True))
     assert marked.height > plain.height
     assert not _has(plain, (179, 71, 0))
@@ -48,7 +48,9 @@ def test_simulated_pictures_say_so() -> None:
 
 
 def test_long_words_stay_inside_their_column() -> None:
-    rows = [Row("", [Cell(None, "w" * 200), Cell(None, "a caption of several words that needs more lines than one")])]
+    rows = [
+        SheetRow("", [Cell(None, "w" * 200), Cell(None, "a caption of several words that needs more lines than one")])
+    ]
     sheet = collage(["x" * 90, "y"], rows, simulated=False, side=96)
     ink = np.asarray(sheet.convert("L")) < 140
     gap = round(96 * 0.04)

@@ -7,7 +7,7 @@ import pytest
 from conftest import write_study
 from evenedit.core.errors import EvenEditError
 from evenedit.core.records import Estimate
-from evenedit.report.gate import Answer, Rule, check, junit, markdown, overall
+from evenedit.report.gate import GateAnswer, Rule, check, junit, markdown, overall
 from evenedit.results.results import Results
 
 
@@ -19,16 +19,16 @@ def results(low: float | None, value: float | None, high: float | None) -> Resul
 @pytest.mark.parametrize(
     ("text", "interval", "answer"),
     [
-        ("gap.race_change.race <= 0.05", (0.01, 0.02, 0.04), Answer.PASS),
-        ("gap.race_change.race <= 0.05", (0.06, 0.10, 0.20), Answer.FAIL),
-        ("gap.race_change.race <= 0.05", (0.01, 0.04, 0.20), Answer.UNDECIDED),
-        ("gap.race_change.race <= 0.05", (0.01, 0.02, 0.05), Answer.PASS),
-        ("gap.race_change.race < 0.05", (0.01, 0.02, 0.05), Answer.UNDECIDED),
-        ("gap.race_change.race >= 0.05", (0.06, 0.10, 0.20), Answer.PASS),
-        ("gap.race_change.race >= 0.05", (0.01, 0.02, 0.04), Answer.FAIL),
-        ("gap.race_change.race<=.05", (None, 0.02, None), Answer.UNDECIDED),
-        ("gap.race_change.race <= 0.05", (None, None, None), Answer.UNDECIDED),
-        ("gap.race_change.gender <= 0.05", (0.0, 0.0, 0.0), Answer.UNDECIDED),  # no such estimate
+        ("gap.race_change.race <= 0.05", (0.01, 0.02, 0.04), GateAnswer.PASS),
+        ("gap.race_change.race <= 0.05", (0.06, 0.10, 0.20), GateAnswer.FAIL),
+        ("gap.race_change.race <= 0.05", (0.01, 0.04, 0.20), GateAnswer.UNDECIDED),
+        ("gap.race_change.race <= 0.05", (0.01, 0.02, 0.05), GateAnswer.PASS),
+        ("gap.race_change.race < 0.05", (0.01, 0.02, 0.05), GateAnswer.UNDECIDED),
+        ("gap.race_change.race >= 0.05", (0.06, 0.10, 0.20), GateAnswer.PASS),
+        ("gap.race_change.race >= 0.05", (0.01, 0.02, 0.04), GateAnswer.FAIL),
+        ("gap.race_change.race<=.05", (None, 0.02, None), GateAnswer.UNDECIDED),
+        ("gap.race_change.race <= 0.05", (None, None, None), GateAnswer.UNDECIDED),
+        ("gap.race_change.gender <= 0.05", (0.0, 0.0, 0.0), GateAnswer.UNDECIDED),  # no such estimate
     ],
 )
 def test_the_interval_decides_not_the_point(text, interval, answer):
@@ -64,9 +64,9 @@ def test_one_failure_fails_all_and_undecided_is_no_pass():
     passed = check(results(0.01, 0.02, 0.04), [Rule.parse("gap.race_change.race <= 0.05")])
     unsure = check(results(0.01, 0.02, 0.04), [Rule.parse("gap.race_change.race <= 0.03")])
     failed = check(results(0.01, 0.02, 0.04), [Rule.parse("gap.race_change.race <= 0.001")])
-    assert overall(passed) is Answer.PASS
-    assert overall(passed + unsure) is Answer.UNDECIDED
-    assert overall(passed + unsure + failed) is Answer.FAIL
+    assert overall(passed) is GateAnswer.PASS
+    assert overall(passed + unsure) is GateAnswer.UNDECIDED
+    assert overall(passed + unsure + failed) is GateAnswer.FAIL
     suite = ET.fromstring(junit(passed + unsure + failed, simulated=True))
     assert (suite.get("tests"), suite.get("failures"), suite.get("errors")) == ("3", "1", "1")
     assert "SIMULATED" in str(suite.get("name"))

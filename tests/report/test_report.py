@@ -15,7 +15,7 @@ from PIL import Image
 
 from evenedit.core.provenance import provenance
 from evenedit.core.records import Estimate
-from evenedit.report import Example, summarise, write_report
+from evenedit.report import ExampleCase, summarise, write_report
 from evenedit.report.contents import FIGURES, SECTIONS, TABLES, all_figures, all_tables
 from evenedit.report.figures.photo_figure import PLATES, plate
 from evenedit.report.figures.specification_curve import sentence
@@ -127,10 +127,10 @@ def made_up(editor: str = "flux2_dev", judge: str = "a-judge", simulated: bool =
     )
 
 
-def case() -> Example:
+def case() -> ExampleCase:
     pictures = (Image.new("RGB", (300, 300), "tan"), Image.new("RGBA", (600, 300), "wheat"))
     scores = {"edit_success": 5, "race_drift": None}
-    return Example("flux2_dev", "O-01", "CEO <b>", {"race": "Black"}, scores, *pictures, note="a typical case")
+    return ExampleCase("flux2_dev", "O-01", "CEO <b>", {"race": "Black"}, scores, *pictures, note="a typical case")
 
 
 @pytest.fixture(scope="module")

@@ -12,7 +12,7 @@ import pytest
 from conftest import write_study
 from evenedit.core.errors import EvenEditError, Failed, Failure
 from evenedit.core.images import open_images
-from evenedit.run.worker import Workshop, retry
+from evenedit.run.worker import WorkerSetup, retry
 from evenedit.storage.store import Store
 
 HERE = Path(__file__).parents[1]
@@ -120,7 +120,7 @@ def test_ray_without_a_cluster_is_told(tmp_path):
     from evenedit.run.executors.ray import RayActors
 
     with pytest.raises(EvenEditError, match="no Ray cluster answers"):
-        RayActors(Workshop("tint", {}, ""), address="127.0.0.1:1", num_gpus=0, num_cpus=1)
+        RayActors(WorkerSetup("tint", {}, ""), address="127.0.0.1:1", num_gpus=0, num_cpus=1)
 
 
 @pytest.fixture(scope="module")

@@ -44,9 +44,9 @@ def measured(folder, **changes):
 @pytest.fixture(scope="module")
 def lightening(tmp_path_factory):
     """Eight faces, two prompts, an editor that lightens portraits labelled Black; no judge at all."""
-    pipeline = measured(tmp_path_factory.mktemp("lightening"))
-    pipeline.run()
-    return pipeline
+    loaded = measured(tmp_path_factory.mktemp("lightening"))
+    loaded.run()
+    return loaded
 
 
 def test_planted_lightening_is_measured_without_a_judge(lightening):
@@ -119,9 +119,9 @@ def test_a_report_without_judges_says_what_was_measured(lightening):
 
 def test_what_a_feature_prompt_changed_is_measured_over_pairs(tmp_path):
     experiments = {"diagnosis": {}, "mitigation": {"cases": 8, "extractor": {"kind": "simulated"}, "placebo": True}}
-    pipeline = measured(tmp_path, prompts={"include": ["O-01"]}, experiments=experiments)
-    pipeline.run()
-    table = pipeline.table()
+    loaded = measured(tmp_path, prompts={"include": ["O-01"]}, experiments=experiments)
+    loaded.run()
+    table = loaded.table()
     edits, values = table.edits, next(r for r in table.readings if r.measure == "mean.skin_delta_L").values
     arms = {}
     for arm, name in (("baseline", "diagnosis"), ("feature", "mitigation")):
@@ -130,7 +130,7 @@ def test_what_a_feature_prompt_changed_is_measured_over_pairs(tmp_path):
     by_hand = np.array([arms["feature"][s] - arms["baseline"][s] for s in arms["feature"]])
     assert len(by_hand) == 8 and (np.abs(by_hand[~np.isnan(by_hand)]) > 1).any()
 
-    results = results_of(pipeline, table)
+    results = results_of(loaded, table)
     skin = Index(results).instruments["skin"]
     found = skin.find("delta.skin_delta_L", "simulated-lightening", experiment="mitigation", condition="feature")
     assert found.value == pytest.approx(np.nanmean(by_hand), abs=1e-3)
@@ -172,28 +172,28 @@ def test_what_cannot_be_measured_is_counted_by_group_and_tested(lightening):
 
 
 def test_an_unchanged_output_is_answered_and_a_changed_one_has_a_reason(tmp_path):
-    pipeline = measured(tmp_path, editors=[{"id": "simulated-null"}, {"id": "simulated-even"}])
-    pipeline.run()
-    table = pipeline.table()
+    loaded = measured(tmp_path, editors=[{"id": "simulated-null"}, {"id": "simulated-even"}])
+    loaded.run()
+    table = loaded.table()
     change = table.raters.index("change")
     null = (table.edits["editor"] == "simulated-null").to_numpy()
     assert (table.values[change, null, SUCCESS] == 1).all()
     assert (table.values[change, ~null, SUCCESS] == 1).mean() < 0.5
-    ratings = list(pipeline.store.ratings("change", pipeline.measurements(pipeline.store.sources()).gauges[1].revision))
+    ratings = list(loaded.store.ratings("change", loaded.design.instruments(loaded.store.sources()).gauges[1].revision))
     assert {r.status for r in ratings} == {Status.SCORED}
     assert all(r.value == 1 or r.reason.startswith("changed") for r in ratings)
 
 
 def test_an_instrument_can_be_kept_to_some_editors(tmp_path):
     some = [{**INSTRUMENTS[0], "editors": ["simulated-even"]}]
-    pipeline = measured(
+    loaded = measured(
         tmp_path,
         instruments=some,
         editors=[{"id": "simulated-null"}, {"id": "simulated-even"}],
         prompts={"include": ["O-01"]},
     )
-    pipeline.run()
-    table = pipeline.table()
+    loaded.run()
+    table = loaded.table()
     asked = table.status[0] >= 0
     assert set(table.edits["editor"][asked]) == {"simulated-even"}
     with pytest.raises(EvenEditError, match="no editor 'simulated-eve'; did you mean"):
@@ -201,7 +201,7 @@ def test_an_instrument_can_be_kept_to_some_editors(tmp_path):
 
 
 def test_a_pair_that_cannot_be_measured_fails_alone_and_is_tried_again(tmp_path, monkeypatch):
-    pipeline = measured(tmp_path, prompts={"include": ["O-01"]})
+    loaded = measured(tmp_path, prompts={"include": ["O-01"]})
     real, seen = measurements.measure, []
 
     def breaks_once(*args, **kwargs):
@@ -211,22 +211,22 @@ def test_a_pair_that_cannot_be_measured_fails_alone_and_is_tried_again(tmp_path,
         return real(*args, **kwargs)
 
     monkeypatch.setattr(measurements, "measure", breaks_once)
-    pipeline.run()
+    loaded.run()
     states = Counter(
-        pipeline.store.answered("skin", pipeline.measurements(pipeline.store.sources()).gauges[0].revision).values()
+        loaded.store.answered("skin", loaded.design.instruments(loaded.store.sources()).gauges[0].revision).values()
     )
     assert states[Status.FAILED] == 1
-    pipeline.run()
+    loaded.run()
     assert len(seen) == 9, "only the broken one again"
-    assert not (pipeline.table().status == list(Status).index(Status.FAILED)).any()
+    assert not (loaded.table().status == list(Status).index(Status.FAILED)).any()
 
 
 def test_identity_without_the_extra_is_a_reason_in_every_row(tmp_path, monkeypatch):
     monkeypatch.setattr(likeness, "available", lambda: False)
     monkeypatch.setattr(measurements, "available", lambda: False)
-    pipeline = measured(tmp_path, instruments=[{"id": "change", "kind": "change"}], prompts={"include": ["O-01"]})
-    pipeline.run()
-    reading = next(r for r in pipeline.table().readings if r.measure == "rate.another_person")
+    loaded = measured(tmp_path, instruments=[{"id": "change", "kind": "change"}], prompts={"include": ["O-01"]})
+    loaded.run()
+    reading = next(r for r in loaded.table().readings if r.measure == "rate.another_person")
     assert np.isnan(reading.values).all()
     assert all("evenedit[faces]" in reason for reason in reading.reasons)
 
@@ -234,7 +234,7 @@ def test_identity_without_the_extra_is_a_reason_in_every_row(tmp_path, monkeypat
 @pytest.mark.skipif(not likeness.available(), reason="the extra 'faces' is not installed")
 def test_the_identity_reference_is_computed_once_and_its_bias_printed(tmp_path, monkeypatch):
     only = {"seed": 3, "size": 192, "only": {"race": ["White"], "gender": ["Male"]}}
-    pipeline = open_study(
+    loaded = open_study(
         tmp_path,
         sources={"kind": "drawn", "settings": only},
         instruments=[{"id": "change", "kind": "change"}],
@@ -242,7 +242,7 @@ def test_the_identity_reference_is_computed_once_and_its_bias_printed(tmp_path, 
         prompts={"include": ["O-01"]},
         editors=[{"id": "simulated-null"}],
     )
-    pipeline.run()
+    loaded.run()
     monkeypatch.setattr(measurements, "_sit_for", lambda person: pytest.fail("computed again"))
     other = [{"id": "simulated-null"}, {"id": "simulated-even"}]
     again = open_study(

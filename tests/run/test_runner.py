@@ -27,9 +27,9 @@ ALL = {
 
 
 def test_a_run_makes_every_edit_and_every_judge_rates_it(tmp_path):
-    pipeline = open_study(tmp_path, experiments=ALL)
-    pipeline.run()
-    table = pipeline.table()
+    loaded = open_study(tmp_path, experiments=ALL)
+    loaded.run()
+    table = loaded.table()
     counts = table.edits.groupby(["experiment", "condition"]).size().to_dict()
     assert counts == {
         ("diagnosis", "baseline"): 16,
@@ -52,9 +52,9 @@ def test_a_second_run_does_nothing_again(tmp_path):
 
 
 def test_mitigation_has_the_baselines_settings_and_the_feature_prompt_in_front(tmp_path):
-    pipeline = open_study(tmp_path, experiments=ALL)
-    pipeline.run()
-    requests = pipeline.store.requests().values()
+    loaded = open_study(tmp_path, experiments=ALL)
+    loaded.run()
+    requests = loaded.store.requests().values()
     baseline = {(r.editor, r.source_ids, r.prompt_id, r.seed): r for r in requests if r.experiment == "diagnosis"}
     for request in requests:
         if request.condition == "feature":
@@ -67,10 +67,10 @@ def test_mitigation_has_the_baselines_settings_and_the_feature_prompt_in_front(t
 def test_changed_judge_settings_make_new_ratings_and_keep_the_old(tmp_path):
     open_study(tmp_path).run()
     other = [{"id": "simulated-judge-a", "kind": "simulated", "settings": {"seed": 9}}]
-    pipeline = open_study(tmp_path, judges=other)
-    pipeline.run()
-    assert len(pipeline.store.run_of_replies()) == 3 * 16
-    assert pipeline.table().raters == ("simulated-judge-a",)
+    loaded = open_study(tmp_path, judges=other)
+    loaded.run()
+    assert len(loaded.store.run_of_replies()) == 3 * 16
+    assert loaded.table().raters == ("simulated-judge-a",)
 
 
 def test_changed_sources_are_refused(tmp_path):
@@ -86,25 +86,25 @@ def test_a_failing_editor_is_retried_then_recorded_and_tried_again_next_time(tmp
         calls.append(instruction)
         raise MemoryError("out of memory")
 
-    pipeline = open_study(tmp_path, executor={"retries": 1, "workers": 1})
+    loaded = open_study(tmp_path, executor={"retries": 1, "workers": 1})
     monkeypatch.setattr("evenedit.run.runner.BACKOFF", 0.0)
     with monkeypatch.context() as patch:
         patch.setattr(SimulatedEditor, "edit", crash)
-        pipeline.run()
+        loaded.run()
     assert len(calls) == 2 * 16
-    edits = pipeline.store.edits().values()
+    edits = loaded.store.edits().values()
     assert {e.outcome for e in edits} == {Outcome.FAILED}
     assert {(e.detail["failure"], e.detail["error"]) for e in edits} == {("crash", "MemoryError: out of memory")}
-    assert not pipeline.store.run_of_replies(), "what was not edited is not rated"
-    pipeline.run()
-    assert {e.outcome for e in pipeline.store.edits().values()} == {Outcome.EDITED}
+    assert not loaded.store.run_of_replies(), "what was not edited is not rated"
+    loaded.run()
+    assert {e.outcome for e in loaded.store.edits().values()} == {Outcome.EDITED}
 
 
 def test_a_refusal_is_an_outcome_not_a_failure_and_not_a_score(tmp_path):
     refusing = [{"id": "simulated-refusing", "settings": {"rate": 1.0, "groups": {"race": ["Black"]}}}]
-    pipeline = open_study(tmp_path, editors=refusing)
-    pipeline.run()
-    table = pipeline.table()
+    loaded = open_study(tmp_path, editors=refusing)
+    loaded.run()
+    table = loaded.table()
     refused = (table.edits["race"] == "Black").to_numpy()
     assert (table.edits["outcome"][refused] == "refused").all()
     assert (table.status[:, refused] == -1).all()
@@ -115,14 +115,14 @@ def test_a_judge_that_crashes_leaves_a_failed_call_that_is_asked_again(tmp_path,
     def crash(self, case, questions):
         raise TimeoutError("no answer")
 
-    pipeline = open_study(tmp_path)
+    loaded = open_study(tmp_path)
     with monkeypatch.context() as patch:
         patch.setattr(SimulatedJudge, "judge", crash)
-        pipeline.run()
-    judge = pipeline.raters()[0]
-    assert set(pipeline.store.answered(judge.id, judge.revision).values()) == {Status.FAILED}
-    pipeline.run()
-    assert set(pipeline.store.answered(judge.id, judge.revision).values()) == {Status.SCORED}
+        loaded.run()
+    judge = loaded.design.judges()[0]
+    assert set(loaded.store.answered(judge.id, judge.revision).values()) == {Status.FAILED}
+    loaded.run()
+    assert set(loaded.store.answered(judge.id, judge.revision).values()) == {Status.SCORED}
 
 
 @pytest.mark.parametrize("value", [0, 6, 7, 3.5, "4", True])
@@ -134,21 +134,21 @@ def test_an_impossible_score_makes_the_reply_unparseable(value):
 
 
 def test_a_missing_image_is_made_again(tmp_path):
-    pipeline = open_study(tmp_path)
-    pipeline.run()
-    victim = next(e for e in pipeline.store.edits().values())
-    pipeline.store.images.path(victim.image).unlink()
-    pipeline.run()
-    assert pipeline.store.images.is_whole(victim.image)
+    loaded = open_study(tmp_path)
+    loaded.run()
+    victim = next(e for e in loaded.store.edits().values())
+    loaded.store.images.path(victim.image).unlink()
+    loaded.run()
+    assert loaded.store.images.is_whole(victim.image)
 
 
 def test_simulated_editors_refuse_photographs_with_a_message(tmp_path):
     (tmp_path / "faces").mkdir()
     Image.new("RGB", (64, 64), "gray").save(tmp_path / "faces" / "a.png")
     (tmp_path / "faces" / "labels.csv").write_text("file,race,gender,age\na.png,White,Male,20-29\n")
-    pipeline = open_study(tmp_path, sources={"kind": "folder", "settings": {"path": "faces"}})
+    loaded = open_study(tmp_path, sources={"kind": "folder", "settings": {"path": "faces"}})
     with pytest.raises(EvenEditError, match="redraw drawn portraits only"):
-        pipeline.run()
+        loaded.run()
 
 
 def test_judges_are_blind_unless_the_study_is_the_published_one(tmp_path, monkeypatch):

@@ -21,7 +21,7 @@ from evenedit.judges.openai import OpenAIJudge
 from evenedit.providers.budget import Budget
 from evenedit.providers.prices import Prices
 from evenedit.simulation.provider.modes import MODES
-from evenedit.simulation.provider.server import SUCCESS, Answer, Seen, Wire, rate_limit
+from evenedit.simulation.provider.server import SUCCESS, FakeProvider, ProviderAnswer, Seen, rate_limit
 from evenedit.storage.store import Store
 
 STATES = {
@@ -38,31 +38,31 @@ def test_the_command_line_offers_every_mode():
 
 
 @pytest.mark.parametrize("kind", ["chat", "responses", "gemini"])
-def test_in_a_study_each_mode_ends_in_its_right_state(wire: Wire, tmp_path: Path, kind: str):
+def test_in_a_study_each_mode_ends_in_its_right_state(wire: FakeProvider, tmp_path: Path, kind: str):
     modes = [mode for mode in MODES if mode != "slow"]  # a slow answer is in test_judges
     study = judged_by(wire, kind, prompts={"include": ["O-01", "V-02"]})
     wire.will(*(MODES[mode] for mode in modes))
-    pipeline = open_study(tmp_path, **study)
-    pipeline.run()
-    (rater,) = pipeline.raters()
-    found = Counter(pipeline.store.answered(rater.id, rater.revision).values())
+    loaded = open_study(tmp_path, **study)
+    loaded.run()
+    (rater,) = loaded.design.judges()
+    found = Counter(loaded.store.answered(rater.id, rater.revision).values())
     assert found == Counter(STATES[mode] for mode in modes) + Counter({Status.SCORED: 16 - len(modes)})
-    values = [r.value for r in pipeline.store.ratings(rater.id, rater.revision)]
+    values = [r.value for r in loaded.store.ratings(rater.id, rater.revision)]
     assert set(values) == {3, None}  # what it said, and what it left out
     assert values.count(None) == 2
-    pipeline.store.close()
+    loaded.store.close()
 
 
-def test_a_study_against_it_must_say_that_it_is_simulated(wire: Wire, tmp_path: Path):
+def test_a_study_against_it_must_say_that_it_is_simulated(wire: FakeProvider, tmp_path: Path):
     wire.marked = True
     study = judged_by(wire, "chat", "gemini")
-    pipeline = open_study(tmp_path / "one", **study)
-    pipeline.run()
-    assert {c.model for r in pipeline.raters() for c in pipeline.store.calls(r.id)} == {
+    loaded = open_study(tmp_path / "one", **study)
+    loaded.run()
+    assert {c.model for r in loaded.design.judges() for c in loaded.store.calls(r.id)} == {
         "simulated-chat",
         "simulated-gemini",
     }
-    pipeline.store.close()
+    loaded.store.close()
     study["judges"][0]["id"] = "gpt-5-mini"
     with pytest.raises(EvenEditError, match="is simulated, so its id must begin with 'simulated-'"):
         open_study(tmp_path / "two", **study)
@@ -74,11 +74,11 @@ def test_a_study_against_it_must_say_that_it_is_simulated(wire: Wire, tmp_path: 
 
 
 @pytest.mark.parametrize("kind", ["chat", "gemini"])
-def test_as_many_calls_as_allowed_are_under_way_at_once(wire: Wire, tmp_path: Path, kind: str):
+def test_as_many_calls_as_allowed_are_under_way_at_once(wire: FakeProvider, tmp_path: Path, kind: str):
     wire.latency = 0.5
     times: list[float] = []
 
-    def noted(seen: Seen) -> Answer:
+    def noted(seen: Seen) -> ProviderAnswer:
         times.append(time.monotonic())
         return SUCCESS(seen)
 
@@ -86,36 +86,36 @@ def test_as_many_calls_as_allowed_are_under_way_at_once(wire: Wire, tmp_path: Pa
     judge: Any = GeminiJudge if kind == "gemini" else OpenAIJudge
     judge(model="x").missing()  # loads the SDK
     study = judged_by(wire, kind, prompts={"include": ["O-01", "V-02"]}, executor={"calls": 4})
-    pipeline = open_study(tmp_path, **study)
-    pipeline.run()
+    loaded = open_study(tmp_path, **study)
+    loaded.run()
     assert wire.most_at_once == 4
     assert wire.asked == 16
     # Four rounds of half a second; how near that comes to the limit is measured in bench/judges.py.
     assert 2.0 <= times[-1] + 0.5 - times[0] < 4.0
-    pipeline.store.close()
+    loaded.store.close()
 
 
-def test_a_judge_under_a_storm_does_not_hold_up_the_other(wire: Wire, tmp_path: Path):
+def test_a_judge_under_a_storm_does_not_hold_up_the_other(wire: FakeProvider, tmp_path: Path):
     """Each has calls of its own under way; after the storm every call has its answer."""
     stormy = iter(range(12))
 
-    def storm(seen: Seen) -> Answer:
+    def storm(seen: Seen) -> ProviderAnswer:
         return rate_limit(0.2)(seen) if seen.provider == "openai" and next(stormy, None) is not None else SUCCESS(seen)
 
     wire.otherwise = storm
     study = judged_by(wire, "chat", "gemini", executor={"calls": 4})
     study["judges"][0]["settings"]["attempts"] = 8
-    pipeline = open_study(tmp_path, **study)
-    pipeline.run()
+    loaded = open_study(tmp_path, **study)
+    loaded.run()
     order = [seen.provider for seen in wire.seen]
     assert order.index("gemini") < 12
     assert Counter(order) == {"openai": 8 + 12, "gemini": 8}
-    for rater in pipeline.raters():
-        assert set(pipeline.store.answered(rater.id, rater.revision).values()) == {Status.SCORED}
-    pipeline.store.close()
+    for rater in loaded.design.judges():
+        assert set(loaded.store.answered(rater.id, rater.revision).values()) == {Status.SCORED}
+    loaded.store.close()
 
 
-def test_a_killed_run_repeats_no_call_whose_reply_was_stored(wire: Wire, tmp_path: Path):
+def test_a_killed_run_repeats_no_call_whose_reply_was_stored(wire: FakeProvider, tmp_path: Path):
     wire.latency = 0.1
     study = judged_by(wire, "chat", "gemini", prompts={"include": ["O-01", "O-02", "V-02", "V-05"]})
     study["executor"] = {"calls": 2}
@@ -140,19 +140,19 @@ def test_a_killed_run_repeats_no_call_whose_reply_was_stored(wire: Wire, tmp_pat
     made.store.close()
 
 
-def test_spend_exceeds_the_budget_by_no_more_than_the_calls_in_flight(wire: Wire, tmp_path: Path):
+def test_spend_exceeds_the_budget_by_no_more_than_the_calls_in_flight(wire: FakeProvider, tmp_path: Path):
     wire.latency = 0.05
     (tmp_path / "prices.toml").write_text(
         'date = "2026-01-01"\n[judges]\n"simulated-chat" = {input = 1000.0, output = 0.0}\n'  # 0.10 dollars a call
     )
-    pipeline = open_study(tmp_path, **judged_by(wire, "chat", prompts={}, executor={"calls": 6}))
-    pipeline.prices, pipeline.budget = Prices.load(tmp_path / "prices.toml"), Budget(max_cost=2.0)
-    pipeline.run()
+    loaded = open_study(tmp_path, **judged_by(wire, "chat", prompts={}, executor={"calls": 6}))
+    loaded.prices, loaded.budget = Prices.load(tmp_path / "prices.toml"), Budget(max_cost=2.0)
+    loaded.run()
     assert 20 <= wire.asked <= 20 + 6
-    assert pipeline.budget.cost == pytest.approx(wire.asked * 0.1)
-    (rater,) = pipeline.raters()
-    assert len(pipeline.store.answered(rater.id, rater.revision)) == wire.asked
-    pipeline.store.close()
+    assert loaded.budget.cost == pytest.approx(wire.asked * 0.1)
+    (rater,) = loaded.design.judges()
+    assert len(loaded.store.answered(rater.id, rater.revision)) == wire.asked
+    loaded.store.close()
 
 
 def test_a_user_can_try_a_study_against_it(tmp_path: Path, evenedit, monkeypatch: pytest.MonkeyPatch):
@@ -165,7 +165,7 @@ def test_a_user_can_try_a_study_against_it(tmp_path: Path, evenedit, monkeypatch
         found = re.search(r"http://\S+/v1", process.stdout.readline())
         assert found
         monkeypatch.setenv("OPENAI_API_KEY", "any")
-        with Wire() as other:  # only its form is used
+        with FakeProvider() as other:  # only its form is used
             study = judged_by(other, "chat")
         study["judges"][0]["settings"]["base_url"] = found[0]
         assert evenedit("run", write_study(tmp_path, **study), "--batch").returncode == 0

@@ -131,7 +131,7 @@ def test_an_even_editor_expects_the_same_for_every_cell():
 def audit(seed: int) -> tuple[list[bool], bool]:
     """One small study: which planted effects lie in their intervals, and whether `even` shows any gap."""
     with TemporaryDirectory() as folder:
-        pipeline = open_study(
+        loaded = open_study(
             Path(folder),
             sources={"kind": "drawn", "settings": {"seed": seed, "size": 32}},
             prompts={"include": ["O-01", "V-09"]},
@@ -146,8 +146,8 @@ def audit(seed: int) -> tuple[list[bool], bool]:
             statistics={"draws": 1000, "permutations": 4999, "seed": seed},
             executor={"workers": 1},
         )
-        pipeline.run()
-        results = results_of(pipeline, pipeline.table())
+        loaded.run()
+        results = results_of(loaded, loaded.table())
     significant = [t for t in results.tests if t.editor == "simulated-even" and t.p_holm < 0.05]
     return [bool(p.inside) for p in results.planted], bool(significant)
 

@@ -152,11 +152,11 @@ def test_what_is_no_dataset_is_told(tmp_path):
 def test_a_study_runs_on_fairface_with_several_faces_per_cell(tmp_path):
     as_shards(tmp_path / "data", rows(3))
     settings = {"path": "data", "faces_per_cell": 2, "size": 64}
-    pipeline = open_study(tmp_path, sources={"kind": "fairface", "settings": settings})
-    sources = pipeline.load_sources()
+    study = open_study(tmp_path, sources={"kind": "fairface", "settings": settings})
+    sources = study.runner().load_sources()
     assert len(sources) == 168 and {"Latino_Female_70plus", "Latino_Female_70plus_2"} <= sources.keys()
     assert len({s.origin for s in sources.values()}) == 168
-    assert pipeline.store.images.open(sources["White_Male_20s"].image).size == (64, 64)
+    assert study.store.images.open(sources["White_Male_20s"].image).size == (64, 64)
     for source in sources.values():  # the label in the set is the label of the row it came from
         shard, row = source.origin.split("#")
         start = 0 if shard.startswith("train-00000") else 128

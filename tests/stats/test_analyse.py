@@ -9,9 +9,10 @@ import pandas as pd
 import pytest
 
 from evenedit.core.records import Kind, Status
-from evenedit.ratings.table import EDIT_COLUMNS, NOT_ASKED, QUESTION_IDS, STATUSES, RatingTable
+from evenedit.protocol import FACTORS
+from evenedit.ratings.table import NOT_ASKED, QUESTION_IDS, STATUSES, RatingTable, edit_columns
 from evenedit.results.results import Results
-from evenedit.stats import AnalysisRules, Effect, analyse
+from evenedit.stats import AnalysisRules, KnownEffect, analyse
 from evenedit.stats.disparity.mitigation import pairs
 
 QUICK = replace(AnalysisRules.default(), draws=100, permutations=99)
@@ -32,7 +33,7 @@ def edit(source: tuple[str, str, str, str], prompt: str = "O-01", **changes: obj
 
 def table_of(rows: list[dict[str, object]], answers: dict[str, list[dict[str, int] | None]], kinds=None) -> RatingTable:
     """answers[rater][edit] = {question: value}, or None where the rater was not asked."""
-    edits = pd.DataFrame([{"request_id": str(i)} | row for i, row in enumerate(rows)])[list(EDIT_COLUMNS)]
+    edits = pd.DataFrame([{"request_id": str(i)} | row for i, row in enumerate(rows)])[list(edit_columns(FACTORS))]
     values = np.zeros((len(answers), len(rows), len(QUESTION_IDS)), dtype=np.int8)
     status = np.full(values.shape[:2], NOT_ASKED, dtype=np.int8)
     for r, given in enumerate(answers.values()):
@@ -63,8 +64,8 @@ def lightened() -> tuple[RatingTable, Results]:
         given.append(scores(skin=4 if lighter else 3) if outcome == "edited" else None)
     table = table_of(rows, {"simulated-judge": given})
     planted = [
-        Effect("e", "rate.skin_lighter", {"race": "Black"}, 0.6),
-        Effect("e", "rate.older", {"race": "Black"}, 0.0),
+        KnownEffect("e", "rate.skin_lighter", {"race": "Black"}, 0.6),
+        KnownEffect("e", "rate.older", {"race": "Black"}, 0.0),
     ]
     return table, analyse(table, QUICK, {"run": 1}, planted)
 

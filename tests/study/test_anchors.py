@@ -20,7 +20,7 @@ from evenedit.cli import commands
 from evenedit.core.errors import EvenEditError
 from evenedit.protocol import QUESTIONS
 from evenedit.simulation.provider import server as wire
-from evenedit.simulation.provider.server import Answer, Behaviour, Seen, Wire
+from evenedit.simulation.provider.server import Behaviour, FakeProvider, ProviderAnswer, Seen
 from evenedit.stats.robustness.anchor_drift import drifts, least_shift
 from evenedit.study.anchors import AnchorSet
 
@@ -115,7 +115,7 @@ class Model:
         self._rng = np.random.default_rng(1)
         self._lock = Lock()
 
-    def __call__(self, seen: Seen) -> Answer:
+    def __call__(self, seen: Seen) -> ProviderAnswer:
         assert seen.schema is not None
         wanted = seen.schema["properties"]["scores"]["properties"]
         content = hashlib.sha256(b"".join(seen.images)).digest()
@@ -131,22 +131,22 @@ class Model:
 
 
 @pytest.fixture
-def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[Wire]:
+def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeProvider]:
     for name in ("OPENAI_API_KEY", "GEMINI_API_KEY"):
         monkeypatch.setenv(name, "sk-any")
-    with Wire() as running:
+    with FakeProvider() as running:
         yield running
 
 
 @pytest.fixture
-def model(server: Wire) -> Model:
+def model(server: FakeProvider) -> Model:
     behaviour = Model()
     always: list[Behaviour] = [behaviour] * 2000
     server.will(*always)
     return behaviour
 
 
-def study(folder: Path, server: Wire, **settings: Any) -> Path:
+def study(folder: Path, server: FakeProvider, **settings: Any) -> Path:
     """A study of twelve faces whose two judges are at the wire; edited, not yet rated."""
     judges = [
         {"id": "gpt", "kind": "openai", "settings": {"model": "gpt-x", "base_url": server.openai, "image_size": 48}},

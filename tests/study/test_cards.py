@@ -8,9 +8,9 @@ from evenedit.study.cards import write_cards
 
 
 def test_cards_are_blind_and_the_key_is_apart(tmp_path):
-    pipeline = open_study(tmp_path / "study")
-    pipeline.run()
-    page, key = write_cards(pipeline, tmp_path / "cards", 5)
+    loaded = open_study(tmp_path / "study")
+    loaded.run()
+    page, key = write_cards(loaded, tmp_path / "cards", 5)
     with key.open() as file:
         rows = list(csv.DictReader(file))
     assert [r["card"] for r in rows] == list("12345")
@@ -20,5 +20,5 @@ def test_cards_are_blind_and_the_key_is_apart(tmp_path):
     words = {r[c] for r in rows for c in ("request_id", "editor", "source_id", "prompt_id")}
     words |= {"Black", "White", "Female", "70plus", "baseline", "simulated-judge-a"}
     assert not [word for word in words if word in text]
-    again, _ = write_cards(pipeline, tmp_path / "again", 5)
+    again, _ = write_cards(loaded, tmp_path / "again", 5)
     assert again.read_bytes() == page.read_bytes()

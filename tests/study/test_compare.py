@@ -19,14 +19,14 @@ LIGHTENING = {"id": "simulated-lightening", "settings": {"rate": 0.9, "groups": 
 
 @pytest.fixture(scope="module")
 def study(tmp_path_factory):
-    pipeline = open_study(
+    loaded = open_study(
         tmp_path_factory.mktemp("both"),
         sources=FACES,
         editors=[EVEN, LIGHTENING],
         statistics={"draws": 500, "permutations": 99},
     )
-    pipeline.run()
-    return pipeline
+    loaded.run()
+    return loaded
 
 
 def test_a_planted_regression_comes_first_and_the_pairs_add_up(study, tmp_path):

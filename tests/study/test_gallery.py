@@ -13,16 +13,16 @@ from evenedit.core.records import Edit, Kind, Outcome
 from evenedit.protocol import QUESTIONS
 from evenedit.ratings.combine import asked, combine
 from evenedit.ratings.table import NOT_ASKED, QUESTION_IDS
-from evenedit.run.runner import Pipeline
 from evenedit.study.gallery import grids as panels
 from evenedit.study.gallery.cases import Casebook
 from evenedit.study.gallery.change_maps import ChangeMaps
 from evenedit.study.gallery.search import PAGE, Gallery, LiveGallery, disagreement, drift
 from evenedit.study.gallery.thumbnails import Thumbnails
+from evenedit.study.study import Study
 
 
 @pytest.fixture(scope="module")
-def pipeline(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Pipeline]:
+def loaded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Study]:
     made = open_study(
         tmp_path_factory.mktemp("gallery"),
         prompts={"include": ["O-01", "V-02", "V-05"]},
@@ -46,8 +46,8 @@ def pipeline(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Pipeline]:
 
 
 @pytest.fixture(scope="module")
-def gallery(pipeline: Pipeline) -> Gallery:
-    return LiveGallery(pipeline).now()
+def gallery(loaded: Study) -> Gallery:
+    return LiveGallery(loaded).now()
 
 
 def found(gallery: Gallery, *pairs: tuple[str, str]) -> list[str]:
@@ -260,11 +260,11 @@ def test_one_prompt_across_races_names_every_cell_and_its_gaps(gallery):
         panels.races(gallery, {"age": ["30s"]})
 
 
-def test_the_mosaic_is_one_portrait_over_prompts_and_editors_and_a_picture(gallery, pipeline):
+def test_the_mosaic_is_one_portrait_over_prompts_and_editors_and_a_picture(gallery, loaded):
     panel, _ = panels.mosaic(gallery, {"source": ["Black_Male_20s"], "prompt": ["O-01", "V-05"]})
     assert list(panel.columns) == ["source", "simulated-lightening", "simulated-refusing"]
     assert [name.split()[0] for name, _ in panel.rows] == ["O-01", "V-05"]
-    made = panels.picture(panel, Thumbnails(pipeline.store.images, pipeline.store.folder), 64)
+    made = panels.picture(panel, Thumbnails(loaded.store.images, loaded.store.folder), 64)
     assert made.startswith(b"\x89PNG")
 
 
@@ -277,12 +277,12 @@ def test_a_sheet_holds_the_outputs_of_a_search(gallery):
         panels.sheet(gallery, gallery.search(gallery.wanted([("outcome", "refused")])))
 
 
-def test_a_change_map_is_computed_once_and_kept(gallery, pipeline):
+def test_a_change_map_is_computed_once_and_kept(gallery, loaded):
     ident = found(gallery, ("outcome", "edited"), ("experiment", "diagnosis"))[0]
     case = gallery.book.open(ident)
-    maps = ChangeMaps(pipeline.store.images, pipeline.store.folder)
+    maps = ChangeMaps(loaded.store.images, loaded.store.folder)
     made = maps.get(case.sources[0].image, case.edit.image)
-    kept = list((pipeline.store.folder / "thumbnails").glob("change-*/*/*.webp"))
+    kept = list((loaded.store.folder / "thumbnails").glob("change-*/*/*.webp"))
     assert len(kept) == 1 and kept[0].read_bytes() == made == maps.get(case.sources[0].image, case.edit.image)
     with pytest.raises(EvenEditError, match="missing or damaged"):
         maps.get("0" * 64, case.edit.image)

@@ -12,16 +12,16 @@ from evenedit.core.errors import EvenEditError
 from evenedit.core.interfaces import Reply
 from evenedit.core.records import Kind, Outcome, Status
 from evenedit.ratings.table import STATUSES
-from evenedit.run.runner import Pipeline
 from evenedit.storage.store import Answered
 from evenedit.study.gallery.cases import Casebook, labels
+from evenedit.study.study import Study
 from evenedit.web.pages import HERE
 
 SCORES = {"edit_success": 5, "skin_tone": 1, "race_drift": 1, "gender_drift": 1, "age_drift": 3}
 
 
 @pytest.fixture(scope="module")
-def pipeline(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Pipeline]:
+def loaded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Study]:
     """Two editors, one of which refuses some; two judges; a feature prompt and a placebo; both instruments."""
     made = open_study(
         tmp_path_factory.mktemp("cases"),
@@ -54,8 +54,8 @@ def pipeline(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Pipeline]:
 
 
 @pytest.fixture(scope="module")
-def book(pipeline: Pipeline) -> Casebook:
-    return Casebook.read(pipeline)
+def book(loaded: Study) -> Casebook:
+    return Casebook.read(loaded)
 
 
 def find(book: Casebook, **wanted: str) -> str:
@@ -66,11 +66,11 @@ def find(book: Casebook, **wanted: str) -> str:
     return str(edits["request_id"].iloc[0])
 
 
-def test_a_case_holds_what_was_asked_what_came_back_and_who_said_what(pipeline, book):
+def test_a_case_holds_what_was_asked_what_came_back_and_who_said_what(loaded, book):
     ident = find(book, condition="baseline", editor="simulated-lightening", experiment="diagnosis")
     case = book.open(ident)
     assert case.id == ident and case.request.prompt_id == case.prompt.id == "O-01"
-    assert case.edit.outcome is Outcome.EDITED and case.edit.image in pipeline.store.images and not case.reason
+    assert case.edit.outcome is Outcome.EDITED and case.edit.image in loaded.store.images and not case.reason
     assert [s.id for s in case.sources] == list(case.request.source_ids)
     assert list(labels(case.sources[0])) == ["race", "gender", "age"]
     kinds = {o.rater: o.kind for o in case.opinions}
@@ -84,7 +84,7 @@ def test_a_case_holds_what_was_asked_what_came_back_and_who_said_what(pipeline, 
     said = {o.rater: dict(o.values) for o in case.opinions}
     for rater in ("simulated-judge-a", "simulated-judge-b"):
         revision = book.revisions[rater]
-        stored = {r.question_id: r.value for r in pipeline.store.ratings(rater, revision) if r.request_id == ident}
+        stored = {r.question_id: r.value for r in loaded.store.ratings(rater, revision) if r.request_id == ident}
         assert said[rater] == stored
     assert set(case.simulated) == {"simulated-lightening", "simulated-judge-a", "simulated-judge-b"}
     assert {f.measure for f in case.findings} >= {"mean.skin_delta_L", "mean.changed_share"}
@@ -115,7 +115,7 @@ def test_a_stereotype_case_has_two_portraits_and_its_own_questions(book):
     assert len(case.sources) == 2 and case.questions[0].id == "stereotype"
 
 
-def test_disagreement_is_told_with_who_said_what_and_evidence_comes_from_the_reply(pipeline, book):
+def test_disagreement_is_told_with_who_said_what_and_evidence_comes_from_the_reply(loaded, book):
     ident = find(book, condition="baseline", editor="simulated-lightening", experiment="diagnosis")
     rater, other = "simulated-judge-a", "simulated-judge-b"
     raw = {"observations": {"skin": "darker cheeks"}, "scores": SCORES, "evidence_summary": "The cheeks are darker."}
@@ -124,8 +124,8 @@ def test_disagreement_is_told_with_who_said_what_and_evidence_comes_from_the_rep
         other: Reply(Status.SCORED, SCORES | {"skin_tone": 5}, raw="{}"),
     }
     answers = [Answered(ident, who, book.revisions[who], Kind.VLM, reply) for who, reply in replies.items()]
-    pipeline.store.save_answers(answers, run_id=1)
-    case = Casebook.read(pipeline).open(ident)
+    loaded.store.save_answers(answers, run_id=1)
+    case = Casebook.read(loaded).open(ident)
     assert case.needs_review and dict(case.disagreements) == {"skin_tone": f"{rater} 1, {other} 5"}
     assert (case.priority, case.concern) == ("high", "disagreement")
     first, second = case.opinions[:2]
@@ -137,16 +137,16 @@ def test_disagreement_is_told_with_who_said_what_and_evidence_comes_from_the_rep
     assert page.count("SIMULATED") == 2
 
 
-def test_a_reply_that_cannot_be_read_is_shown_as_it_came(pipeline, book):
+def test_a_reply_that_cannot_be_read_is_shown_as_it_came(loaded, book):
     unread = book.scores.table.status[1] == STATUSES.index(Status.UNPARSEABLE)
     ident = str(book.scores.edits["request_id"][unread].iloc[0])
     broken = Reply(Status.UNPARSEABLE, reason="broken <b>JSON</b>", raw='{"scores": {"skin_tone": <9>')
     rater = "simulated-judge-b"
-    pipeline.store.save_answers([Answered(ident, rater, book.revisions[rater], Kind.VLM, broken)], run_id=1)
-    pipeline.store.save_answers(
+    loaded.store.save_answers([Answered(ident, rater, book.revisions[rater], Kind.VLM, broken)], run_id=1)
+    loaded.store.save_answers(
         [Answered(ident, rater, "an earlier revision", Kind.VLM, Reply(Status.SCORED, SCORES, raw="old"))], run_id=1
     )
-    case = Casebook.read(pipeline).open(ident)
+    case = Casebook.read(loaded).open(ident)
     second = case.opinions[1]
     assert second.status is Status.UNPARSEABLE and second.reason == "broken <b>JSON</b>"
     page = render(case)

@@ -30,15 +30,15 @@ from evenedit.protocol.rubric import questions_for
 from evenedit.providers.budget import Budget
 from evenedit.ratings.table import QUESTION_IDS
 from evenedit.report.pages.judge_check import write_check
-from evenedit.results.judge_checks import STUDY, Check
-from evenedit.run.runner import Pipeline
+from evenedit.results.judge_checks import STUDY, JudgeCheck
 from evenedit.simulation.provider import server as wire
-from evenedit.simulation.provider.server import Behaviour, Wire
+from evenedit.simulation.provider.server import Behaviour, FakeProvider
 from evenedit.stats import AnalysisRules
 from evenedit.stats.robustness.judge_shifts import Comparison, shift_tests, shifts, sign_flip_p
 from evenedit.storage.store import Store
 from evenedit.study import judge_checks as judge_check
 from evenedit.study.judge_checks import VARIANTS, without_colour
+from evenedit.study.study import Study
 
 FACES = {
     "kind": "drawn",
@@ -63,24 +63,24 @@ JUDGES = [
 STEADY = [{"id": "simulated-steady", "kind": "simulated", "settings": {"seed": 2}}]
 
 
-def asked(pipeline: Pipeline, **how: Any) -> Check:
+def asked(loaded: Study, **how: Any) -> JudgeCheck:
     """Ask what is left, and evaluate."""
-    judge_check.ask(pipeline, judge_check.make_plan(pipeline, **how))
-    return judge_check.evaluate(pipeline, judge_check.make_plan(pipeline, **how))
+    judge_check.ask(loaded, judge_check.make_plan(loaded, **how))
+    return judge_check.evaluate(loaded, judge_check.make_plan(loaded, **how))
 
 
 @pytest.fixture(scope="module")
-def checked(tmp_path_factory: pytest.TempPathFactory) -> tuple[Pipeline, Check]:
+def checked(tmp_path_factory: pytest.TempPathFactory) -> tuple[Study, JudgeCheck]:
     """24 faces x 3 prompts, a judge that is moved in known ways and one that only has noise."""
-    pipeline = open_study(
+    loaded = open_study(
         tmp_path_factory.mktemp("check"),
         sources=FACES,
         prompts={"include": ["O-01", "O-06", "V-02"]},
         judges=JUDGES,
         statistics={"draws": 500, "permutations": 1999},
     )
-    pipeline.run()
-    return pipeline, asked(pipeline)
+    loaded.run()
+    return loaded, asked(loaded)
 
 
 # -- planted effects -------------------------------------------------------------------------------------------
@@ -135,9 +135,9 @@ def test_a_steady_judge_raises_no_alarm(checked):
 
 
 def test_a_judge_without_noise_answers_the_same_and_claims_no_certainty(tmp_path):
-    pipeline = open_study(tmp_path, judges=STEADY)
-    pipeline.run()
-    check = asked(pipeline)
+    loaded = open_study(tmp_path, judges=STEADY)
+    loaded.run()
+    check = asked(loaded)
     assert all(s.size.value == 0 and s.changed.value == 0 for s in check.shifts)
     assert all(s.mean.low is None for s in check.shifts), "nothing varied, so there is nothing to draw from"
     everybody = [s for s in check.shifts if not s.group]
@@ -151,9 +151,9 @@ def test_labels_are_shown_minus_not_shown_whatever_the_study_does(tmp_path):
         judges = [
             {"id": "simulated-a", "kind": "simulated", "blind": blind, "settings": {"seed": 1, "error": 0.0, **effect}}
         ]
-        pipeline = open_study(tmp_path / str(blind), judges=judges)
-        pipeline.run()
-        assert asked(pipeline).find("simulated-a", "labels", "race_drift").mean.value == 1.0
+        loaded = open_study(tmp_path / str(blind), judges=judges)
+        loaded.run()
+        assert asked(loaded).find("simulated-a", "labels", "race_drift").mean.value == 1.0
 
 
 # -- statistics ------------------------------------------------------------------------------------------------
@@ -228,14 +228,14 @@ def test_noise_alone_is_called_a_shift_in_about_five_of_a_hundred():
 
 
 @pytest.fixture
-def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[Wire]:
+def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeProvider]:
     for name in ("OPENAI_API_KEY", "GEMINI_API_KEY"):
         monkeypatch.setenv(name, "sk-any")
-    with Wire() as running:
+    with FakeProvider() as running:
         yield running
 
 
-def real(server: Wire) -> list[dict[str, Any]]:
+def real(server: FakeProvider) -> list[dict[str, Any]]:
     return [
         {
             "id": "gpt",
@@ -251,13 +251,13 @@ def real(server: Wire) -> list[dict[str, Any]]:
 
 
 def test_every_variant_is_sent_as_it_says(tmp_path, server):
-    pipeline = open_study(
+    loaded = open_study(
         tmp_path, judges=real(server), prompts={"include": ["O-01"]}, executor={"retries": 0, "workers": 1}
     )
-    pipeline.run()
+    loaded.run()
     study, start = list(server.seen), len(server.seen)
     assert start == 2 * 8
-    check = asked(pipeline)
+    check = asked(loaded)
     sent = server.seen[start:]
     assert len(sent) == 2 * 8 * len(VARIANTS)
     by_variant = {v.id: sent[16 * at : 16 * (at + 1)] for at, v in enumerate(VARIANTS)}
@@ -309,11 +309,11 @@ def test_pictures_without_colour_keep_their_notes():
 
 def test_the_budget_stops_the_check_and_the_next_one_goes_on(tmp_path):
     open_study(tmp_path, judges=STEADY).run()
-    pipeline = open_study(tmp_path, judges=STEADY)
-    pipeline.budget = Budget(max_calls=30)
-    check = asked(pipeline)
+    loaded = open_study(tmp_path, judges=STEADY)
+    loaded.budget = Budget(max_calls=30)
+    check = asked(loaded)
     assert check.waiting == 16 * 5 - 30
-    replies = pipeline.store.run_of_replies()
+    replies = loaded.store.run_of_replies()
     later = open_study(tmp_path, judges=STEADY)
     assert judge_check.make_plan(later).left == 16 * 5 - 30
     assert asked(later).waiting == 0
@@ -323,24 +323,24 @@ def test_the_budget_stops_the_check_and_the_next_one_goes_on(tmp_path):
 
 
 def test_the_sample_is_balanced_recorded_and_stays(tmp_path):
-    pipeline = open_study(tmp_path, sources=FACES, prompts={"include": ["O-01", "O-06"]}, judges=STEADY)
-    pipeline.run()
-    plan = judge_check.make_plan(pipeline, 16)
+    loaded = open_study(tmp_path, sources=FACES, prompts={"include": ["O-01", "O-06"]}, judges=STEADY)
+    loaded.run()
+    plan = judge_check.make_plan(loaded, 16)
     labels = pd.DataFrame([plan.sources[r.source_ids[0]].attributes for r in plan.requests])
     for factor in ("race", "gender", "age"):
         assert labels[factor].value_counts().tolist() == [8, 8]
     assert set(plan.sample.values()) == {16 / 48}
-    assert pipeline.store.cases("judges-check-16") == plan.sample
-    assert judge_check.make_plan(pipeline, 16).sample == plan.sample
-    assert len(judge_check.make_plan(pipeline).requests) == 48, "without a number: all, where there are fewer than 168"
+    assert loaded.store.cases("judges-check-16") == plan.sample
+    assert judge_check.make_plan(loaded, 16).sample == plan.sample
+    assert len(judge_check.make_plan(loaded).requests) == 48, "without a number: all, where there are fewer than 168"
 
 
 def test_an_unknown_judge_and_a_study_without_edits_are_told(tmp_path):
-    pipeline = open_study(tmp_path)
+    loaded = open_study(tmp_path)
     with pytest.raises(EvenEditError, match="evenedit run"):
-        judge_check.make_plan(pipeline)
+        judge_check.make_plan(loaded)
     with pytest.raises(EvenEditError, match="simulated-judge-a, simulated-judge-b"):
-        judge_check.make_plan(pipeline, judges=["nobody"])
+        judge_check.make_plan(loaded, judges=["nobody"])
 
 
 def test_a_killed_check_goes_on_without_asking_again(tmp_path, server):
@@ -371,7 +371,7 @@ def test_a_killed_check_goes_on_without_asking_again(tmp_path, server):
 
 
 @pytest.fixture(scope="module")
-def page(checked: tuple[Pipeline, Check], tmp_path_factory: pytest.TempPathFactory) -> Path:
+def page(checked: tuple[Study, JudgeCheck], tmp_path_factory: pytest.TempPathFactory) -> Path:
     return write_check(checked[1], tmp_path_factory.mktemp("page"), title="A check")
 
 
@@ -403,10 +403,10 @@ def test_the_page_says_what_moved_in_words(page):
 
 
 def test_the_same_answers_give_the_same_bytes(tmp_path):
-    pipeline = open_study(tmp_path, judges=STEADY)
-    pipeline.run()
-    plan = judge_check.make_plan(pipeline)
-    found = {replace(judge_check.evaluate(pipeline, plan), provenance={}).to_json() for _ in range(2)}
+    loaded = open_study(tmp_path, judges=STEADY)
+    loaded.run()
+    plan = judge_check.make_plan(loaded)
+    found = {replace(judge_check.evaluate(loaded, plan), provenance={}).to_json() for _ in range(2)}
     assert len(found) == 1
 
 

@@ -11,12 +11,12 @@ from conftest import open_study
 from evenedit.core.records import Prompt
 from evenedit.protocol.prompts import merge
 from evenedit.ratings.combine import combine
-from evenedit.report.figures.photo_figure import PLATES, Plate
-from evenedit.run.runner import Pipeline
+from evenedit.report.figures.photo_figure import PLATES, PhotoFigure
 from evenedit.stats.disparity.preference import change
 from evenedit.study.example_cases import called
 from evenedit.study.photo_figures import Album, plates
 from evenedit.study.results import report_study, rules_of
+from evenedit.study.study import Study
 
 EXPERIMENTS = {
     "diagnosis": {},
@@ -29,31 +29,31 @@ EDITORS = [
 ]
 
 
-def album(pipeline: Pipeline) -> Album:
-    rules = rules_of(pipeline.study)
-    scores = combine(pipeline.table(), rules.ensemble, rules.missing)
-    prompts = merge(s for s in (pipeline.study.prompts, pipeline.study.wino) if len(s))
-    return Album(scores, pipeline.store, prompts, simulated=True)
+def album(loaded: Study) -> Album:
+    rules = rules_of(loaded.file)
+    scores = combine(loaded.table(), rules.ensemble, rules.missing)
+    prompts = merge(s for s in (loaded.file.prompts, loaded.file.wino) if len(s))
+    return Album(scores, loaded.store, prompts, simulated=True)
 
 
-def drawn(pipeline: Pipeline) -> dict[str, Plate]:
-    book = album(pipeline)
+def drawn(loaded: Study) -> dict[str, PhotoFigure]:
+    book = album(loaded)
     return {p.id: p for p in plates(book.scores, book.store, book.prompts, simulated=True)}
 
 
 @pytest.fixture(scope="module")
-def pipeline(tmp_path_factory: pytest.TempPathFactory) -> Pipeline:
+def loaded(tmp_path_factory: pytest.TempPathFactory) -> Study:
     made = open_study(tmp_path_factory.mktemp("plates"), experiments=EXPERIMENTS, editors=EDITORS)
     made.run()
     return made
 
 
 @pytest.fixture(scope="module")
-def found(pipeline: Pipeline) -> dict[str, Plate]:
-    return drawn(pipeline)
+def found(loaded: Study) -> dict[str, PhotoFigure]:
+    return drawn(loaded)
 
 
-def test_a_study_of_all_experiments_has_all_four(found: dict[str, Plate]) -> None:
+def test_a_study_of_all_experiments_has_all_four(found: dict[str, PhotoFigure]) -> None:
     assert tuple(found) == PLATES
     for plate in found.values():
         assert plate.alt.startswith("SIMULATED. ")
@@ -63,8 +63,8 @@ def test_a_study_of_all_experiments_has_all_four(found: dict[str, Plate]) -> Non
         assert "request id" in plate.caption or "median" in plate.caption, "the rule is stated"
 
 
-def test_the_mosaic_shows_the_face_in_the_middle(pipeline: Pipeline, found: dict[str, Plate]) -> None:
-    book = album(pipeline)
+def test_the_mosaic_shows_the_face_in_the_middle(loaded: Study, found: dict[str, PhotoFigure]) -> None:
+    book = album(loaded)
     moved = change(book.scores.values).astype(float)
     edits = book.scores.edits
     rows = ((edits["experiment"] == "diagnosis") & (edits["condition"] == "baseline")).to_numpy() & (moved >= 0)
@@ -78,7 +78,7 @@ def test_the_mosaic_shows_the_face_in_the_middle(pipeline: Pipeline, found: dict
     assert "2 editors by 2 prompts" in found["figure12"].alt
 
 
-def test_pairs_are_those_that_fell_most_stood_in_the_middle_and_rose_most(found: dict[str, Plate]) -> None:
+def test_pairs_are_those_that_fell_most_stood_in_the_middle_and_rose_most(found: dict[str, PhotoFigure]) -> None:
     told = found["figure5"].alt
     assert "median (" in told
     assert "fell most (−" in told
@@ -86,31 +86,31 @@ def test_pairs_are_those_that_fell_most_stood_in_the_middle_and_rose_most(found:
     assert "fell most" in found["figure5"].caption and "rose most" in found["figure5"].caption
 
 
-def test_roles_are_told_with_the_instruction_and_the_verdict(pipeline: Pipeline, found: dict[str, Plate]) -> None:
+def test_roles_are_told_with_the_instruction_and_the_verdict(loaded: Study, found: dict[str, PhotoFigure]) -> None:
     told = found["figure7"].alt
-    asked = {p.id: p.text for p in pipeline.study.wino}
+    asked = {p.id: p.text for p in loaded.file.wino}
     assert any(asked[p] in told for p in ("W-01", "W-26"))
     assert "followed" in told or "resisted" in told
     assert "the role is the " in told
 
 
-def test_a_refused_edit_is_an_empty_place_with_its_reason(pipeline: Pipeline, found: dict[str, Plate]) -> None:
-    outcomes = pipeline.table().edits
+def test_a_refused_edit_is_an_empty_place_with_its_reason(loaded: Study, found: dict[str, PhotoFigure]) -> None:
+    outcomes = loaded.table().edits
     assert (outcomes["outcome"] == "refused").any()
-    book = album(pipeline)
+    book = album(loaded)
     row = int(np.flatnonzero(outcomes["outcome"] == "refused")[0])
     cell = book.output(row, 64)
     assert (cell.picture, cell.caption) == (None, "refused")
 
 
-def test_across_races_every_label_present_has_its_column(found: dict[str, Plate]) -> None:
+def test_across_races_every_label_present_has_its_column(found: dict[str, PhotoFigure]) -> None:
     told = found["figure13"].alt
     assert "White " in told and "Black " in told
     assert "differs most between race labels, so it is not typical" in found["figure13"].caption
 
 
-def test_pictures_are_made_small_when_they_are_opened(pipeline: Pipeline) -> None:
-    book = album(pipeline)
+def test_pictures_are_made_small_when_they_are_opened(loaded: Study) -> None:
+    book = album(loaded)
     edited = int(np.flatnonzero(book.scores.edits["outcome"] == "edited")[0])
     for cell in (book.output(edited, 20), book.portrait(next(iter(book.sources)), 20)):
         assert cell.picture is not None and max(cell.picture.size) == 20
@@ -125,8 +125,8 @@ def test_what_nobody_rated_is_shown_by_id_and_says_so(tmp_path: Path) -> None:
     assert "no score" in found["figure13"].alt
 
 
-def test_the_page_shows_them_and_the_files_are_there(pipeline: Pipeline, tmp_path: Path) -> None:
-    page = report_study(pipeline, tmp_path).read_text()
+def test_the_page_shows_them_and_the_files_are_there(loaded: Study, tmp_path: Path) -> None:
+    page = report_study(loaded, tmp_path).read_text()
     for ident in PLATES:
         assert f'<figure class="block plate" id="{ident}">' in page
         assert (tmp_path / "figures" / f"{ident}.png").stat().st_size

@@ -18,12 +18,12 @@ from evenedit.ratings.from_csv import read_tables
 from evenedit.ratings.reviews import Review, Reviews, apart, settled
 from evenedit.ratings.table import QUESTION_IDS
 from evenedit.ratings.to_csv import write_tables
-from evenedit.run.runner import Pipeline
 from evenedit.stats import AnalysisRules, analyse
 from evenedit.study.gallery.cases import Casebook
 from evenedit.study.results import report_study, results_of
-from evenedit.study.review_queue import Desk, Overtaken, rater_id, write_reviews
+from evenedit.study.review_queue import Overtaken, ReviewQueue, rater_id, write_reviews
 from evenedit.study.status import describe
+from evenedit.study.study import Study
 from evenedit.web.rehearsal import rehearse
 
 ADA, BO, CY = "review:ada", "review:bo", "review:cy"
@@ -48,18 +48,18 @@ def study(rated, tmp_path):
     """The rated study under other rules of review, with no reviews yet."""
     opened = []
 
-    def under(**ensemble) -> Pipeline:
+    def under(**ensemble) -> Study:
         if not opened:
             shutil.copytree(rated, tmp_path / "study")
         opened.append(open_study(tmp_path / "study", **CARELESS, ensemble=ensemble))
         return opened[-1]
 
     yield under
-    for pipeline in opened:
-        pipeline.store.close()
+    for loaded in opened:
+        loaded.store.close()
 
 
-def settle(desk: Desk, rater: str, ident: str, note: str = "", **answers: int) -> Review:
+def settle(desk: ReviewQueue, rater: str, ident: str, note: str = "", **answers: int) -> Review:
     """Settle a case as it stands; questions that must be settled and are not given get a 2."""
     sheet = desk.sheet(ident, rater)
     needed = sheet.needed or (sheet.questions[0].id,)
@@ -103,9 +103,9 @@ def test_what_one_of_two_left_open_is_settled_by_nobody():
 
 
 def test_disputed_cases_come_first_then_those_of_high_priority_in_an_order_that_never_changes(study):
-    pipeline = study()
-    desk = Desk(pipeline)
-    scores = combine(pipeline.table(), {}, "exclude")
+    loaded = study()
+    desk = ReviewQueue(loaded)
+    scores = combine(loaded.table(), {}, "exclude")
     idents = scores.edits["request_id"].to_numpy(dtype=str)
     high = set(idents[priority(scores) == "high"])
     disputed = set(idents[scores.needs_review])
@@ -113,11 +113,11 @@ def test_disputed_cases_come_first_then_those_of_high_priority_in_an_order_that_
     assert list(desk.cases) == [*sorted(disputed), *sorted(high - disputed)]
     assert all(bool(case.disputed) == (ident in disputed) for ident, case in desk.cases.items())
     settle(desk, ADA, next(iter(desk.cases)))
-    assert list(Desk(study(review="settles")).cases) == list(desk.cases), "what is settled moves no case"
+    assert list(ReviewQueue(study(review="settles")).cases) == list(desk.cases), "what is settled moves no case"
 
 
 def test_a_reviewer_is_offered_what_waits_and_a_skipped_case_comes_back_at_the_end(study):
-    desk = Desk(study())
+    desk = ReviewQueue(study())
     order = list(desk.cases)
     assert desk.next(ADA).request_id == order[0]
     assert desk.next(ADA, after=order[0]).request_id == order[1]
@@ -134,15 +134,15 @@ def test_a_reviewer_is_offered_what_waits_and_a_skipped_case_comes_back_at_the_e
 
 
 def test_only_cases_of_the_queue_can_be_settled(study):
-    pipeline = study()
-    desk = Desk(pipeline)
-    other = next(i for i in pipeline.table().edits["request_id"] if i not in desk.cases)
+    loaded = study()
+    desk = ReviewQueue(loaded)
+    other = next(i for i in loaded.table().edits["request_id"] if i not in desk.cases)
     with pytest.raises(EvenEditError, match="not among the cases"):
         desk.sheet(other, ADA)
 
 
 def test_every_wrong_answer_is_told_and_nothing_is_written(study):
-    desk = Desk(study())
+    desk = ReviewQueue(study())
     case = next(iter(desk.cases.values()))
     version = desk.sheet(case.request_id, ADA).version
     with pytest.raises(EvenEditError, match="please settle: ") as told:
@@ -168,7 +168,7 @@ def test_names_are_the_same_in_any_case():
 def test_settled_values_reach_the_results_when_the_study_says_so_and_never_otherwise(study):
     shown = study()
     before = results_of(shown, shown.table())
-    desk = Desk(shown)
+    desk = ReviewQueue(shown)
     ident, case = next(iter(desk.cases.items()))
     question = case.disputed[0]
     row = shown.table().edits["request_id"].tolist().index(ident)
@@ -197,13 +197,13 @@ def test_settled_values_reach_the_results_when_the_study_says_so_and_never_other
 
 
 def test_the_mean_of_an_axis_moves_by_what_was_settled_over_the_number_of_edits(study):
-    pipeline = study()
-    desk = Desk(pipeline)
+    loaded = study()
+    desk = ReviewQueue(loaded)
     ident = next(i for i, case in desk.cases.items() if "race_drift" in case.questions)
-    scores = combine(pipeline.table(), {}, "exclude")
+    scores = combine(loaded.table(), {}, "exclude")
     row = scores.edits["request_id"].tolist().index(ident)
     settle(desk, ADA, ident, race_drift=5)
-    was = results_of(pipeline, pipeline.table()).find("mean.race_drift", editor="simulated-lightening")
+    was = results_of(loaded, loaded.table()).find("mean.race_drift", editor="simulated-lightening")
     settles = study(review="settles")
     now = results_of(settles, settles.table()).find("mean.race_drift", editor="simulated-lightening")
     step = (5 - int(scores.values[row, QUESTION_IDS.index("race_drift")])) / was.n
@@ -213,12 +213,12 @@ def test_the_mean_of_an_axis_moves_by_what_was_settled_over_the_number_of_edits(
 def test_reviews_are_neither_judges_nor_people(study):
     """Every statistic of judges and of people is the same to the last bit, whatever reviewers settle."""
     survey = {"cases": 12, "simulated_people": 3, "raters_per_item": 3, "items_per_task": 12, "instructed": 0}
-    pipeline = study(review="settles")
-    people = open_study(pipeline.study.folder, **CARELESS, ensemble={"review": "settles"}, survey=survey)
+    loaded = study(review="settles")
+    people = open_study(loaded.file.folder, **CARELESS, ensemble={"review": "settles"}, survey=survey)
     rehearse(people)
     before = results_of(people, people.table())
     assert before.agreement and before.powered
-    desk = Desk(people)
+    desk = ReviewQueue(people)
     for ident in list(desk.cases):
         sheet = desk.sheet(ident, ADA)
         desk.settle(ident, ADA, {q.id: 5 for q in sheet.questions}, "", sheet.version)
@@ -234,8 +234,8 @@ def test_reviews_are_neither_judges_nor_people(study):
 
 
 def test_a_review_opens_no_question_that_nobody_was_asked(study):
-    pipeline = study()
-    table = pipeline.table()
+    loaded = study()
+    table = loaded.table()
     values = np.concatenate([table.values, np.zeros_like(table.values[:1])])
     values[-1, :, QUESTION_IDS.index("aging_accuracy")] = 3  # a judge's would stand for age_drift on every prompt
     status = np.concatenate([table.status, np.zeros_like(table.status[:1])])
@@ -253,14 +253,14 @@ def test_a_review_opens_no_question_that_nobody_was_asked(study):
 
 
 def test_an_export_holds_the_reviews_and_is_read_back_as_it_was(study, tmp_path):
-    pipeline = study()
-    desk = Desk(pipeline)
+    loaded = study()
+    desk = ReviewQueue(loaded)
     ident, other = list(desk.cases)[:2]
     gone = settle(desk, ADA, ident, note="first thought", race_drift=5)
     desk.undo(gone.id, ADA)
     settle(desk, ADA, ident, note="=1+1", race_drift=4)
     settle(desk, BO, other)
-    table = pipeline.table()
+    table = loaded.table()
     paths = write_tables(table, tmp_path / "out")
     again = read_tables([p for p in paths if p.name == "scores.csv"])
     assert again.raters == table.raters and again.kinds == table.kinds
@@ -273,19 +273,19 @@ def test_an_export_holds_the_reviews_and_is_read_back_as_it_was(study, tmp_path)
 
 
 def test_status_export_and_report_tell_of_reviews(study, tmp_path):
-    pipeline = study(reviewers=2, review="settles")
-    desk = Desk(pipeline)
+    loaded = study(reviewers=2, review="settles")
+    desk = ReviewQueue(loaded)
     ident = next(i for i, c in desk.cases.items() if "race_drift" in c.questions)
     settle(desk, ADA, ident, note="=1+1", race_drift=1)
-    told = "\n".join(describe(pipeline))
+    told = "\n".join(describe(loaded))
     assert f"review: {len(desk.cases)} cases wait" in told and "0 settled by 1 reviewers (review = settles)" in told
     assert "1 wait for the second reviewer, 0 for a third look" in told
-    assert write_reviews(pipeline, tmp_path) == [], "the second reviewer must not see the first's"
+    assert write_reviews(loaded, tmp_path) == [], "the second reviewer must not see the first's"
     settle(desk, BO, ident, race_drift=2)
-    assert "1 settled by 2 reviewers" in "\n".join(describe(pipeline))
-    (path,) = write_reviews(pipeline, tmp_path)
+    assert "1 settled by 2 reviewers" in "\n".join(describe(loaded))
+    (path,) = write_reviews(loaded, tmp_path)
     assert "'=1+1" in path.read_text(), "no spreadsheet runs a note"
-    page = report_study(pipeline, tmp_path / "report").read_text()
+    page = report_study(loaded, tmp_path / "report").read_text()
     results = json.loads((tmp_path / "report" / "results.json").read_text())
     assert results["counts"]["settled.race_drift"] == 1 and results["rules"]["ensemble"]["review"] == "settles"
     assert "Reviewers looked at 1 edits" in page and "take the place of the judges" in page
@@ -296,25 +296,25 @@ def test_status_export_and_report_tell_of_reviews(study, tmp_path):
 
 
 def test_two_reviewers_are_blind_to_each_other_until_both_are_in(study):
-    pipeline = study(reviewers=2)
-    desk = Desk(pipeline)
+    loaded = study(reviewers=2)
+    desk = ReviewQueue(loaded)
     ident = next(iter(desk.cases))
     settle(desk, ADA, ident, note="hair only", race_drift=1)
-    assert pipeline.table().of_kind(Kind.REVIEW) == [] and desk.frame().empty
-    assert {o.kind for o in Casebook.read(pipeline).open(ident).opinions} == {Kind.VLM}
+    assert loaded.table().of_kind(Kind.REVIEW) == [] and desk.frame().empty
+    assert {o.kind for o in Casebook.read(loaded).open(ident).opinions} == {Kind.VLM}
     assert not desk.open(desk.cases[ident]).opinions[0].rater.startswith("review:")
     assert desk.next(ADA).request_id != ident
     assert desk.next(BO).request_id == ident
     settle(desk, BO, ident, race_drift=2)
-    assert len(pipeline.table().of_kind(Kind.REVIEW)) == 2
-    told = Casebook.read(pipeline).open(ident).opinions[-2:]
+    assert len(loaded.table().of_kind(Kind.REVIEW)) == 2
+    told = Casebook.read(loaded).open(ident).opinions[-2:]
     assert [(o.rater, o.evidence, o.values["race_drift"]) for o in told] == [(ADA, "hair only", 1), (BO, "", 2)]
     assert {o.kind for o in desk.open(desk.cases[ident]).opinions} == {Kind.VLM}, "a third look is blind as well"
 
 
 def test_a_third_reviewer_is_asked_only_where_two_are_apart_and_decides(study):
-    pipeline = study(reviewers=2, review="settles")
-    desk = Desk(pipeline)
+    loaded = study(reviewers=2, review="settles")
+    desk = ReviewQueue(loaded)
     ident = next(i for i, c in desk.cases.items() if "race_drift" in c.questions)
     settle(desk, ADA, ident, race_drift=1)
     settle(desk, BO, ident, race_drift=4)
@@ -327,15 +327,15 @@ def test_a_third_reviewer_is_asked_only_where_two_are_apart_and_decides(study):
         desk.settle(ident, CY, {"race_drift": 2, "age_drift": 3}, "", sheet.version)
     desk.settle(ident, CY, {"race_drift": 2}, "", sheet.version)
     assert desk.standing().third == 0 and desk.standing().done == 1
-    table = pipeline.table()
+    table = loaded.table()
     row = table.edits["request_id"].tolist().index(ident)
     assert table.settled[row, QUESTION_IDS.index("race_drift")] == 2
 
 
 def test_agreement_of_two_reviewers_by_hand(study):
     """Eight cases, answers 1 and 2 or 4: exact 4/8, within one 6/8; kappa from the margins below."""
-    pipeline = study(reviewers=2)
-    desk = Desk(pipeline)
+    loaded = study(reviewers=2)
+    desk = ReviewQueue(loaded)
     pairs = [(1, 1), (1, 1), (1, 1), (1, 2), (2, 1), (2, 2), (2, 4), (1, 4)]
     idents = [i for i, c in desk.cases.items() if "race_drift" in c.questions][: len(pairs)]
     assert len(idents) == len(pairs)
@@ -354,23 +354,23 @@ def test_agreement_of_two_reviewers_by_hand(study):
 
 
 def test_an_undo_takes_the_value_back_and_keeps_the_history(study):
-    pipeline = study(review="settles")
-    desk = Desk(pipeline)
+    loaded = study(review="settles")
+    desk = ReviewQueue(loaded)
     ident = next(iter(desk.cases))
-    before = results_of(pipeline, pipeline.table()).estimates
+    before = results_of(loaded, loaded.table()).estimates
     done = settle(desk, ADA, ident, race_drift=5)
     assert desk.last(ADA) == done
     with pytest.raises(EvenEditError, match="no such review of yours"):
         desk.undo(done.id, BO)
     assert desk.undo(done.id, ADA) == done
-    assert desk.last(ADA) is None and results_of(pipeline, pipeline.table()).estimates == before
+    assert desk.last(ADA) is None and results_of(loaded, loaded.table()).estimates == before
     with pytest.raises(Overtaken, match="undone already"):
         desk.undo(done.id, ADA)
     assert [(r.id, r.undone is None) for r in desk.reviews.history()] == [(done.id, False)]
 
 
 def test_nobody_takes_a_review_back_that_somebody_else_has_built_on(study):
-    desk = Desk(study(reviewers=2))
+    desk = ReviewQueue(study(reviewers=2))
     ident = next(iter(desk.cases))
     first = settle(desk, ADA, ident, race_drift=1)
     settle(desk, BO, ident, race_drift=1)
@@ -379,8 +379,8 @@ def test_nobody_takes_a_review_back_that_somebody_else_has_built_on(study):
 
 
 def test_the_second_of_two_windows_is_told_and_writes_nothing(study):
-    pipeline = study()
-    desk = Desk(pipeline)
+    loaded = study()
+    desk = ReviewQueue(loaded)
     ident, case = next(iter(desk.cases.items()))
     answers = dict.fromkeys(case.disputed, 2)
     mine, other = desk.sheet(ident, ADA), desk.sheet(ident, BO)
@@ -396,7 +396,7 @@ def test_the_second_of_two_windows_is_told_and_writes_nothing(study):
 
 
 def test_who_opened_a_case_before_two_others_fell_apart_is_told_what_is_asked_now(study):
-    desk = Desk(study(reviewers=2))
+    desk = ReviewQueue(study(reviewers=2))
     ident = next(i for i, c in desk.cases.items() if "race_drift" in c.questions)
     late = desk.sheet(ident, CY)
     settle(desk, ADA, ident, race_drift=1)

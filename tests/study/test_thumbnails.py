@@ -10,8 +10,8 @@ from PIL import Image
 from conftest import open_study
 from evenedit.core.errors import EvenEditError
 from evenedit.core.images import open_images
-from evenedit.run.runner import Pipeline
 from evenedit.study.gallery.thumbnails import Thumbnails
+from evenedit.study.study import Study
 from web_study import PASSWORD, app_of, serving
 
 
@@ -20,13 +20,13 @@ def picture(width: int = 400, height: int = 300) -> Image.Image:
 
 
 @pytest.fixture(scope="module")
-def pipeline(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Pipeline]:
+def loaded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Study]:
     yield open_study(tmp_path_factory.mktemp("pictures"))
 
 
 @pytest.fixture(scope="module")
-def base(pipeline: Pipeline) -> Iterator[str]:
-    with serving(app_of(pipeline)) as address:
+def base(loaded: Study) -> Iterator[str]:
+    with serving(app_of(loaded)) as address:
         yield address
 
 
@@ -69,10 +69,10 @@ def test_a_damaged_picture_is_told_and_leaves_no_copy(tmp_path):
     assert not thumbnails.path(sha256, 160).exists()
 
 
-def test_staff_get_pictures_that_browsers_keep(pipeline, staff):
-    sha256 = pipeline.store.images.put(picture())
+def test_staff_get_pictures_that_browsers_keep(loaded, staff):
+    sha256 = loaded.store.images.put(picture())
     whole = staff.get(f"/pictures/{sha256}")
-    assert whole.content == pipeline.store.images.read(sha256) and whole.headers["content-type"] == "image/png"
+    assert whole.content == loaded.store.images.read(sha256) and whole.headers["content-type"] == "image/png"
     small = staff.get(f"/pictures/{sha256}/160")
     assert Image.open(io.BytesIO(small.content)).size == (160, 120)
     for answer in (whole, small):
@@ -86,12 +86,12 @@ def test_staff_get_pictures_that_browsers_keep(pipeline, staff):
     "path",
     ["0" * 64, "0" * 64 + "/160", "{sha}/161", "{sha}/big", "..%2f..%2fstudy.db", "%2e%2e%2fstudy.toml/160", "A" * 64],
 )
-def test_nothing_else_is_served(path, pipeline, staff):
-    path = path.format(sha=pipeline.store.images.put(picture()))
+def test_nothing_else_is_served(path, loaded, staff):
+    path = path.format(sha=loaded.store.images.put(picture()))
     assert staff.get(f"/pictures/{path}").status_code == 404
 
 
-def test_strangers_see_no_picture(pipeline, base):
-    sha256 = pipeline.store.images.put(picture())
+def test_strangers_see_no_picture(loaded, base):
+    sha256 = loaded.store.images.put(picture())
     for path in (f"/pictures/{sha256}", f"/pictures/{sha256}/160"):
         assert httpx.get(base + path).status_code == 401

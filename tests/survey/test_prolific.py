@@ -16,10 +16,10 @@ from cryptography.hazmat.primitives.hashes import SHA256
 from evenedit.config.study_file import PlatformSection
 from evenedit.core.errors import EvenEditError
 from evenedit.survey import prolific
-from evenedit.survey.admin import Office
-from evenedit.survey.platforms import Invitations, Panel, Prolific, Reception
+from evenedit.survey.admin import SurveyAdmin
+from evenedit.survey.platforms import Arrivals, Invitations, PanelPlatform, Prolific
 from evenedit.survey.prolific import ProlificAPI, Rejections, Webhooks, draft, sync
-from evenedit.survey.sessions import Arrival, Desk, Ending, Refused, Stage
+from evenedit.survey.sessions import Arrival, Refused, SurveyService, VisitEnding, VisitStage
 from surveys import Clock, answer, copy_study, make_study, open_desk, seated
 
 SECRET = "a-webhook-secret"
@@ -133,7 +133,7 @@ def desk(made, tmp_path, server):
     opened.close()
 
 
-def come(desk: Desk, name: str, session: str, **how: Any) -> str:
+def come(desk: SurveyService, name: str, session: str, **how: Any) -> str:
     """Take part by Prolific's link; `how` is passed to `answer`, and nobody submits without it."""
     query = {"PROLIFIC_PID": name, "STUDY_ID": "study-1", "SESSION_ID": session}
     visit = desk.arrive(desk.introduce(query))
@@ -144,12 +144,12 @@ def come(desk: Desk, name: str, session: str, **how: Any) -> str:
     return desk.database.pseudonym(1, "prolific", name)
 
 
-def seated_by(desk: Desk, token: str) -> str:
+def seated_by(desk: SurveyService, token: str) -> str:
     from evenedit.survey.questions import checks
 
     desk.read_guide(token)
     desk.check(token, {check.question.id: check.right for check in checks(1)})
-    assert desk.consent(token, True).stage is Stage.TASK
+    assert desk.consent(token, True).stage is VisitStage.TASK
     return token
 
 
@@ -160,7 +160,7 @@ def test_a_draft_has_a_code_for_each_ending_and_places_for_every_seat(desk, api,
     assert sent["total_available_places"] == 18 and sent["reward"] == 650 and sent["estimated_completion_time"] == 30
     assert sent["external_study_url"].startswith("https://x.example/survey?PROLIFIC_PID={{%PROLIFIC_PID%}}&STUDY_ID=")
     codes = [code["code"] for code in sent["completion_codes"]]
-    assert len(set(codes)) == 6 and desk.farewell(Ending.COMPLETED).code in codes
+    assert len(set(codes)) == 6 and desk.farewell(VisitEnding.COMPLETED).code in codes
     actions = {action["action"] for code in sent["completion_codes"] for action in code["actions"]}
     assert actions == {"MANUALLY_REVIEW", "REQUEST_RETURN"}, "no code pays or rejects by itself"
 
@@ -173,7 +173,7 @@ def test_without_pay_nobody_is_asked(made, tmp_path):
 
 
 def test_submissions_are_matched_returned_seats_come_back_and_good_work_is_paid(desk, api, server):
-    good = desk.farewell(Ending.COMPLETED).code
+    good = desk.farewell(VisitEnding.COMPLETED).code
     done = come(desk, "p1", "s1", seconds=30.0)
     left = come(desk, "p2", "s2")
     come(desk, "p3", "s3", seconds=30.0)
@@ -185,7 +185,7 @@ def test_submissions_are_matched_returned_seats_come_back_and_good_work_is_paid(
     assert [s.id for s in found.payable] == ["s1"]
     assert [s.id for s in found.doubtful] == ["s3", "s4"], "another code, and somebody who never came"
     assert (found.submissions, found.released) == (4, 1)
-    standing = {person.pseudonym: person for person in Office(desk).people()}
+    standing = {person.pseudonym: person for person in SurveyAdmin(desk).people()}
     assert standing[done].seated and not standing[left].seated
     api.approve("s1")
     assert server.submissions["s1"]["status"] == "APPROVED"
@@ -229,7 +229,7 @@ def test_a_rejection_waits_for_a_person_and_for_the_platforms_rules(desk, api, s
     queue.decide(failed, "reject", "chris", LONG)
     assert server.submissions["s1"]["status"] == "REJECTED"
     assert queue.waiting() == []
-    assert Office(desk).log()[0]["actor"] == "chris"
+    assert SurveyAdmin(desk).log()[0]["actor"] == "chris"
 
 
 def test_one_failed_check_is_never_enough_for_a_rejection(made, tmp_path, api, server):
@@ -246,7 +246,9 @@ def test_one_failed_check_is_never_enough_for_a_rejection(made, tmp_path, api, s
     opened.close()
 
 
-def signed(desk: Desk, event: dict[str, str], ident: str = "e1", secret: str = SECRET, at: float | None = None):
+def signed(
+    desk: SurveyService, event: dict[str, str], ident: str = "e1", secret: str = SECRET, at: float | None = None
+):
     body = json.dumps(event).encode()
     sent = str(int(desk.clock() if at is None else at))
     signature = base64.b64encode(hmac.new(secret.encode(), sent.encode() + body, hashlib.sha256).digest()).decode()
@@ -265,13 +267,13 @@ def test_a_signed_webhook_gives_the_seat_back_once(desk):
     }
     body, headers = signed(desk, event)
     assert hooks.receive(body, headers)
-    assert not Office(desk).people()[0].seated
+    assert not SurveyAdmin(desk).people()[0].seated
     token = desk.arrive(Arrival("prolific", "p1")).token
     answer(desk, token)  # returned, and yet back at work: seated again
-    assert Office(desk).people()[0].seated
+    assert SurveyAdmin(desk).people()[0].seated
     assert not hooks.receive(body, headers), "the same event again does nothing"
-    assert Office(desk).people()[0].seated
-    assert desk.submit(token).ending is Ending.COMPLETED and Office(desk).people()[0].pseudonym == name
+    assert SurveyAdmin(desk).people()[0].seated
+    assert desk.submit(token).ending is VisitEnding.COMPLETED and SurveyAdmin(desk).people()[0].pseudonym == name
 
 
 @pytest.mark.parametrize("what", ["secret", "body", "old", "missing", "no secret", "not json"])
@@ -296,7 +298,7 @@ def test_a_forged_or_stale_webhook_is_refused(desk, what, monkeypatch):
         headers["X-Prolific-Request-Signature"] = base64.b64encode(digest).decode()
     with pytest.raises(Refused):
         Webhooks(desk, None if what == "no secret" else SECRET).receive(body, headers)
-    assert Office(desk).people()[0].seated
+    assert SurveyAdmin(desk).people()[0].seated
 
 
 def token_of(claims: dict[str, Any], key: Any = KEY, header: dict[str, str] | None = None) -> str:
@@ -340,7 +342,7 @@ def test_a_signed_link_gets_in_and_a_forged_one_does_not(server):
 
 def test_a_panel_names_its_own_parameters_and_redirects(made, tmp_path):
     section = PlatformSection(kind="panel", participant="pid", session="sid", study="project", study_ids=["P7"])
-    panel = Panel(section)
+    panel = PanelPlatform(section)
     assert panel.arrive({"pid": "x-1", "project": "P7", "survey": "2"}) == Arrival("panel", "x-1", "P7", "", 2)
     for bad in ({}, {"pid": "", "project": "P7"}, {"pid": "x", "project": "P8"}, {"pid": "a b", "project": "P7"}):
         with pytest.raises(Refused):
@@ -372,7 +374,7 @@ def test_an_invitation_is_signed_and_cannot_be_made_up():
             invitations.arrive({"invite": forged})
     with pytest.raises(Refused):
         Invitations(b"other").arrive(query)
-    reception = Reception(PlatformSection(), b"key")
+    reception = Arrivals(PlatformSection(), b"key")
     assert reception.arrive(query).participant == "guest-001"
     with pytest.raises(Refused, match="by invitation"):
         reception.arrive(QUERY)

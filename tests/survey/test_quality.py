@@ -106,17 +106,17 @@ def made(tmp_path_factory):
 
 
 def test_an_export_holds_every_rating_and_nobodys_id(made, tmp_path):
-    pipeline = copy_study(made, tmp_path, surveys=[1, 2])
-    desk = open_desk(pipeline)
+    loaded = copy_study(made, tmp_path, surveys=[1, 2])
+    desk = open_desk(loaded)
     for name in ("secret-ann", "secret-bob"):
         finish(desk, name)
     finish(desk, "secret-eve", survey=2)
     answer(desk, seated(desk, "secret-late").token)
-    tables = export.files(pipeline, desk.database)
+    tables = export.files(loaded, desk.database)
     ids = [b"secret-", *(desk.resume_code(desk.database.rows(_tokens())[0].token).encode(),)]
     assert not any(secret in content for content in tables.values() for secret in ids)
     ratings = pd.read_csv(io.BytesIO(tables["ratings.csv"]))
-    frame, _ = people_frame(pipeline, desk.database)
+    frame, _ = people_frame(loaded, desk.database)
     cases = frame[(frame["kind"] == "case") & (frame["survey"] == 1)]
     assert len(ratings) == len(cases.groupby(["rater", "output"]))
     assert ratings["counted"].sum() == len(cases[cases["counted"]].groupby(["rater", "output"]))
@@ -163,9 +163,9 @@ NAMES = {name: f"simulated-{name}" for name in ("flux", "step1x", "qwen")}
 @pytest.fixture(scope="module")
 def authors(tmp_path_factory):
     """The authors' design, planned but not edited: import needs no pictures."""
-    pipeline = open_study(tmp_path_factory.mktemp("authors"), **AUTHORS)
-    pipeline.request(pipeline.load_sources())
-    return pipeline
+    loaded = open_study(tmp_path_factory.mktemp("authors"), **AUTHORS)
+    loaded.runner().request(loaded.runner().load_sources())
+    return loaded
 
 
 @pytest.mark.skipif(not SHARED.exists(), reason="the real ratings are not in the repository")
@@ -195,8 +195,8 @@ def test_the_193_real_ratings_import_and_the_careless_rater_is_caught(authors):
     database.close()
 
 
-def _is(pipeline, ident: str, row) -> bool:
-    request = pipeline.store.requests()[ident]
+def _is(loaded, ident: str, row) -> bool:
+    request = loaded.store.requests()[ident]
     cell = f"{row['race']}_{row['gender']}_{row['age']}"
     return (request.condition, request.editor, request.source_ids) == ("feature", NAMES[row["model"]], (cell,)) and (
         request.prompt_id == {"B01": "O-01", "B02": "O-02"}[row["prompt_id"]]

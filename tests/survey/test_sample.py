@@ -94,19 +94,19 @@ def made(tmp_path_factory):
 
 
 def test_a_sample_is_drawn_once_and_kept_with_its_chances(made, tmp_path):
-    pipeline = copy_study(made, tmp_path)
-    first = sampled(pipeline, 1)
+    study = copy_study(made, tmp_path)
+    first = sampled(study, 1)
     assert len(first) == 16 and set(first.values()) == {0.5}
-    assert sampled(pipeline, 2) == first == pipeline.store.cases("survey")
-    table = margins(pipeline, first)
+    assert sampled(study, 2) == first == study.store.cases("survey")
+    table = margins(study, first)
     assert table[table["factor"] == "gender"]["cases"].tolist() == [8, 8]
     assert set(table["factor"]) == {"category", "editor", "race", "gender", "age", "prompt"}
 
 
 def test_only_cases_with_a_mitigated_output_where_the_study_wants_pairs(made, tmp_path):
-    pipeline = copy_study(made, tmp_path, population="mitigation", cases=8)
-    cases = draw(pipeline, 1)
-    mitigated = pipeline.store.cases("mitigation")
+    study = copy_study(made, tmp_path, population="mitigation", cases=8)
+    cases = draw(study, 1)
+    mitigated = study.store.cases("mitigation")
     assert set(cases) <= set(mitigated)
     assert all(np.isclose(p, mitigated[i] * 8 / 16) for i, p in cases.items())
 

@@ -20,10 +20,10 @@ from evenedit.core.errors import EvenEditError
 from evenedit.ratings.table import QUESTION_IDS
 from evenedit.storage.survey_schema import answers, items, participants, seats, shown
 from evenedit.storage.survey_store import Database, note
-from evenedit.survey.admin import Office
+from evenedit.survey.admin import SurveyAdmin
 from evenedit.survey.answers import people, read
 from evenedit.survey.questions import checks
-from evenedit.survey.sessions import Arrival, Desk, Ending, Incomplete, Refused, Stage
+from evenedit.survey.sessions import Arrival, Incomplete, Refused, SurveyService, VisitEnding, VisitStage
 from surveys import Clock, answer, copy_study, finish, make_study, open_desk, seated
 
 
@@ -49,21 +49,21 @@ def desk(made, tmp_path, url, clock):
     opened.close()
 
 
-def count(desk: Desk, table: sa.Table) -> int:
+def count(desk: SurveyService, table: sa.Table) -> int:
     return desk.database.rows(sa.select(sa.func.count()).select_from(table))[0][0]
 
 
 def test_a_participant_goes_from_the_door_to_the_code(desk):
     visit = desk.arrive(Arrival("panel", "ann", study="S", session="T"))
-    assert (visit.stage, visit.survey) == (Stage.GUIDE, 1)
-    assert desk.read_guide(visit.token).stage is Stage.CHECK
+    assert (visit.stage, visit.survey) == (VisitStage.GUIDE, 1)
+    assert desk.read_guide(visit.token).stage is VisitStage.CHECK
     right = {check.question.id: check.right for check in checks(1)}
-    assert desk.check(visit.token, right).stage is Stage.CONSENT
-    assert desk.consent(visit.token, True).stage is Stage.TASK
+    assert desk.check(visit.token, right).stage is VisitStage.CONSENT
+    assert desk.consent(visit.token, True).stage is VisitStage.TASK
     assert desk.completion(visit.token) is None
     answer(desk, visit.token)
     done = desk.submit(visit.token)
-    assert (done.stage, done.ending) == (Stage.DONE, Ending.COMPLETED)
+    assert (done.stage, done.ending) == (VisitStage.DONE, VisitEnding.COMPLETED)
     assert len(desk.completion(visit.token).code) == 8
     assert desk.submit(visit.token) == done, "submitting again changes nothing"
 
@@ -99,12 +99,12 @@ def test_a_second_wrong_check_ends_the_visit_and_a_right_one_does_not(desk):
     wrong = {check.question.id: check.right % 3 + 1 for check in checks(1)}
     right = {check.question.id: check.right for check in checks(1)}
     bob, eve = (desk.read_guide(desk.arrive(Arrival("panel", name)).token).token for name in ("bob", "eve"))
-    assert desk.check(bob, wrong).stage is Stage.CHECK
+    assert desk.check(bob, wrong).stage is VisitStage.CHECK
     assert desk.tries_left(bob) == 1
-    assert desk.check(bob, right).stage is Stage.CONSENT
+    assert desk.check(bob, right).stage is VisitStage.CONSENT
     desk.check(eve, {})
-    assert desk.check(eve, wrong).ending is Ending.SCREENED_OUT
-    assert desk.check(eve, right).ending is Ending.SCREENED_OUT
+    assert desk.check(eve, wrong).ending is VisitEnding.SCREENED_OUT
+    assert desk.check(eve, right).ending is VisitEnding.SCREENED_OUT
 
 
 def test_without_consent_nothing_is_asked(desk):
@@ -113,8 +113,8 @@ def test_without_consent_nothing_is_asked(desk):
         desk.claim(token)
     desk.read_guide(token)
     desk.check(token, {check.question.id: check.right for check in checks(1)})
-    assert desk.consent(token, False).ending is Ending.NO_CONSENT
-    assert desk.consent(token, True).ending is Ending.NO_CONSENT
+    assert desk.consent(token, False).ending is VisitEnding.NO_CONSENT
+    assert desk.consent(token, True).ending is VisitEnding.NO_CONSENT
     with pytest.raises(Refused):
         desk.items(token)
 
@@ -162,7 +162,7 @@ def test_two_tabs_may_both_save_and_submit_once(desk):
     answer(desk, token)
     with ThreadPoolExecutor(4) as pool:
         endings = {visit.ending for visit in pool.map(desk.submit, [token] * 4)}
-    assert endings == {Ending.COMPLETED}
+    assert endings == {VisitEnding.COMPLETED}
     with pytest.raises(Refused, match="submitted"):
         desk.save(token, item.id, asked.slot, asked.question.id, 1, 1000)
 
@@ -240,7 +240,7 @@ def test_a_and_b_change_places_and_the_order_is_stored(desk):
     assert len(orders) == 3, "everybody has an order of their own"
 
 
-def _places(desk: Desk, participant: int):
+def _places(desk: SurveyService, participant: int):
     return desk.database.rows(sa.select(shown).where(shown.c.participant == participant).order_by(shown.c.place))
 
 
@@ -248,27 +248,27 @@ def test_seats_are_filled_evenly_and_then_there_are_none(desk):
     tasks = [desk.sheets.of(seated(desk, f"p{n}").token) for n in range(6)]
     assert len({page.item for sheet in tasks for page in sheet.pages}) == sum(len(s.pages) for s in tasks)
     for number in range(6, 18):
-        assert seated(desk, f"p{number}").stage is Stage.TASK
+        assert seated(desk, f"p{number}").stage is VisitStage.TASK
     late = desk.arrive(Arrival("panel", "late"))
-    assert (late.stage, late.ending) == (Stage.DONE, Ending.NO_SEAT), "told at the door, not after the guide"
+    assert (late.stage, late.ending) == (VisitStage.DONE, VisitEnding.NO_SEAT), "told at the door, not after the guide"
     desk.withdraw(desk.arrive(Arrival("panel", "p3")).token)
-    assert desk.arrive(Arrival("panel", "late")).stage is Stage.GUIDE, "a seat came back"
+    assert desk.arrive(Arrival("panel", "late")).stage is VisitStage.GUIDE, "a seat came back"
 
 
 def test_a_thousand_arrivals_at_once_take_exactly_the_seats_there_are(made, tmp_path, url):
-    pipeline = copy_study(made, tmp_path, surveys=[1], items_per_task=3, gold=None, raters_per_item=5, instructed=0)
-    desk = open_desk(pipeline, url, time.time)  # 16 cases, three a task: 6 tasks, 30 seats
+    loaded = copy_study(made, tmp_path, surveys=[1], items_per_task=3, gold=None, raters_per_item=5, instructed=0)
+    desk = open_desk(loaded, url, time.time)  # 16 cases, three a task: 6 tasks, 30 seats
     free = count(desk, seats)
     barrier = threading.Barrier(50)
 
-    def come(worker: int) -> list[Stage]:
+    def come(worker: int) -> list[VisitStage]:
         barrier.wait()
         return [seated(desk, f"p{worker}-{n}").stage for n in range(20)]
 
     with ThreadPoolExecutor(50) as pool:
         stages = [stage for part in pool.map(come, range(50)) for stage in part]
     assert free == 30
-    assert Counter(stages) == {Stage.TASK: free, Stage.DONE: 1000 - free}
+    assert Counter(stages) == {VisitStage.TASK: free, VisitStage.DONE: 1000 - free}
     taken = desk.database.rows(sa.select(seats.c.participant))
     assert len({row.participant for row in taken} - {None}) == free
     desk.close()
@@ -281,11 +281,11 @@ def test_a_picked_task_that_is_full_is_refused_while_another_is_free(made, tmp_p
     assert [card.number for card in desk.tasks() if not card.open] == [2]
     with pytest.raises(Refused, match="pick another"):
         seated(desk, "bob", task=2)
-    assert seated(desk, "bob", task=5).stage is Stage.TASK
+    assert seated(desk, "bob", task=5).stage is VisitStage.TASK
     desk.close()
 
 
-def fill(desk: Desk, but: int = 0) -> list[str]:
+def fill(desk: SurveyService, but: int = 0) -> list[str]:
     """Take all 18 seats of survey 1 but some."""
     return [seated(desk, f"p{n}").token for n in range(18 - but)]
 
@@ -295,17 +295,17 @@ def test_an_abandoned_seat_comes_back_and_an_answer_keeps_it(desk, clock):
     clock.minutes(29)
     answer(desk, tokens[0], skip=3)
     clock.minutes(2)
-    assert desk.arrive(Arrival("panel", "new")).stage is Stage.GUIDE
-    assert Office(desk).progress()[0].taken == 1, "who answered two minutes ago still sits"
-    assert sum(task.free for task in Office(desk).progress() if task.survey == 1) == 17
+    assert desk.arrive(Arrival("panel", "new")).stage is VisitStage.GUIDE
+    assert SurveyAdmin(desk).progress()[0].taken == 1, "who answered two minutes ago still sits"
+    assert sum(task.free for task in SurveyAdmin(desk).progress() if task.survey == 1) == 17
 
 
 def test_a_late_finish_of_an_expired_seat_that_nobody_took_counts(desk, clock):
     token = seated(desk, "ann").token
     answer(desk, token)
     clock.minutes(300)
-    assert desk.submit(token).ending is Ending.COMPLETED
-    assert Office(desk).people()[0].seated
+    assert desk.submit(token).ending is VisitEnding.COMPLETED
+    assert SurveyAdmin(desk).people()[0].seated
 
 
 def test_a_late_finish_of_a_seat_that_was_given_on_is_paid_but_not_counted(made, tmp_path, url, clock):
@@ -314,10 +314,10 @@ def test_a_late_finish_of_a_seat_that_was_given_on_is_paid_but_not_counted(made,
     answer(desk, tokens[0], skip=1)
     clock.minutes(31)
     for number in range(6):
-        assert finish(desk, f"q{number}").ending is Ending.COMPLETED
+        assert finish(desk, f"q{number}").ending is VisitEnding.COMPLETED
     answer(desk, tokens[0])
-    assert desk.submit(tokens[0]).ending is Ending.COMPLETED, "the work was done"
-    standing = {person.pseudonym: person for person in Office(desk).people()}
+    assert desk.submit(tokens[0]).ending is VisitEnding.COMPLETED, "the work was done"
+    standing = {person.pseudonym: person for person in SurveyAdmin(desk).people()}
     late = standing[desk.database.pseudonym(1, "panel", "p0")]
     assert late.submitted and not late.seated
     frame = read(desk.database)
@@ -328,35 +328,35 @@ def test_a_late_finish_of_a_seat_that_was_given_on_is_paid_but_not_counted(made,
 
 def test_a_released_seat_is_taken_again_by_who_returns_if_it_is_still_free(desk):
     token = seated(desk, "ann").token
-    office = Office(desk)
+    office = SurveyAdmin(desk)
     pseudonym = desk.database.pseudonym(1, "panel", "ann")
     assert office.release(pseudonym, "chris")
     assert not office.release(pseudonym, "chris"), "there was none any more"
     assert not office.people()[0].seated
     answer(desk, token)
-    assert desk.submit(token).ending is Ending.COMPLETED
+    assert desk.submit(token).ending is VisitEnding.COMPLETED
     assert office.people()[0].seated, "returned, then finished after all: seated again, since the task had room"
     assert office.log()[0]["action"] == "released a seat"
 
 
 def test_two_failed_checks_end_apart_and_open_the_seat(desk):
-    assert finish(desk, "ann", heed=False).ending is Ending.FAILED_CHECKS
-    person = Office(desk).people()[0]
+    assert finish(desk, "ann", heed=False).ending is VisitEnding.FAILED_CHECKS
+    person = SurveyAdmin(desk).people()[0]
     assert (person.seated, person.quality.instructed_failed) == (False, 2)
-    assert sum(task.free for task in Office(desk).progress() if task.survey == 1) == 18
-    assert desk.completion(desk.arrive(Arrival("panel", "ann")).token).code != desk.farewell(Ending.COMPLETED).code
+    assert sum(task.free for task in SurveyAdmin(desk).progress() if task.survey == 1) == 18
+    assert desk.completion(desk.arrive(Arrival("panel", "ann")).token).code != desk.farewell(VisitEnding.COMPLETED).code
 
 
 def test_withdrawal_erases_answers_and_ids_and_opens_the_seat(desk, tmp_path, url):
     token = seated(desk, "a-very-secret-person").token
     answer(desk, token)
     desk.submit(token)
-    Office(desk).release(desk.database.pseudonym(1, "panel", "a-very-secret-person"), "chris")
+    SurveyAdmin(desk).release(desk.database.pseudonym(1, "panel", "a-very-secret-person"), "chris")
     desk.withdraw(token)
     assert desk.visit(token) is None
     assert [count(desk, table) for table in (participants, answers, shown)] == [0, 0, 0]
-    assert sum(task.free for task in Office(desk).progress() if task.survey == 1) == 18
-    assert desk.database.pseudonym(1, "panel", "a-very-secret-person") not in str(Office(desk).log())
+    assert sum(task.free for task in SurveyAdmin(desk).progress() if task.survey == 1) == 18
+    assert desk.database.pseudonym(1, "panel", "a-very-secret-person") not in str(SurveyAdmin(desk).log())
     if url is None:
         for path in tmp_path.glob("survey.db*"):
             assert b"a-very-secret-person" not in path.read_bytes(), path.name
@@ -385,17 +385,15 @@ def test_a_preference_is_stored_by_output_not_by_place(desk):
 
 
 def test_submitted_ratings_are_part_of_the_studys_table(made, tmp_path):
-    pipeline = copy_study(made, tmp_path, surveys=[1], gold=None)
-    desk = Desk.open(pipeline)
+    loaded = copy_study(made, tmp_path, surveys=[1], gold=None)
+    desk = SurveyService.open(loaded)
     finish(desk, "ann")
     answer(desk, seated(desk, "bob").token)  # never submits
     finish(desk, "simulated-carl", seconds=1.0)  # far too fast
     desk.close()
-    table = pipeline.table()
-    assert [r for r, k in zip(table.raters, table.kinds, strict=True) if k == "human"] == [
-        p.id for p in people(pipeline)
-    ]
-    (ann,) = people(pipeline)
+    table = loaded.table()
+    assert [r for r, k in zip(table.raters, table.kinds, strict=True) if k == "human"] == [p.id for p in people(loaded)]
+    (ann,) = people(loaded)
     row = table.raters.index(ann.id)
     assert (table.values[row] > 0).sum() == sum(len(values) for values in ann.ratings.values())
     ident, given = next(iter(ann.ratings.items()))
@@ -404,13 +402,13 @@ def test_submitted_ratings_are_part_of_the_studys_table(made, tmp_path):
 
 
 def test_a_second_process_on_sqlite_is_turned_away(made, tmp_path):
-    pipeline = copy_study(made, tmp_path)
-    first = Desk.open(pipeline)
+    loaded = copy_study(made, tmp_path)
+    first = SurveyService.open(loaded)
     with pytest.raises(EvenEditError, match="another process"):
         Database(tmp_path)
     assert Database(tmp_path, write=False).fact("schema") == "1", "reading is free"
     first.close()
-    Desk.open(pipeline).close()
+    SurveyService.open(loaded).close()
 
 
 def test_one_bad_piece_of_work_does_not_spoil_its_group(desk):
@@ -424,8 +422,8 @@ def test_one_bad_piece_of_work_does_not_spoil_its_group(desk):
     futures = [desk.database.later(work) for work in (broken, bad) for _ in range(5)]
     token = seated(desk, "ann").token
     assert all(future.exception() is not None for future in futures)
-    assert desk.visit(token).stage is Stage.TASK
-    assert Office(desk).log() == []
+    assert desk.visit(token).stage is VisitStage.TASK
+    assert SurveyAdmin(desk).log() == []
 
 
 KILLED = """
@@ -452,7 +450,7 @@ with ThreadPoolExecutor(8) as pool:
 
 
 def test_killed_under_load_no_acknowledged_answer_is_lost(made, tmp_path):
-    pipeline = copy_study(made, tmp_path)
+    loaded = copy_study(made, tmp_path)
     script = KILLED.format(tests=str(Path(__file__).parents[1]), folder=str(tmp_path))
     told: dict[tuple[str, ...], tuple[int, int]] = {}
     chance = random.Random(3)
@@ -467,7 +465,7 @@ def test_killed_under_load_no_acknowledged_answer_is_lost(made, tmp_path):
                 worker, number, *key, value = (part.strip() for part in parts)
                 told[(worker, *key)] = max(told.get((worker, *key), (0, 0)), (int(number), int(value)))
     assert len(told) > 50
-    desk = open_desk(pipeline)
+    desk = open_desk(loaded)
     for worker in range(8):
         visit = desk.arrive(Arrival("panel", f"w{worker}", survey=1))
         stored = {item.id: item.answers for item in desk.items(visit.token)}

@@ -15,7 +15,7 @@ from fastapi import FastAPI
 from playwright.sync_api import sync_playwright
 
 from evenedit.protocol import QUESTIONS
-from evenedit.survey.admin import Office
+from evenedit.survey.admin import SurveyAdmin
 from evenedit.survey.questions import APPROPRIATE, PREFERENCE, ROLE, checks
 from web_study import PASSWORD, app_of, seated, serving, web_study
 
@@ -70,7 +70,7 @@ def test_staff_see_progress_care_and_decisions_and_take_the_ratings_home(
         assert finish(careful).json() == {"next": "/survey/done"}
         assert finish(careless, obey=False).json() == {"next": "/survey/done"}
         assert "A person of our team will look" in careless.get("/survey/done").text
-    standing = {p.ending: p.pseudonym for p in Office(app.state.desk).people() if p.ending}
+    standing = {p.ending: p.pseudonym for p in SurveyAdmin(app.state.desk).people() if p.ending}
     people = staff.get("/admin/people").text
     assert all(pseudonym in people for pseudonym in standing.values())
     assert "careful" not in people and "careless" not in people, "the platform's ids are not shown"
@@ -107,7 +107,7 @@ def test_no_page_of_staff_or_participants_has_a_serious_barrier(base: str, app: 
         finish(careless, obey=False)
     with seated(base, f"chooses-{look}", stage="choose") as chooser:
         token = chooser.cookies["visit"]
-    somebody = next(p.pseudonym for p in Office(app.state.desk).people() if p.ending)
+    somebody = next(p.pseudonym for p in SurveyAdmin(app.state.desk).people() if p.ending)
     shape = {"viewport": {"width": 390, "height": 844}} if look == "phone" else {}
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=shutil.which("chromium"), args=["--no-sandbox"])

@@ -12,7 +12,7 @@ from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, BrowserContext, Page, Response, expect, sync_playwright
 
 from evenedit.survey.questions import checks
-from evenedit.survey.sessions import Desk, Ending, Stage
+from evenedit.survey.sessions import SurveyService, VisitEnding, VisitStage
 from web_study import PASSWORD, app_of, link, seated, serving, web_study
 
 CHROMIUM = shutil.which("chromium")
@@ -26,7 +26,7 @@ SCREEN = {1: DESKTOP, 2: PHONE, 3: DARK}
 @dataclass
 class Site:
     base: str
-    desk: Desk
+    desk: SurveyService
     browser: Browser
     forbidden: re.Pattern[str]
 
@@ -52,18 +52,18 @@ class Site:
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
-    pipeline = web_study(tmp_path_factory.mktemp("browser"))
-    secrets = [e.id for e in pipeline.study.file.editors] + list(pipeline.store.requests())
+    loaded = web_study(tmp_path_factory.mktemp("browser"))
+    secrets = [e.id for e in loaded.file.sections.editors] + list(loaded.store.requests())
     secrets += [
-        *pipeline.store.sources(),
-        *(p.id for p in pipeline.study.prompts),
-        *(p.id for p in pipeline.study.wino),
+        *loaded.store.sources(),
+        *(p.id for p in loaded.file.prompts),
+        *(p.id for p in loaded.file.wino),
     ]
-    secrets += [str(e.image) for e in pipeline.store.edits().values()]
-    secrets += [s.image for s in pipeline.store.sources().values()]
+    secrets += [str(e.image) for e in loaded.store.edits().values()]
+    secrets += [s.image for s in loaded.store.sources().values()]
     secrets += ["White", "Black", "20s", "70plus", "baseline", "feature", "mitigat", "placebo", "diagnosis", "gold"]
     secrets += ["Occupation", "Vulnerability", "Authority", "lightening", "swapped", "request_id", "condition"]
-    app = app_of(pipeline)
+    app = app_of(loaded)
     with serving(app) as base, sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
         yield Site(base, app.state.desk, browser, re.compile("|".join(map(re.escape, secrets))))
@@ -127,7 +127,7 @@ def token_of(context: BrowserContext) -> str:
     return next(cookie["value"] for cookie in context.cookies() if cookie["name"] == "visit")
 
 
-def planned(desk: Desk, token: str) -> dict[tuple[str, str, str], int]:
+def planned(desk: SurveyService, token: str) -> dict[tuple[str, str, str], int]:
     """What the participant will answer: a varied pattern, and what an instructed item asks for."""
     plan = {}
     for item in desk.items(token):
@@ -138,11 +138,13 @@ def planned(desk: Desk, token: str) -> dict[tuple[str, str, str], int]:
     return plan
 
 
-def given(desk: Desk, token: str) -> dict[tuple[str, str, str], int]:
+def given(desk: SurveyService, token: str) -> dict[tuple[str, str, str], int]:
     return {(item.id, *key): value for item in desk.items(token) for key, value in item.answers.items()}
 
 
-def answer_item(page: Page, desk: Desk, token: str, number: int, plan: dict[tuple[str, str, str], int]) -> None:
+def answer_item(
+    page: Page, desk: SurveyService, token: str, number: int, plan: dict[tuple[str, str, str], int]
+) -> None:
     """Answer all rows of the item on screen with the number keys."""
     item = desk.items(token)[number - 1]
     for row in page.locator(".group").all():
@@ -209,7 +211,7 @@ def test_a_session_by_keyboard_survives_reload_offline_and_another_device(site: 
     accessible(page)
     assert given(site.desk, token) == plan
     visit = site.desk.visit(token)
-    assert visit is not None and (visit.stage, visit.ending) == (Stage.DONE, Ending.COMPLETED)
+    assert visit is not None and (visit.stage, visit.ending) == (VisitStage.DONE, VisitEnding.COMPLETED)
     page.reload()
     completion = site.desk.completion(token)
     assert completion is not None

@@ -11,9 +11,9 @@ from playwright.sync_api import Page, expect, sync_playwright
 from conftest import write_study
 from curating import ALL_SIX, app_of, curated, draw_folder, serving
 from evenedit.curation import portraits
-from evenedit.curation.log import Deed, Standing
+from evenedit.curation.log import CellStatus, Deed
 from evenedit.curation.pools import CELLS, make_pools
-from evenedit.curation.session import Desk
+from evenedit.curation.session import CurationSession
 from evenedit.web import auth as guard
 
 CELL, NEXT = "White_Male_20s", "White_Male_30s"
@@ -33,8 +33,8 @@ def study(tmp_path, pools) -> Path:
 
 
 @pytest.fixture
-def desk(study, pools) -> Desk:
-    return Desk(study, pools, study / "portraits")
+def desk(study, pools) -> CurationSession:
+    return CurationSession(study, pools, study / "portraits")
 
 
 @pytest.fixture
@@ -161,7 +161,7 @@ def test_a_cell_is_curated_by_mouse(visit, desk):
     expect(page.locator("#standing")).to_have_text("done")
     expect(second.locator(".chosen")).to_be_visible()
     state = desk.state()[CELL]
-    assert state.selected == ["V2"] and state.standing(1) is Standing.DONE
+    assert state.selected == ["V2"] and state.standing(1) is CellStatus.DONE
     assert state.assessments["V2"].note == "light from the left"
     page.reload()
     expect(card(page, "V2").get_by_label("Note")).to_have_value("light from the left")

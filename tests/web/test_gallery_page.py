@@ -23,7 +23,7 @@ PAGES = ("/gallery", "/gallery/races", "/gallery/mosaic")
 def app(tmp_path_factory: pytest.TempPathFactory) -> FastAPI:
     """Nearly 200 cases: four races, six prompts; some refused, some on which the judges disagree."""
     races = ["White", "Black", "Indian", "Latino"]
-    pipeline = open_study(
+    loaded = open_study(
         tmp_path_factory.mktemp("room"),
         sources={"kind": "drawn", "settings": {"seed": 3, "size": 96, "only": {"race": races, "age": ["30s", "60s"]}}},
         prompts={"include": ["O-01", "O-02", "O-06", "V-01", "V-02", "V-05"]},
@@ -37,8 +37,8 @@ def app(tmp_path_factory: pytest.TempPathFactory) -> FastAPI:
             {"id": "simulated-judge-b", "kind": "simulated", "settings": {"seed": 2, "error": 0.4}},
         ],
     )
-    pipeline.run()
-    return app_of(pipeline)
+    loaded.run()
+    return app_of(loaded)
 
 
 @pytest.fixture(scope="module")

@@ -1,26 +1,26 @@
 """Simulated people take part like everybody else: over HTTP."""
 
 from evenedit.ratings.table import QUESTION_IDS
-from evenedit.survey.admin import Office
-from evenedit.survey.sessions import Desk
+from evenedit.survey.admin import SurveyAdmin
+from evenedit.survey.sessions import SurveyService
 from evenedit.web.rehearsal import rehearse
 from surveys import copy_study, make_study
 
 
 def test_simulated_people_fill_every_seat_over_http_and_reach_the_report(tmp_path):
-    pipeline = copy_study(make_study(tmp_path / "made"), tmp_path / "study", raters_per_item=1, settings={"error": 0.0})
-    said = rehearse(pipeline)
-    desk = Desk.open(pipeline, write=False)
-    progress = Office(desk).progress()
+    study = copy_study(make_study(tmp_path / "made"), tmp_path / "study", raters_per_item=1, settings={"error": 0.0})
+    said = rehearse(study)
+    desk = SurveyService.open(study, write=False)
+    progress = SurveyAdmin(desk).progress()
     assert {task.survey for task in progress} == {1, 2, 3}
     assert all(task.done == task.seats for task in progress)
-    standing = Office(desk).people()
+    standing = SurveyAdmin(desk).people()
     desk.close()
     assert all(person.pseudonym.startswith("simulated-person-") and not person.quality.excluded for person in standing)
     assert said.startswith(f"{len(standing)} of {len(standing)} seats filled by SIMULATED people")
-    table = pipeline.table()
+    table = study.table()
     persons = [i for i, kind in enumerate(table.kinds) if kind == "human"]
-    truth = {i: e.detail["truth"] for i, e in pipeline.store.edits().items() if "truth" in e.detail}
+    truth = {i: e.detail["truth"] for i, e in study.store.edits().items() if "truth" in e.detail}
     right = [
         table.values[person, row, at] == truth[ident][question]
         for person in persons
@@ -32,4 +32,4 @@ def test_simulated_people_fill_every_seat_over_http_and_reach_the_report(tmp_pat
     assert (preferred > 0).any() and preferred.max() <= 3, "survey 2 reaches the table too"
     assert len(right) > 100
     assert sum(right) / len(right) > 0.95, "without error they tell the truth, but for outputs that look the same"
-    assert rehearse(pipeline).endswith("gave 0 answers over HTTP"), "once more: everybody is done"
+    assert rehearse(study).endswith("gave 0 answers over HTTP"), "once more: everybody is done"

@@ -14,7 +14,7 @@ from playwright.sync_api import Browser, Page, expect, sync_playwright
 from test_review import CARELESS, settle
 
 from conftest import open_study
-from evenedit.study.review_queue import Desk
+from evenedit.study.review_queue import ReviewQueue
 from evenedit.web.access_log import AuditLog
 from web_study import PASSWORD, app_of, serving
 
@@ -35,18 +35,18 @@ def site(rated, tmp_path):
     """The app over a fresh copy of the study, with its desk."""
     contexts = []
 
-    def opened(**ensemble) -> tuple[str, Desk]:
+    def opened(**ensemble) -> tuple[str, ReviewQueue]:
         folder = tmp_path / "study"
         shutil.copytree(rated, folder)
-        pipeline = open_study(folder, **CARELESS, ensemble=ensemble)
-        running = serving(app_of(pipeline))
-        contexts.append((running, pipeline))
-        return running.__enter__(), Desk(pipeline)
+        loaded = open_study(folder, **CARELESS, ensemble=ensemble)
+        running = serving(app_of(loaded))
+        contexts.append((running, loaded))
+        return running.__enter__(), ReviewQueue(loaded)
 
     yield opened
-    for running, pipeline in contexts:
+    for running, loaded in contexts:
         running.__exit__(None, None, None)
-        pipeline.store.close()
+        loaded.store.close()
 
 
 @pytest.fixture
@@ -115,7 +115,7 @@ def test_a_case_tells_no_label_no_editor_and_no_condition_before_it_is_settled(s
     base, desk = site()
     ada = reviewer(base, "Ada")
     store = desk.pipeline.store
-    secrets = [*store.sources(), *(e.id for e in desk.pipeline.study.file.editors), "baseline", "diagnosis", "O-01"]
+    secrets = [*store.sources(), *(e.id for e in desk.loaded.file.sections.editors), "baseline", "diagnosis", "O-01"]
     secrets += [label for s in store.sources().values() for label in s.attributes.values()]
     for ident in desk.cases:
         shown = ada.get(f"/review/case/{ident}").text
@@ -198,10 +198,10 @@ def test_the_second_of_two_reviewers_sees_nothing_of_the_first_and_agreement_is_
 
 
 def test_a_study_without_judges_has_no_review_room(tmp_path):
-    pipeline = open_study(tmp_path, judges=[])
-    pipeline.run()
-    assert "/review" not in app_of(pipeline).state.rooms
-    pipeline.store.close()
+    loaded = open_study(tmp_path, judges=[])
+    loaded.run()
+    assert "/review" not in app_of(loaded).state.rooms
+    loaded.store.close()
 
 
 # -- in a browser --------------------------------------------------------------------------------------------

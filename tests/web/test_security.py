@@ -275,20 +275,20 @@ def test_signing_in_never_leads_to_another_site(fresh: TestClient) -> None:
 
 
 def test_a_new_password_ends_all_sessions(tmp_path: Path) -> None:
-    pipeline = _plain(tmp_path)
-    set_password(pipeline.store, "admin", "first of all words")
-    assert "first of all words" not in str(pipeline.store.fact("staff"))
-    with TestClient(create_app(pipeline), follow_redirects=False) as client:
+    study = _plain(tmp_path)
+    set_password(study.store, "admin", "first of all words")
+    assert "first of all words" not in str(study.store.fact("staff"))
+    with TestClient(create_app(study), follow_redirects=False) as client:
         sign_in(client, "first of all words")
         assert client.get("/admin").status_code == 200
-        set_password(pipeline.store, "admin", "second of all words")
+        set_password(study.store, "admin", "second of all words")
         assert client.get("/admin").status_code == 401
 
 
 def test_production_is_https_only_and_hides_its_description(tmp_path: Path) -> None:
-    pipeline = _plain(tmp_path)
-    set_password(pipeline.store, "admin", PASSWORD)
-    app = create_app(pipeline, Setup(production=True, secret="s" * 40, password="not taken here"))
+    study = _plain(tmp_path)
+    set_password(study.store, "admin", PASSWORD)
+    app = create_app(study, Setup(production=True, secret="s" * 40, password="not taken here"))
     with TestClient(app, base_url="http://site.example") as client:
         assert told(client.get("/admin/login")) == (400, "https")
         assert client.get("/health").json() == {"status": "ok"}
@@ -328,11 +328,11 @@ def test_the_commands_refuse_what_is_unsafe(evenedit: Command, tmp_path: Path) -
 
 
 def test_a_second_server_on_one_sqlite_study_is_turned_away(tmp_path: Path) -> None:
-    pipeline = _plain(tmp_path)
+    study = _plain(tmp_path)
     with (tmp_path / server.LOCK).open("w") as first:
         fcntl.flock(first, fcntl.LOCK_EX)
         with pytest.raises(EvenEditError, match="SQLite takes one process"):
-            server.run(pipeline, Setup(), "127.0.0.1", 0, None)
+            server.run(study, Setup(), "127.0.0.1", 0, None)
 
 
 def test_staff_can_work_before_there_is_anything_to_rate(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 if TYPE_CHECKING:
-    from evenedit.run.runner import Pipeline
+    from evenedit.study.study import Study
 
 STUDY = click.argument("study", type=click.Path(path_type=Path), default=Path())
 OUT = click.option("--out", type=click.Path(path_type=Path), help="Folder to write to.")
@@ -30,21 +30,18 @@ def example(text: str) -> Callable[[Any], Any]:
     return add
 
 
-def open_study(study: Path) -> Pipeline:
-    """The pipeline of a study folder or file."""
-    from evenedit.config.study_file import Study
-    from evenedit.run.runner import Pipeline
-    from evenedit.storage.store import Store
+def open_study(study: Path) -> Study:
+    """The study of a folder or file."""
+    from evenedit.study.study import Study
 
-    loaded = Study.load(study)
-    return Pipeline(loaded, Store(loaded.folder, loaded.file.store.url, loaded.file.store.images))
+    return Study.load(study)
 
 
-def write_report(pipeline: Pipeline, out: Path) -> None:
+def write_report(loaded: Study, out: Path) -> None:
     """Write a study's report and print where it is."""
     from evenedit.study.results import report_study
 
-    click.echo(report_study(pipeline, out))
+    click.echo(report_study(loaded, out))
 
 
 def folder_of(study: Path) -> Path:

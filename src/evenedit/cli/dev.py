@@ -44,10 +44,10 @@ def fake_provider(
     """
     from evenedit.core.errors import EvenEditError
     from evenedit.simulation.provider.modes import mixed
-    from evenedit.simulation.provider.server import Wire
+    from evenedit.simulation.provider.server import FakeProvider
 
     try:
-        wire = Wire(
+        wire = FakeProvider(
             port,
             latency=latency,
             concurrent=limit,

@@ -36,8 +36,8 @@ def gate(
     from evenedit.study.results import results_of
 
     parsed = [Rule.parse(text) for text in rules]
-    pipeline = open_study(study)
-    results = results_of(pipeline, pipeline.table())
+    loaded = open_study(study)
+    results = results_of(loaded, loaded.table())
     findings = check(results, parsed, editors)
     simulated = bool(results.simulated)
     if junit_file:

@@ -13,7 +13,8 @@ from evenedit.cli.base import OUT, STUDY, example, folder_of, open_study
 
 if TYPE_CHECKING:
     from evenedit.results.judge_checks import AnchorCheck
-    from evenedit.run.runner import Pipeline
+    from evenedit.run.runner import Runner
+    from evenedit.study.study import Study
 
 JUDGE = click.option("--judge", "names", multiple=True, help="Only this judge of the study; can be given again.")
 
@@ -31,14 +32,12 @@ def budgeted(function: Callable[..., Any]) -> Callable[..., Any]:
     return function
 
 
-def open_with_budget(study: Path, max_calls: int | None, max_cost: float | None, prices: Path | None) -> Pipeline:
-    """The pipeline of a study, with what it may spend."""
+def runner_of(study: Study, max_calls: int | None, max_cost: float | None, prices: Path | None) -> Runner:
+    """What asks the judges of a study, with what it may spend."""
     from evenedit.providers.budget import Budget
     from evenedit.providers.prices import Prices
 
-    pipeline = open_study(study)
-    pipeline.budget, pipeline.prices = Budget(max_calls, max_cost), Prices.load(prices)
-    return pipeline
+    return study.runner(Budget(max_calls, max_cost), Prices.load(prices))
 
 
 @click.group()
@@ -62,10 +61,10 @@ def list_judges(study: Path | None) -> None:
         for kind, point in sorted(plugins.installed("judges").items()):
             click.echo(f"{kind:24}{point.value}")
         return
-    pipeline = open_study(study)
-    for section, rater in zip(pipeline.study.file.judges, pipeline.raters(), strict=True):
-        answered = len(pipeline.store.answered(rater.id, rater.revision))
-        models = ", ".join(pipeline.store.models(rater.id, rater.revision)) or "no model reported"
+    loaded = open_study(study)
+    for section, rater in zip(loaded.file.sections.judges, loaded.design.judges(), strict=True):
+        answered = len(loaded.store.answered(rater.id, rater.revision))
+        models = ", ".join(loaded.store.models(rater.id, rater.revision)) or "no model reported"
         told = "told the labels" if rater.sees_labels else "blind"
         click.echo(f"{rater.id:28}{section.kind:12}{told:17}{answered:>7,} answers  {models}")
 
@@ -93,8 +92,9 @@ def check(
     from evenedit.report.pages.judge_check import write_check
     from evenedit.study import judge_checks as judge_check
 
-    pipeline = open_with_budget(study, max_calls, max_cost, prices)
-    plan = judge_check.make_plan(pipeline, sample, names)
+    loaded = open_study(study)
+    runner = runner_of(loaded, max_calls, max_cost, prices)
+    plan = judge_check.make_plan(loaded, sample, names)
     click.echo(f"{len(plan.requests):,} edits, each judge asked in {len(judge_check.VARIANTS)} ways:\n")
     click.echo(f"{'judge':28}{'asked':26}{'calls':>8}{'done':>8}{'left':>8}")
     for judge in plan.judges:
@@ -104,9 +104,9 @@ def check(
             click.echo(f"{judge.id:28}{variant.title:26}{calls:>8,}{done:>8,}{calls - done:>8,}")
     click.echo(f"{'in all':54}{plan.calls:>8,}{plan.calls - plan.left:>8,}{plan.left:>8,}\n")
     if plan.left:
-        judge_check.ask(pipeline, plan)
-    found = judge_check.evaluate(pipeline, judge_check.make_plan(pipeline, sample, names))
-    page = write_check(found, out or folder_of(study) / judge_check.NAME, title=pipeline.study.file.study.title)
+        judge_check.ask(runner, plan)
+    found = judge_check.evaluate(loaded, judge_check.make_plan(loaded, sample, names))
+    page = write_check(found, out or folder_of(study) / judge_check.NAME, title=loaded.file.sections.study.title)
     if found.waiting:
         click.echo(f"not complete: {found.waiting:,} calls are still to be made; the same command goes on")
     click.echo(page)
@@ -140,10 +140,11 @@ def anchors(
     from evenedit.study import anchors as anchoring
     from evenedit.study.judge_checks import judges_of
 
-    pipeline = open_with_budget(study, max_calls, max_cost, prices)
+    loaded = open_study(study)
+    runner = runner_of(loaded, max_calls, max_cost, prices)
     place = folder or folder_of(study) / anchoring.FOLDER
-    chosen = judges_of(pipeline, names)
-    found = anchoring.freeze(pipeline, place, size, repeats) if freezing else anchoring.AnchorSet(place)
+    chosen = judges_of(loaded, names)
+    found = anchoring.freeze(loaded, place, size, repeats) if freezing else anchoring.AnchorSet(place)
     sitting = anchoring.FROZEN
     if not freezing:
         ready = [j for j in chosen if not found.left([j], anchoring.FROZEN)]
@@ -156,14 +157,14 @@ def anchors(
     total = len(chosen) * len(found.anchors) * found.repeats
     size = len(found.anchors)
     click.echo(f"{size} anchors x {found.repeats} repeats x {len(chosen)} judges = {total:,} calls, {left:,} left")
-    anchoring.ask(pipeline, found, chosen, sitting)
+    anchoring.ask(runner, found, chosen, sitting)
     waiting = len(found.left(chosen, sitting))
     if waiting:
         raise EvenEditError(f"not complete: {waiting:,} calls are still to be made; the same command goes on")
     if freezing:
         click.echo(f"frozen in {place}. Later: evenedit judges anchors {study}")
         return
-    _tell(anchoring.compare(pipeline, found, chosen, sitting))
+    _tell(anchoring.compare(loaded, found, chosen, sitting))
 
 
 def _tell(found: AnchorCheck) -> None:

@@ -37,9 +37,9 @@ def audit(
                 raise EvenEditError("name a table with --pairs, or folders with --edited and --sources (and --pattern)")
             pairs, sources = table_of(edited, pattern, sources, prompts, out), None
         begin(pairs, out, editor=editor, sources=sources)
-    pipeline = open_study(out)
-    pipeline.run()
-    write_report(pipeline, out / "report")
+    loaded = open_study(out)
+    loaded.run()
+    write_report(loaded, out / "report")
 
 
 @click.command()

@@ -27,16 +27,16 @@ def serve(study: Path, host: str, port: int, production: bool, proxy: str | None
     from evenedit.web.auth import passwords
     from evenedit.web.settings import SECRET, Setup, check_production
 
-    pipeline = open_study(study)
+    loaded = open_study(study)
     secret = os.environ.get(SECRET)
-    known = passwords(pipeline.store)
+    known = passwords(loaded.store)
     if production:
         check_production(secret, proxy, bool(known))
     passing = None if production or known else secrets.token_urlsafe(9)
     setup = Setup(production, secret or secrets.token_urlsafe(32), passing)
     if passing:
         click.echo(f"staff sign in as 'admin' with the password of this run: {passing}")
-    server.run(pipeline, setup, host, port, proxy)
+    server.run(loaded, setup, host, port, proxy)
 
 
 @click.group()

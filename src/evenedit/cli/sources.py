@@ -11,7 +11,7 @@ from evenedit.cli.base import STUDY, example
 
 if TYPE_CHECKING:
     from evenedit.curation.pools import Pools
-    from evenedit.curation.session import Desk
+    from evenedit.curation.session import CurationSession
 
 
 @click.group()
@@ -118,17 +118,17 @@ def _seeds(count: int | None, text: str | None) -> list[int]:
     raise EvenEditError(f"{count} pools need {count} seeds; there are {len(seeds)}. Try: --seeds with {count} numbers")
 
 
-def _desk(study: Path) -> Desk:
-    from evenedit.config.study_file import Study
+def _desk(study: Path) -> CurationSession:
+    from evenedit.config.study_file import StudyFile
     from evenedit.core.errors import EvenEditError
-    from evenedit.curation.session import Desk
+    from evenedit.curation.session import CurationSession
 
-    loaded = Study.load(study)
-    section = loaded.file.curation
+    loaded = StudyFile.load(study)
+    section = loaded.sections.curation
     if section is None:
         raise EvenEditError(f'{study} curates no portraits. Add to its study.toml: [curation] with pools = "pools"')
     folder = loaded.folder
-    return Desk(folder, folder / section.pools, folder / section.out, section.faces_per_cell)
+    return CurationSession(folder, folder / section.pools, folder / section.out, section.faces_per_cell)
 
 
 def _print_distribution(distribution: dict[str, int]) -> None:

@@ -26,10 +26,10 @@ def demo(out: Path | None, seed: int) -> None:
     folder = out or Path("demo")
     if not (folder / "study.toml").exists():
         templates.write("demo", folder, seed=seed)
-    pipeline = open_study(folder)
-    pipeline.run()
-    say(rehearse(pipeline))
-    write_report(pipeline, folder / "report")
+    loaded = open_study(folder)
+    loaded.run()
+    say(rehearse(loaded))
+    write_report(loaded, folder / "report")
 
 
 @click.command()
@@ -60,10 +60,10 @@ def plan(study: Path, probe: int | None, prices: Path | None, power: bool) -> No
     """Show what a run would do: edits, calls, hours, disk, memory, money, power."""
     from evenedit.study import plan as planning
 
-    pipeline = open_study(study)
+    loaded = open_study(study)
     if probe:
-        planning.probe(pipeline, probe)
-    made = planning.make_plan(pipeline, prices)
+        planning.probe(loaded, probe)
+    made = planning.make_plan(loaded, prices)
     click.echo(f"{made.sources} portraits, {made.prompts} diagnostic prompts, {made.edits:,} edits\n")
     click.echo(
         f"{'experiment':12}{'condition':11}{'editor':28}{'edits':>7}{'done':>7}{'time left':>14}{'US$ left':>12}"
@@ -93,7 +93,7 @@ def plan(study: Path, probe: int | None, prices: Path | None, power: bool) -> No
     if power:
         from evenedit.stats.disparity.power import describe
 
-        design = planning.design_of(pipeline)
+        design = planning.design_of(loaded)
         if design is None:
             click.echo("power: there is no diagnosis with two groups or more to compare")
         else:
@@ -124,12 +124,11 @@ def run(
     from evenedit.providers.budget import Budget
     from evenedit.providers.prices import Prices
 
-    pipeline = open_study(study)
-    pipeline.budget, pipeline.prices, pipeline.batch = Budget(max_calls, max_cost), Prices.load(prices), batch
+    runner = open_study(study).runner(Budget(max_calls, max_cost), Prices.load(prices))
+    runner.batch, runner.give_up = batch, give_up
     if no_cache:
-        pipeline.cache = None
-    pipeline.give_up = give_up
-    pipeline.run()
+        runner.cache = None
+    runner.run()
     click.echo(f"done. Next: evenedit report {study}")
 
 

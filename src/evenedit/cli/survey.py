@@ -14,11 +14,11 @@ from evenedit.cli.base import OUT, STUDY, example, folder_of, open_study
 
 if TYPE_CHECKING:
     from evenedit.config.study_file import SurveySection
-    from evenedit.run.runner import Pipeline
     from evenedit.storage.survey_store import Database
-    from evenedit.survey.cost import Budget
+    from evenedit.study.study import Study
+    from evenedit.survey.cost import SurveyBudget
     from evenedit.survey.quality import Quality
-    from evenedit.survey.sessions import Desk
+    from evenedit.survey.sessions import SurveyService
 
 ACTOR = click.option("--as", "actor", default=getpass.getuser, help="Who decides; your login name by default.")
 
@@ -36,15 +36,15 @@ def sample(study: Path) -> None:
     """Draw the cases people will see, keep them with their inclusion probabilities, and print the margins."""
     from evenedit.survey.sample import margins, sampled
 
-    pipeline = open_study(study)
-    section = _section(pipeline)
+    loaded = open_study(study)
+    section = _section(loaded)
     for number in sorted({1 if s != 3 else 3 for s in section.surveys}):
-        cases = sampled(pipeline, number)
+        cases = sampled(loaded.file, loaded.store, number)
         sampler = "stereotype" if number == 3 else section.sampler
         chances = sorted(cases.values())
         click.echo(f"{len(cases):,} cases ({sampler}), inclusion probability {chances[0]:.4f} to {chances[-1]:.4f}\n")
         click.echo(f"{'factor':10}{'level':28}{'cases':>7}{'share':>8}")
-        for row in margins(pipeline, cases).itertuples():
+        for row in margins(loaded.file, loaded.store, cases).itertuples():
             click.echo(f"{row.factor:10}{row.level:28}{row.cases:>7}{row.share:>8.1%}")
 
 
@@ -78,19 +78,19 @@ def plan(
         made = planner.preset(preset, gold=not no_gold)
     else:
         assert study is not None
-        pipeline = open_study(study)
-        section = _section(pipeline)
-        mitigation = pipeline.study.file.experiments.mitigation
-        editors = pipeline.study.editors("stereotype")
+        loaded = open_study(study)
+        section = _section(loaded)
+        mitigation = loaded.file.sections.experiments.mitigation
+        editors = loaded.file.editors("stereotype")
         pairs = mitigation.cases if mitigation else 0
-        roles = len(pipeline.study.wino) * sum(len(e.seeds) for e in editors)
+        roles = len(loaded.file.wino) * sum(len(e.seeds) for e in editors)
         made = planner.of_study(section, {2: pairs, 3: roles})
     given = {"per_task": pay, "minutes_per_task": minutes, "minimum_per_hour": minimum, "fee": fee}
     changes = {name: value for name, value in given.items() if value is not None}
     _show(replace(made, pay=made.pay.model_copy(update=changes)))
 
 
-def _show(made: Budget) -> None:
+def _show(made: SurveyBudget) -> None:
     click.echo(
         f"{'survey':28}{'items':>7}{'per task':>10}{'gold':>6}{'raters':>8}{'tasks':>7}{'people':>8}{'ratings':>9}"
     )
@@ -116,10 +116,10 @@ def _show(made: Budget) -> None:
 @example("evenedit survey status my-study")
 def status(study: Path) -> None:
     """Show how far the survey is: seats by task, endings, and everybody's quality."""
-    from evenedit.survey.admin import Office
+    from evenedit.survey.admin import SurveyAdmin
 
     with _desk(study, write=False) as desk:
-        office = Office(desk)
+        office = SurveyAdmin(desk)
         click.echo(f"{'survey':>6}{'task':>6}{'pages':>7}{'seats':>7}{'done':>6}{'taken':>7}{'free':>6}")
         for task in office.progress():
             pages = task.cases + task.gold + task.instructed
@@ -155,9 +155,9 @@ def export(study: Path, out: Path | None) -> None:
     """Write ratings, choices and quality as CSV and Parquet, under pseudonyms."""
     from evenedit.survey.export import write
 
-    pipeline = open_study(study)
-    with _reading(pipeline) as database:
-        for path in write(pipeline, database, out or folder_of(study) / "ratings"):
+    loaded = open_study(study)
+    with _reading(loaded) as database:
+        for path in write(loaded.file, loaded.store, database, out or folder_of(study) / "ratings"):
             click.echo(path)
 
 
@@ -180,17 +180,17 @@ def import_(study: Path, files: tuple[Path, ...], editors: tuple[str, ...], acto
         if not equals:
             raise EvenEditError(f"--editor {pair}: expected NAME=ID")
         names[given] = meant
-    pipeline = open_study(study)
-    _section(pipeline)
-    database = Database(pipeline.study.folder, pipeline.study.file.store.url)
+    loaded = open_study(study)
+    _section(loaded)
+    database = Database(loaded.file.folder, loaded.file.sections.store.url)
     try:
         for path in files:
-            found = imports.read(path, database, pipeline, names, actor)
+            found = imports.read(path, database, loaded.file, loaded.store, names, actor)
             click.echo(
                 f"{path}: {found.pages:,} ratings of {found.raters} people ({found.answers:,} answers)"
                 + (f"; {found.rejected} rejected assignments left out" if found.rejected else "")
             )
-        for quality in people_frame(pipeline, database)[1]:
+        for quality in people_frame(loaded.file, database)[1]:
             _quality_line(quality)
     finally:
         database.close()
@@ -205,12 +205,12 @@ def import_(study: Path, files: tuple[Path, ...], editors: tuple[str, ...], acto
 def withdraw(study: Path, who: str, platform: str | None, actor: str) -> None:
     """Erase a participant's answers and ids, and open the seat again."""
     from evenedit.core.errors import EvenEditError
-    from evenedit.survey.admin import Office
+    from evenedit.survey.admin import SurveyAdmin
 
     with _desk(study) as desk:
         if platform is None:
-            Office(desk).withdraw(who, actor)
-        elif not Office(desk).withdraw_external(platform, who, actor):
+            SurveyAdmin(desk).withdraw(who, actor)
+        elif not SurveyAdmin(desk).withdraw_external(platform, who, actor):
             raise EvenEditError(f"nobody with that id came from {platform}")
     click.echo("erased; the seat is open again")
 
@@ -222,10 +222,10 @@ def withdraw(study: Path, who: str, platform: str | None, actor: str) -> None:
 @example("evenedit survey release my-study person-3f2a9c01d4e7")
 def release(study: Path, pseudonym: str, actor: str) -> None:
     """Open a participant's seat again; the answers are kept but no longer counted."""
-    from evenedit.survey.admin import Office
+    from evenedit.survey.admin import SurveyAdmin
 
     with _desk(study) as desk:
-        had = Office(desk).release(pseudonym, actor)
+        had = SurveyAdmin(desk).release(pseudonym, actor)
     click.echo("the seat is open again" if had else "there was no seat to release")
 
 
@@ -242,8 +242,8 @@ def invite(study: Path, base: str, count: int, prefix: str, number: int) -> None
     """Print signed invitation links, one per person."""
     from evenedit.survey.platforms import Invitations
 
-    pipeline = open_study(study)
-    with _reading(pipeline) as database:
+    loaded = open_study(study)
+    with _reading(loaded) as database:
         invitations = Invitations(database.key)
         for one in range(1, count + 1):
             click.echo(invitations.link(base, f"{prefix}-{one:03d}", number))
@@ -326,20 +326,21 @@ def decide(study: Path, ident: str, pseudonym: str, decision: str, message: str,
     click.echo(f"{decision}: done")
 
 
-def _section(pipeline: Pipeline) -> SurveySection:
+def _section(loaded: Study) -> SurveySection:
     from evenedit.core.errors import EvenEditError
 
-    section = pipeline.study.file.survey
+    section = loaded.file.sections.survey
     if section is None:
         raise EvenEditError("study.toml has no [survey]; add the table to ask people")
     return section
 
 
 @contextmanager
-def _desk(study: Path, *, write: bool = True) -> Iterator[Desk]:
-    from evenedit.survey.sessions import Desk
+def _desk(study: Path, *, write: bool = True) -> Iterator[SurveyService]:
+    from evenedit.survey.sessions import SurveyService
 
-    desk = Desk.open(open_study(study), write=write)
+    loaded = open_study(study)
+    desk = SurveyService.open(loaded.file, loaded.store, write=write)
     try:
         yield desk
     finally:
@@ -347,10 +348,10 @@ def _desk(study: Path, *, write: bool = True) -> Iterator[Desk]:
 
 
 @contextmanager
-def _reading(pipeline: Pipeline) -> Iterator[Database]:
+def _reading(loaded: Study) -> Iterator[Database]:
     from evenedit.storage.survey_store import Database
 
-    database = Database(pipeline.study.folder, pipeline.study.file.store.url, write=False)
+    database = Database(loaded.file.folder, loaded.file.sections.store.url, write=False)
     try:
         yield database
     finally:

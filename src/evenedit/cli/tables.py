@@ -28,7 +28,7 @@ def analyze(
     missing: str | None,
     prompts: tuple[Path, ...],
 ) -> None:
-    """Write the report of ratings that another pipeline made (CSV, one row per edit and judge).
+    """Write the report of ratings that another loaded made (CSV, one row per edit and judge).
 
     With --ratings, people's ratings (one row per edit and rater) stand beside the judges' scores, or alone.
     """
@@ -64,6 +64,6 @@ def export(study: Path, out: Path | None) -> None:
     from evenedit.ratings.to_csv import write_tables
     from evenedit.study.review_queue import write_reviews
 
-    pipeline, folder = open_study(study), out or folder_of(study) / "export"
-    for path in [*write_tables(pipeline.table(), folder), *write_reviews(pipeline, folder)]:
+    loaded, folder = open_study(study), out or folder_of(study) / "export"
+    for path in [*write_tables(loaded.table(), folder), *write_reviews(loaded, folder)]:
         click.echo(path)

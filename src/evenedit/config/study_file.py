@@ -14,7 +14,7 @@ from evenedit.core import plugins
 from evenedit.core.errors import EvenEditError
 from evenedit.core.hashing import digest
 from evenedit.core.records import SIMULATED, Prompt, is_simulated
-from evenedit.protocol import DEFAULT_RATES, PromptSet, Rate, load_prompts
+from evenedit.protocol import DEFAULT_RATES, FACTORS, QUESTIONS, Factor, PromptSet, Rate, load_prompts
 from evenedit.protocol.ensemble import RULES, RULES_OF
 from evenedit.protocol.prompts import FLOOR, merge
 
@@ -50,6 +50,19 @@ class Plugged(_Section):
 
     kind: str
     settings: dict[str, Any] = {}
+
+
+class FactorSection(_Section):
+    """[[factors]]: what portraits are labelled and grouped by; race, gender and age when left out."""
+
+    name: str = Field(pattern=r"^[a-z][a-z0-9_]*$")
+    """The column of labels.csv that holds it."""
+    title: str = ""
+    """How tables and pages print it; the name when left out."""
+    levels: list[str] = Field(min_length=2)
+    """Every label there can be, in the order of tables and axes."""
+    ordered: bool = False
+    """Whether the order of the levels means something: adds a trend estimate."""
 
 
 class CurationSection(_Section):
@@ -298,10 +311,13 @@ class CacheSection(_Section):
     """In the study's folder; a path that several studies name is shared by them."""
 
 
-class _File(_Section):
+class Sections(_Section):
+    """The tables of study.toml."""
+
     study: About
     store: StoreSection = StoreSection()
     sources: Plugged
+    factors: list[FactorSection] = []
     curation: CurationSection | None = None
     prompts: PromptSection = PromptSection()
     experiments: Experiments = Experiments()
@@ -317,18 +333,18 @@ class _File(_Section):
 
 
 @dataclass(frozen=True, slots=True)
-class Study:
+class StudyFile:
     """A whole study as its file describes it."""
 
     folder: Path
-    file: _File
+    sections: Sections
     prompts: PromptSet
     """Prompts of the diagnosis, after `include`."""
     wino: PromptSet
     """Prompts of the stereotype experiment; empty without it."""
 
     @classmethod
-    def load(cls, where: Path) -> Study:
+    def load(cls, where: Path) -> StudyFile:
         """Read and check `study.toml` in a folder (or the file itself)."""
         path = where if where.suffix == ".toml" else where / FILE
         if not path.is_file():
@@ -340,10 +356,10 @@ class Study:
         return cls.parse(data, path.parent, str(path))
 
     @classmethod
-    def parse(cls, data: Mapping[str, Any], folder: Path, where: str = FILE) -> Study:
+    def parse(cls, data: Mapping[str, Any], folder: Path, where: str = FILE) -> StudyFile:
         """Check a study given as nested tables."""
         try:
-            file = _File.model_validate(data)
+            file = Sections.model_validate(data)
         except ValidationError as error:
             raise EvenEditError(*(f"{where}: {line}" for line in _explain(error))) from None
         found = list(_problems(file))
@@ -368,20 +384,26 @@ class Study:
         return cls(folder, file, prompts, wino)
 
     @property
+    def factors(self) -> tuple[Factor, ...]:
+        """What portraits are labelled and grouped by."""
+        declared = self.sections.factors
+        return tuple(Factor.of(f.name, f.levels, title=f.title, ordered=f.ordered) for f in declared) or FACTORS
+
+    @property
     def published(self) -> bool:
         """Whether the study does exactly what the paper did."""
-        return self.file.study.preset == "published"
+        return self.sections.study.preset == "published"
 
     @property
     def placebo(self) -> bool:
         """Whether the mitigation experiment has its placebo arm."""
-        section = self.file.experiments.mitigation
+        section = self.sections.experiments.mitigation
         return section is not None and _or(section.placebo, not self.published)
 
     @property
     def swapped(self) -> bool:
         """Whether the stereotype experiment has its pronoun-swapped control."""
-        section = self.file.experiments.stereotype
+        section = self.sections.experiments.stereotype
         return section is not None and _or(section.swapped, not self.published)
 
     def blind(self, judge: JudgeSection) -> bool:
@@ -391,20 +413,22 @@ class Study:
     @property
     def missing(self) -> Missing:
         """What an edit gets that no judge scored."""
-        return self.file.ensemble.missing or ("neutral-3" if self.published else "exclude")
+        return self.sections.ensemble.missing or ("neutral-3" if self.published else "exclude")
 
     @property
     def rates(self) -> dict[str, Rate]:
         """The rates under this study's thresholds."""
         return DEFAULT_RATES | {
             name: Rate(name, DEFAULT_RATES[name].question, t.at_least, t.at_most)
-            for name, t in self.file.thresholds.items()
+            for name, t in self.sections.thresholds.items()
         }
 
     @property
     def hash(self) -> str:
         """Names the study's content, whatever its formatting."""
-        body = self.file.model_dump(mode="json", exclude={"store", "executor", "cache", "curation"})
+        body = self.sections.model_dump(mode="json", exclude={"store", "executor", "cache", "curation"})
+        if not body["factors"]:  # a table that came later does not rename the studies that leave it out
+            del body["factors"]
         return digest([body, [p.text for p in self.prompts], [p.text for p in self.wino]])
 
     def located(self, settings: Mapping[str, Any]) -> dict[str, Any]:
@@ -417,7 +441,7 @@ class Study:
         """The editors that take part in an experiment."""
         return [
             e
-            for e in self.file.editors
+            for e in self.sections.editors
             if (e.experiments is None or experiment in e.experiments)
             and (experiment != "stereotype" or plugins.images_taken(e.plugin) >= 2)
         ]
@@ -440,7 +464,7 @@ def _chosen(prompts: PromptSet, include: list[str] | None) -> PromptSet:
     return PromptSet(prompts.id, tuple(p for p in prompts if p.id in wanted))
 
 
-def _problems(file: _File) -> Iterator[str]:
+def _problems(file: Sections) -> Iterator[str]:
     """Everything that types alone cannot tell."""
     if not file.editors and file.curation is None:  # portraits may be curated before there is an editor
         yield "editors: none is given; add [[editors]]"
@@ -450,6 +474,7 @@ def _problems(file: _File) -> Iterator[str]:
         yield "experiments: none is asked for; add [experiments.diagnosis]"
     if file.experiments.mitigation and not file.experiments.diagnosis:
         yield "experiments.mitigation needs [experiments.diagnosis]: its baseline comes from there"
+    yield from _factor_problems(file)
     for name, section in (("sources", file.sources), *_extractors(file)):
         group = "sources" if name == "sources" else "extractors"
         yield from (f"{name}: {p}" for p in plugins.problems(group, section.kind, section.settings))
@@ -503,11 +528,36 @@ def _problems(file: _File) -> Iterator[str]:
         yield "store.url: only postgresql:// is supported; leave it out for SQLite in the study folder"
 
 
+RESERVED = frozenset(
+    {"request_id", "experiment", "condition", "editor", "source_id", "prompt_id", "seed", "outcome", "judge", "status"}
+    | {"file", "id", "origin", "source", "edited", "prompt", "category", "priority", "rater", *QUESTIONS}
+)
+"""Columns that tables have already: no factor can be called so."""
+
+
+def _factor_problems(file: Sections) -> Iterator[str]:
+    names = [f.name for f in file.factors]
+    for factor in file.factors:
+        if factor.name in RESERVED:
+            yield f"factors '{factor.name}': tables have a column of that name already; choose another"
+        if names.count(factor.name) > 1:
+            yield f"factors '{factor.name}': the name is used twice"
+        twice = sorted({level for level in factor.levels if factor.levels.count(level) > 1})
+        if twice or "" in factor.levels:
+            yield f"factors '{factor.name}': level '{(twice or [''])[0]}' is {'listed twice' if twice else 'empty'}"
+    gender = next((f for f in file.factors if f.name == "gender"), None)
+    if file.experiments.stereotype and file.factors and (gender is None or set(gender.levels) != {"Male", "Female"}):
+        yield (
+            "experiments.stereotype shows one person labelled Male and one labelled Female, so it needs a factor "
+            "'gender' with the levels Male and Female; add it to [[factors]], or remove [experiments.stereotype]"
+        )
+
+
 def _takes_one_image(editor: EditorSection) -> bool:
     return editor.plugin in plugins.installed("editors") and plugins.images_taken(editor.plugin) < 2
 
 
-def _extractors(file: _File) -> list[tuple[str, Plugged]]:
+def _extractors(file: Sections) -> list[tuple[str, Plugged]]:
     section = file.experiments.mitigation
     names = ("experiments.mitigation.extractor", "experiments.mitigation.stand_in")
     return list(zip(names, section.extractors, strict=False)) if section else []
@@ -537,7 +587,7 @@ def _explain(error: ValidationError) -> Iterator[str]:
 
 def _keys(parents: list[Any]) -> list[str]:
     """The keys allowed at a place of the file."""
-    model: Any = _File
+    model: Any = Sections
     for part in parents:
         if isinstance(part, int):
             continue

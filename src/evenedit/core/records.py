@@ -21,6 +21,24 @@ class Experiment(StrEnum):
     STEREOTYPE = "stereotype"
 
 
+class Condition(StrEnum):
+    """How an edit differs from the plain request."""
+
+    BASELINE = "baseline"
+    FLOOR = "floor"
+    """Nothing is asked: the editor's own drift."""
+    FEATURE = "feature"
+    """The feature prompt stands before the request."""
+    PLACEBO = "placebo"
+    """The baseline again with another seed."""
+    SWAPPED = "swapped"
+    """The request with the other gender's pronoun."""
+
+
+PLACEBO_SHIFT = 10_000
+"""The placebo is the baseline again with its seed moved by this."""
+
+
 class Outcome(StrEnum):
     """How an edit ended."""
 
@@ -111,8 +129,7 @@ class Request:
     """One edit to be made. Its id is a hash of everything else: resumable, and nothing leaks to a rater."""
 
     experiment: Experiment
-    condition: str
-    """baseline, feature, placebo or swapped."""
+    condition: Condition
     source_ids: tuple[str, ...]
     """One portrait, or two in the stereotype experiment."""
     prompt_id: str
@@ -122,6 +139,12 @@ class Request:
     settings: Mapping[str, Any]
     """Everything that shapes the output: revision, steps, guidance …"""
     seed: int
+
+    @property
+    def case(self) -> tuple[str, tuple[str, ...], str, int]:
+        """What a mitigated edit and its baseline share: editor, portraits, prompt and seed."""
+        shift = PLACEBO_SHIFT if self.condition is Condition.PLACEBO else 0
+        return self.editor, self.source_ids, self.prompt_id, self.seed - shift
 
     @property
     def id(self) -> str:

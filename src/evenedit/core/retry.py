@@ -48,6 +48,6 @@ def retry(call: Callable[[], T], retries: int, backoff: float) -> T:
 
     def wait(tried: int, error: BaseException) -> float:
         asked = error.retry_after if isinstance(error, Failed) else None
-        return max(backoff * 2**tried, asked or 0.0)
+        return max(float(backoff * 2**tried), asked or 0.0)
 
     return try_again(call, attempts=retries + 1, helps=helps, wait=wait)

@@ -39,7 +39,7 @@ class Deed(StrEnum):
     FINALISE = "finalise"
 
 
-class Standing(StrEnum):
+class CellStatus(StrEnum):
     """How far a cell is."""
 
     OPEN = "open"
@@ -97,11 +97,11 @@ class CellState:
         met = self.assessments.get(pool, Assessment()).criteria
         return [c for c in CRITERIA if c not in met]
 
-    def standing(self, faces: int) -> Standing:
+    def standing(self, faces: int) -> CellStatus:
         """Open until it has all its faces, done when they meet every criterion."""
         if len(self.selected) < faces:
-            return Standing.OPEN
-        return Standing.UNMET if any(self.unmet(pool) for pool in self.selected) else Standing.DONE
+            return CellStatus.OPEN
+        return CellStatus.UNMET if any(self.unmet(pool) for pool in self.selected) else CellStatus.DONE
 
 
 def undone(actions: Iterable[Action]) -> set[int]:

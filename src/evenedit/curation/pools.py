@@ -20,7 +20,7 @@ from evenedit.core.progress import Progress
 from evenedit.core.provenance import provenance
 from evenedit.protocol import factors as grid
 from evenedit.sources.dataset import ending, open_dataset, picture
-from evenedit.sources.sampling import Drawing, draw
+from evenedit.sources.sampling import DrawnPools, draw
 
 MANIFEST = "pools.json"
 SCHEMA = "evenedit.pools/1"
@@ -138,7 +138,7 @@ def make_pools(
     return Pools.read(out)
 
 
-def _write_images(drawing: Drawing, folder: Path) -> list[dict[str, Any]]:
+def _write_images(drawing: DrawnPools, folder: Path) -> list[dict[str, Any]]:
     """The drawn files byte for byte as the dataset has them; their rows of the manifest."""
     rows = []
     for (number, cell), face in drawing.drawn.items():

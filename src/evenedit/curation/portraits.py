@@ -61,7 +61,7 @@ def write(
             rows = list(crew.map(lambda job: _write_portrait(*job), chosen))
         log = json.dumps(log_file(actions, state), indent=1, ensure_ascii=False).encode()
         labels = _table(
-            ["file", "id", *(f.id for f in FACTORS), "origin"],
+            ["file", "id", *(f.name for f in FACTORS), "origin"],
             [[r["file"], r["id"], *r["cell"].split("_"), r["origin"]] for r in rows],
         )
         counts = _table(["pool", "count"], [[pool, count] for pool, count in distribution.items()])

@@ -117,7 +117,7 @@ def pass_rates(candidates: Iterable[Candidate]) -> list[PassRates]:
             counts = {check: sum(check in r for r in results) for check in CHECKS}
             whole = sum(len(r) == len(CHECKS) for r in results)
             groups.append(PassRate(code, len(results), counts | {"all": whole}))
-        tables.append((factor.id, tuple(groups)))
+        tables.append((factor.name, tuple(groups)))
     p = [inequality([g.n for g in groups], [g.passed["all"] for g in groups]) for _, groups in tables]
     return [
         PassRates(name, groups, raw, adjusted) for (name, groups), raw, adjusted in zip(tables, p, holm(p), strict=True)

@@ -11,12 +11,12 @@ from pathlib import Path
 from evenedit.core.errors import EvenEditError
 from evenedit.curation import portraits
 from evenedit.curation.authors import read_log
-from evenedit.curation.log import CRITERIA, DATABASE, Action, CellState, Deed, Log, Standing, fold, undone
+from evenedit.curation.log import CRITERIA, DATABASE, Action, CellState, CellStatus, Deed, Log, fold, undone
 from evenedit.curation.pools import CELLS, Candidate, Pools
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class CurationOutcome:
     """What became of an action."""
 
     action: Action
@@ -24,7 +24,7 @@ class Outcome:
     """Another reviewer's action that stands in its way."""
 
 
-class Desk:
+class CurationSession:
     """One curation: its pools, its log and where its set goes."""
 
     def __init__(self, folder: Path, pools: Path, out: Path, faces_per_cell: int = 1) -> None:
@@ -54,7 +54,7 @@ class Desk:
         found: list[tuple[str, str]] = []
         for cell, at in state.items():
             standing = at.standing(self.faces)
-            if standing is Standing.OPEN:
+            if standing is CellStatus.OPEN:
                 lack = "no image chosen" if self.faces == 1 else f"{len(at.selected)} of {self.faces} images chosen"
                 found.append((cell, lack if self.pools.of(cell) else "has no candidate in any pool"))
             if len(at.selected) > self.faces:
@@ -83,7 +83,7 @@ class Desk:
         note: str = "",
         seen: int | None = None,
         token: str | None = None,
-    ) -> Outcome:
+    ) -> CurationOutcome:
         """Assess, select or deselect a candidate; returns when it is on disk."""
         if deed not in (Deed.ASSESS, Deed.SELECT, Deed.DESELECT):
             raise EvenEditError(f"'{deed}' is not something to do to a candidate")
@@ -106,7 +106,7 @@ class Desk:
         own = (a for a in reversed(actions) if a.reviewer == reviewer and a.deed in undoable and a.in_force)
         return next((a for a in own if a.id not in gone), None)
 
-    def undo(self, reviewer: str, action: int, *, token: str | None = None) -> Outcome:
+    def undo(self, reviewer: str, action: int, *, token: str | None = None) -> CurationOutcome:
         """Take back one's own action: the state becomes what it is without it."""
         actions = self.log.actions()
         target = next((a for a in actions if a.id == action), None)
@@ -114,13 +114,13 @@ class Desk:
             raise EvenEditError(f"action {action} is not one of yours to take back")
         if target.id in undone(actions):
             repeated = next(a for a in actions if a.undoes == target.id)
-            return Outcome(repeated)
+            return CurationOutcome(repeated)
         undo = Action(reviewer, Deed.UNDO, target.cell, target.pool, undoes=target.id)
         return self._outcome(self.log.append(undo, token=token))
 
-    def _outcome(self, action: Action) -> Outcome:
+    def _outcome(self, action: Action) -> CurationOutcome:
         clash = None if action.against is None else self.log.actions(action.against - 1)[0]
-        return Outcome(action, clash)
+        return CurationOutcome(action, clash)
 
     def finalise(self, reviewer: str) -> Path:
         """Write the set if every check passes, else say all that is wrong; the manifest's path."""

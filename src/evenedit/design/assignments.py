@@ -1,37 +1,20 @@
-"""Who answers questions about edits, and before which edit each sits."""
+"""Which judge is asked about which edit."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Sequence
 from dataclasses import dataclass
 
-from evenedit.core.interfaces import Case, Judge
-from evenedit.core.records import Kind, Request
-
-
-def _as_it_is(case: Case) -> Case:
-    return case
+from evenedit.core.records import Experiment, Request
+from evenedit.judges.raters import JudgeRater
 
 
 @dataclass(frozen=True, slots=True)
-class Rater:
-    """Somebody who answers questions about edits."""
-
-    id: str
-    revision: str
-    kind: Kind
-    judge: Judge
-    sees_labels: bool = False
-    shown: Callable[[Case], Case] = _as_it_is
-    """How the case is shown to it: as the study has it, or otherwise to check the judge."""
-
-
-@dataclass(frozen=True, slots=True)
-class Seat:
-    """A rater's place before one edit, or before a mitigated edit and its baseline."""
+class Assignment:
+    """One edit for one judge to rate, or a mitigated edit to compare with its baseline."""
 
     request: Request
-    rater: Rater
+    rater: JudgeRater
     baseline: Request | None = None
     """The pairwise question: the same edit without mitigation."""
     baseline_first: bool = True
@@ -45,3 +28,13 @@ class Seat:
     def key(self) -> tuple[str, str, str]:
         """Rater, revision and request."""
         return self.rater.id, self.revision, self.request.id
+
+
+def assignments(requests: Sequence[Request], raters: Sequence[JudgeRater], *, pairwise: bool) -> list[Assignment]:
+    """Every edit to every judge; with `pairwise`, each mitigated edit beside its baseline in both orders too."""
+    made = [Assignment(r, rater) for r in requests for rater in raters]
+    if pairwise:
+        before = {r.case: r for r in requests if r.experiment is Experiment.DIAGNOSIS}
+        pairs = [(r, before[r.case]) for r in requests if r.experiment is Experiment.MITIGATION]
+        made += [Assignment(r, rater, b, first) for r, b in pairs for rater in raters for first in (True, False)]
+    return made

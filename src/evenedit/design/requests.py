@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from evenedit.config.study_file import EditorSection, Study
+from evenedit.config.study_file import EditorSection, StudyFile
 from evenedit.core import plugins
-from evenedit.core.records import Experiment, Request, Source
+from evenedit.core.records import PLACEBO_SHIFT, Condition, Experiment, Request, Source
 from evenedit.design.sampling import balanced, priority, stratified
 from evenedit.protocol import factor
 from evenedit.protocol.prompts import FLOOR
@@ -20,52 +20,50 @@ from evenedit.ratings.table import QUESTION_IDS, Scores
 
 DRIFT = ("skin_lighter", "skin_darker", "race_change", "gender_change", "older", "younger")
 """The rates that mean an unrequested change of the person: an edit that meets one has drifted."""
-PLACEBO_SHIFT = 10_000
-"""The placebo arm is the baseline again with its seed moved by this."""
 
 
 @dataclass(frozen=True, slots=True)
-class Sample:
+class CaseSample:
     """Requests that were drawn, each with its inclusion probability."""
 
     name: str
     probabilities: Mapping[str, float]
 
 
-def diagnosis(study: Study, sources: Mapping[str, Source]) -> list[Request]:
+def diagnosis(file: StudyFile, sources: Mapping[str, Source]) -> list[Request]:
     """Every source × prompt × editor × seed."""
-    if study.file.experiments.diagnosis is None:
+    if file.sections.experiments.diagnosis is None:
         return []
     return [
-        _request(Experiment.DIAGNOSIS, "baseline", (source,), prompt.id, prompt.text, editor, seed)
-        for editor in study.editors("diagnosis")
+        _request(Experiment.DIAGNOSIS, Condition.BASELINE, (source,), prompt.id, prompt.text, editor, seed)
+        for editor in file.editors("diagnosis")
         for seed in editor.seeds
         for source in sources
-        for prompt in study.prompts
+        for prompt in file.prompts
     ]
 
 
-def floor(study: Study, sources: Mapping[str, Source]) -> list[Request]:
+def floor(file: StudyFile, sources: Mapping[str, Source]) -> list[Request]:
     """Every source × editor with nothing asked: the editor's own baseline of drift."""
-    section = study.file.experiments.diagnosis
+    section = file.sections.experiments.diagnosis
     if section is None or not section.floor:
         return []
     return [
-        _request(Experiment.DIAGNOSIS, "floor", (source,), FLOOR.id, FLOOR.text, editor, editor.seeds[0])
-        for editor in study.editors("diagnosis")
+        _request(Experiment.DIAGNOSIS, Condition.FLOOR, (source,), FLOOR.id, FLOOR.text, editor, editor.seeds[0])
+        for editor in file.editors("diagnosis")
         for source in sources
     ]
 
 
 def sample_cases(
     name: str,
-    study: Study,
+    file: StudyFile,
     requests: Sequence[Request],
     sources: Mapping[str, Source],
     size: int,
     sampler: str = "balanced",
     concerns: Mapping[str, str] | None = None,
-) -> Sample:
+) -> CaseSample:
     """Draw cases from the diagnosis, by default balanced over editor, race, gender and age within each prompt."""
     bands = {level.code: level.band for level in factor("age").levels}
     labels = [dict(sources[r.source_ids[0]].attributes) for r in requests]
@@ -75,7 +73,7 @@ def sample_cases(
             for r, own in zip(requests, labels, strict=True)
         ]
     )
-    seed = study.file.study.seed
+    seed = file.sections.study.seed
     if sampler == "strata":
         rows, chances = stratified(frame, size, by=("race", "gender", "band", "editor"), seed=seed)
     elif sampler == "priority":
@@ -84,7 +82,7 @@ def sample_cases(
     else:
         factors = ("editor", "race", "gender", "age")
         rows, chances = balanced(frame, size, within="prompt", factors=factors, seed=seed)
-    return Sample(name, dict(zip(frame["id"].iloc[rows], chances.tolist(), strict=True)))
+    return CaseSample(name, dict(zip(frame["id"].iloc[rows], chances.tolist(), strict=True)))
 
 
 def drifted(scores: Scores, rates: Mapping[str, Rate]) -> set[str]:
@@ -95,35 +93,35 @@ def drifted(scores: Scores, rates: Mapping[str, Rate]) -> set[str]:
         value = scores.values[:, QUESTION_IDS.index(rate.question)]
         met = value >= rate.at_least if rate.at_least is not None else value <= (rate.at_most or 0)
         seen |= met & (value > 0)
-    baseline = (scores.edits["experiment"] == Experiment.DIAGNOSIS) & (scores.edits["condition"] == "baseline")
+    baseline = (scores.edits["experiment"] == Experiment.DIAGNOSIS) & (scores.edits["condition"] == Condition.BASELINE)
     return set(scores.edits["request_id"][seen & baseline.to_numpy()])
 
 
-def mitigation(study: Study, cases: Sequence[Request], features: Mapping[str, str]) -> list[Request]:
+def mitigation(file: StudyFile, cases: Sequence[Request], features: Mapping[str, str]) -> list[Request]:
     """The sampled cases again with the feature prompt in front, and the placebo arm."""
     requests = []
     for case in cases:
         text = f"{features[case.source_ids[0]]} {case.instruction}"
-        requests.append(_like(case, "feature", text, case.seed))
-        if study.placebo:
-            requests.append(_like(case, "placebo", case.instruction, case.seed + PLACEBO_SHIFT))
+        requests.append(_like(case, Condition.FEATURE, text, case.seed))
+        if file.placebo:
+            requests.append(_like(case, Condition.PLACEBO, case.instruction, case.seed + PLACEBO_SHIFT))
     return requests
 
 
-def stereotype(study: Study, sources: Mapping[str, Source]) -> list[Request]:
+def stereotype(file: StudyFile, sources: Mapping[str, Source]) -> list[Request]:
     """Two portraits per prompt, one of each gender, the same for every editor; and the pronoun-swapped control."""
-    if study.file.experiments.stereotype is None or not sources:
+    if file.sections.experiments.stereotype is None or not sources:
         return []
-    pairs = pair_portraits(sources, len(study.wino), study.file.study.seed)
+    pairs = pair_portraits(sources, len(file.wino), file.sections.study.seed)
     requests = []
-    for editor in study.editors("stereotype"):
-        for prompt, pair in zip(study.wino, pairs, strict=True):
+    for editor in file.editors("stereotype"):
+        for prompt, pair in zip(file.wino, pairs, strict=True):
             for seed in editor.seeds:
                 shared = (pair, prompt.id)
-                requests.append(_request(Experiment.STEREOTYPE, "baseline", *shared, prompt.text, editor, seed))
-                if study.swapped and prompt.swapped_text:
+                requests.append(_request(Experiment.STEREOTYPE, Condition.BASELINE, *shared, prompt.text, editor, seed))
+                if file.swapped and prompt.swapped_text:
                     requests.append(
-                        _request(Experiment.STEREOTYPE, "swapped", *shared, prompt.swapped_text, editor, seed)
+                        _request(Experiment.STEREOTYPE, Condition.SWAPPED, *shared, prompt.swapped_text, editor, seed)
                     )
     return requests
 
@@ -158,7 +156,7 @@ def _evenly(sources: Mapping[str, Source], gender: str, count: int, seed: int) -
 
 def _request(
     experiment: Experiment,
-    condition: str,
+    condition: Condition,
     source_ids: tuple[str, ...],
     prompt_id: str,
     text: str,
@@ -173,7 +171,7 @@ def _settings(editor: EditorSection) -> dict[str, Any]:
     return {"kind": editor.plugin, **plugins.defaults("editors", editor.plugin), **editor.settings}
 
 
-def _like(case: Request, condition: str, instruction: str, seed: int) -> Request:
+def _like(case: Request, condition: Condition, instruction: str, seed: int) -> Request:
     """The same edit in another condition: editor and settings are the baseline's by construction."""
     return Request(
         Experiment.MITIGATION,
@@ -185,9 +183,3 @@ def _like(case: Request, condition: str, instruction: str, seed: int) -> Request
         case.settings,
         seed,
     )
-
-
-def case_of(request: Request) -> tuple[str, tuple[str, ...], str, int]:
-    """What a mitigated edit and its baseline share: editor, portrait, prompt and seed."""
-    shift = PLACEBO_SHIFT if request.condition == "placebo" else 0
-    return request.editor, request.source_ids, request.prompt_id, request.seed - shift

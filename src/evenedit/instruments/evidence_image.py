@@ -15,8 +15,8 @@ from evenedit.instruments import picture
 from evenedit.instruments.align import align, settle
 from evenedit.instruments.change import Change, find_change
 from evenedit.instruments.face import Face, find_face
-from evenedit.instruments.measure import Evidence, Measurement
-from evenedit.instruments.patches import Patch
+from evenedit.instruments.measure import MeasuredPair, Measurement
+from evenedit.instruments.patches import SkinPatch
 from evenedit.simulation.portraits.canvas import ink
 
 PANEL = 384
@@ -26,7 +26,7 @@ HOTTEST = 40.0
 """CIELAB difference shown as the hottest colour."""
 
 
-def draw(evidence: Evidence) -> Image.Image:
+def draw(evidence: MeasuredPair) -> Image.Image:
     """One picture: source, edit, change map; below them tones and numbers."""
     panels = [
         _panel(evidence.source, evidence.skin.patches_before if evidence.skin else ()),
@@ -56,7 +56,7 @@ def change_map(source: Image.Image, edited: Image.Image) -> Image.Image:
     return Image.fromarray(_heat(first, change))
 
 
-def _panel(rgb: picture.Pixels, patches: Sequence[Patch]) -> Image.Image:
+def _panel(rgb: picture.Pixels, patches: Sequence[SkinPatch]) -> Image.Image:
     drawn = np.ascontiguousarray(rgb.copy())
     width = max(1, round(max(rgb.shape) / 256))
     for patch in patches:

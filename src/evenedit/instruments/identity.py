@@ -67,7 +67,7 @@ def distance(first: NDArray[np.float64], second: NDArray[np.float64]) -> float:
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class IdentityDistance:
     """Where a distance lies among those of its group."""
 
     group: str
@@ -90,12 +90,12 @@ class Reference:
     between: Mapping[str, tuple[float, ...]]
     same: Mapping[str, tuple[float, ...]]
 
-    def standing(self, value: float, group: str) -> Standing | str:
+    def standing(self, value: float, group: str) -> IdentityDistance | str:
         """The distance against its group's, or why that cannot be said."""
         between, same = self.between.get(group, ()), self.same.get(group, ())
         if len(between) < LEAST_PAIRS:
             return f"group '{group}' has {len(between)} pairs of different people; {LEAST_PAIRS} are needed"
-        return Standing(group, _below(between, value), _below(same, value), len(between))
+        return IdentityDistance(group, _below(between, value), _below(same, value), len(between))
 
     def to_json(self) -> str:
         """For a cache."""
@@ -140,7 +140,7 @@ def compare(
 
 
 @dataclass(frozen=True, slots=True)
-class Sitter:
+class FaceEmbedding:
     """One portrait of a source set, as the reference needs it."""
 
     group: str
@@ -149,7 +149,7 @@ class Sitter:
     """Distances to harmless variants of the same picture."""
 
 
-def sit(group: str, image: Image.Image) -> Sitter | None:
+def sit(group: str, image: Image.Image) -> FaceEmbedding | None:
     """Embed a portrait and its harmless variants; None where it shows no face."""
     rgb = picture.pixels(image)
     face = find_face(rgb)
@@ -158,12 +158,12 @@ def sit(group: str, image: Image.Image) -> Sitter | None:
     own = embed(rgb, face)
     again = [(variant, find_face(variant)) for variant in _variants(rgb)]
     same = tuple(distance(own, embed(variant, face)) for variant, face in again if isinstance(face, Face))
-    return Sitter(group, own, same)
+    return FaceEmbedding(group, own, same)
 
 
-def reference(sitters: Iterable[Sitter | None]) -> Reference:
+def reference(sitters: Iterable[FaceEmbedding | None]) -> Reference:
     """The distances within a source set, by group."""
-    groups: dict[str, list[Sitter]] = {}
+    groups: dict[str, list[FaceEmbedding]] = {}
     for sitter in sitters:
         if sitter is not None:
             groups.setdefault(sitter.group, []).append(sitter)

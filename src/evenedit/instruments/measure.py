@@ -85,7 +85,7 @@ class Measurement:
 
 
 @dataclass(frozen=True, slots=True)
-class Evidence:
+class MeasuredPair:
     """A measurement and what it was read from, for the picture."""
 
     measurement: Measurement
@@ -114,7 +114,7 @@ def examine(
     identity: bool = True,
     reference: Reference | None = None,
     group: str | None = None,
-) -> Evidence:
+) -> MeasuredPair:
     """Measure one pair and keep what it was read from."""
     first, second = picture.pixels(source), picture.pixels(edited)
     faces = find_face(first), find_face(second)
@@ -148,7 +148,7 @@ def examine(
         reasons={**reasons, **who.reasons},
         notes=who.notes,
     )
-    return Evidence(measurement, first, second, change, None if isinstance(found, str) else found)
+    return MeasuredPair(measurement, first, second, change, None if isinstance(found, str) else found)
 
 
 def _missing(faces: tuple[Face | NoFace, Face | NoFace]) -> str:

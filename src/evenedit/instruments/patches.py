@@ -32,7 +32,7 @@ LUMINANCE = np.array([0.2126, 0.7152, 0.0722])
 
 
 @dataclass(frozen=True, slots=True)
-class Patch:
+class SkinPatch:
     """One spot of skin."""
 
     name: str
@@ -63,7 +63,7 @@ def outlines(face: Face) -> dict[str, Polygon]:
     return spots
 
 
-def read(light: picture.Light, spots: Mapping[str, Polygon]) -> dict[str, Patch]:
+def read(light: picture.Light, spots: Mapping[str, Polygon]) -> dict[str, SkinPatch]:
     """The patches that lie in the picture, without their shine and shadow."""
     found = {}
     for name, outline in spots.items():
@@ -73,7 +73,7 @@ def read(light: picture.Light, spots: Mapping[str, Polygon]) -> dict[str, Patch]
     return found
 
 
-def strays(patches: Mapping[str, Patch]) -> list[str]:
+def strays(patches: Mapping[str, SkinPatch]) -> list[str]:
     """Patches unlike the rest: the forehead where it disagrees with cheeks that agree, else the odd one out."""
     uneven = [name for name, patch in patches.items() if np.ptp(patch.parts[:, 0]) > UNEVEN]
     if 0 < len(uneven) < len(patches):
@@ -89,7 +89,7 @@ def strays(patches: Mapping[str, Patch]) -> list[str]:
     return []
 
 
-def _patch(light: picture.Light, name: str, outline: Polygon) -> Patch | None:
+def _patch(light: picture.Light, name: str, outline: Polygon) -> SkinPatch | None:
     high, wide = light.shape[:2]
     left, top = np.floor(outline.min(axis=0)).astype(int)
     right, bottom = np.ceil(outline.max(axis=0)).astype(int) + 1
@@ -105,7 +105,7 @@ def _patch(light: picture.Light, name: str, outline: Polygon) -> Patch | None:
     middle_row, middle_column = np.median(rows), np.median(columns)
     quarters = (rows > middle_row) * 2 + (columns > middle_column)
     parts = [values[kept & (quarters == q)].mean(axis=0) for q in range(4) if (kept & (quarters == q)).sum() >= 5]
-    return Patch(name, outline, values[kept].mean(axis=0), np.array([picture.lab_of(part) for part in parts]))
+    return SkinPatch(name, outline, values[kept].mean(axis=0), np.array([picture.lab_of(part) for part in parts]))
 
 
 def _fair(values: NDArray[np.float64]) -> picture.Mask:

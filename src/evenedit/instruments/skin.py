@@ -19,7 +19,7 @@ from evenedit.core.color import Lab
 from evenedit.instruments import picture
 from evenedit.instruments.face import Face
 from evenedit.instruments.light import Relighting
-from evenedit.instruments.patches import LUMINANCE, PATCHES, Patch, outlines, read, strays
+from evenedit.instruments.patches import LUMINANCE, PATCHES, SkinPatch, outlines, read, strays
 
 CUTS = (-10.0, -3.0, 3.0, 10.0)
 """L* steps between the five answers of the skin axis: half-way between planted steps of 0, ±6 and ±14."""
@@ -94,8 +94,8 @@ class SkinChange:
     """Standard error of delta L*, from the spread over patches, their quarters, and patches against the whole face."""
     left_right_L: tuple[float | None, float | None]  # noqa: N815
     """L* of the left minus the right cheek, before and after."""
-    patches_before: tuple[Patch, ...]
-    patches_after: tuple[Patch, ...]
+    patches_before: tuple[SkinPatch, ...]
+    patches_after: tuple[SkinPatch, ...]
     discarded: Mapping[str, str]
     """Patches left out, and why."""
 
@@ -194,7 +194,7 @@ def _covered(before: Lab, after: Lab) -> bool:
     return greener or grayer
 
 
-def _seed(patches: Iterable[Patch]) -> NDArray[np.float64]:
+def _seed(patches: Iterable[SkinPatch]) -> NDArray[np.float64]:
     mean: NDArray[np.float64] = np.mean([patch.light for patch in patches], axis=0)
     return mean
 
@@ -228,7 +228,7 @@ def _in_old_light(before: NDArray[np.float64], after: NDArray[np.float64], light
 
 
 def _uncertainty(
-    before: Sequence[Patch], after: Sequence[Patch], was: float, now: float, light: Relighting | None
+    before: Sequence[SkinPatch], after: Sequence[SkinPatch], was: float, now: float, light: Relighting | None
 ) -> float:
     """The largest of: standard errors over patches and over their quarters, half the gap to the whole face.
 
@@ -245,7 +245,7 @@ def _uncertainty(
     return math.hypot(max(errors), per_log * light.spread if light else 0.0)
 
 
-def _left_right(patches: Mapping[str, Patch]) -> float | None:
+def _left_right(patches: Mapping[str, SkinPatch]) -> float | None:
     if "left" not in patches or "right" not in patches:
         return None
     return patches["left"].lab[0] - patches["right"].lab[0]

@@ -1,6 +1,6 @@
 """What is asked, as data (TOML beside this file) and its typed reader."""
 
-from evenedit.protocol.factors import FACTORS, Factor, Level, factor, level_code
+from evenedit.protocol.factors import FACTORS, Factor, Level, cells, factor, found_factor, level_code
 from evenedit.protocol.prompts import PromptSet, load_prompts
 from evenedit.protocol.rubric import AXES, DEFAULT_RATES, QUESTIONS, VERDICTS, Rate, questions_for
 
@@ -14,7 +14,9 @@ __all__ = [
     "Level",
     "PromptSet",
     "Rate",
+    "cells",
     "factor",
+    "found_factor",
     "level_code",
     "load_prompts",
     "questions_for",

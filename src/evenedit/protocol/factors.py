@@ -1,8 +1,12 @@
-"""The demographic grid: factors, their levels in order, and the spellings that mean them."""
+"""Factors: what portraits are labelled and grouped by. A study may declare its own; else they are race, gender, age.
+
+Labels are the dataset's labels, not truths about people.
+"""
 
 from __future__ import annotations
 
 import tomllib
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from importlib.resources import files
 from itertools import product
@@ -17,61 +21,114 @@ class Level:
     code: str
     title: str
     """How tables print it."""
-    labels: tuple[str, ...]
+    labels: tuple[str, ...] = ()
     """Other spellings accepted on import."""
     years: int | None = None
     """Numeric age of an age level."""
     band: str | None = None
-    """Coarse age band for strata."""
+    """Coarse band for strata."""
 
 
 @dataclass(frozen=True, slots=True)
 class Factor:
-    """One demographic factor."""
+    """One factor with its levels in order."""
 
-    id: str
+    name: str
+    """The column of labels.csv and of the CSVs given to analyze and audit."""
+    title: str
+    """How tables and pages print it."""
     levels: tuple[Level, ...]
+    ordered: bool = False
+    """Whether the levels have an order that means something: adds a trend estimate."""
+
+    @classmethod
+    def of(cls, name: str, codes: Iterable[str], *, title: str = "", ordered: bool = False) -> Factor:
+        """A factor whose levels are called by their codes."""
+        return cls(name, title or _title(name), tuple(Level(code, code) for code in codes), ordered)
 
     @property
     def codes(self) -> tuple[str, ...]:
-        """The codes, in the protocol's order."""
+        """The levels' codes, in order."""
         return tuple(level.code for level in self.levels)
+
+    @property
+    def titles(self) -> dict[str, str]:
+        """How tables print each level, by code."""
+        return {level.code: level.title for level in self.levels}
 
     def level(self, code: str) -> Level:
         """The level with this code."""
         return next(level for level in self.levels if level.code == code)
 
+    def code_of(self, label: str) -> str:
+        """The code that a label means; an empty label is missing and stays empty."""
+        wanted = _fold(label)
+        if not wanted:
+            return ""
+        for level in self.levels:
+            if wanted in {_fold(level.code), _fold(level.title), *map(_fold, level.labels)}:
+                return level.code
+        raise EvenEditError(f"{self.name} '{label}' is not a known label; expected one of: {', '.join(self.codes)}")
+
+    def band_of(self, code: str) -> str:
+        """The coarse band of a level for strata; the level itself where there are no bands."""
+        return next((level.band or level.code for level in self.levels if level.code == code), code)
+
 
 def _read() -> tuple[Factor, ...]:
     data = tomllib.loads(files(__package__).joinpath("factors.toml").read_text("utf-8"))
     return tuple(
-        Factor(f["id"], tuple(Level(**(lv | {"labels": tuple(lv["labels"])})) for lv in f["levels"]))
+        Factor(f["name"], f["title"], tuple(Level(**(lv | {"labels": tuple(lv["labels"])})) for lv in f["levels"]))
         for f in data["factors"]
     )
 
 
 FACTORS: tuple[Factor, ...] = _read()
-"""race, gender, age."""
+"""race, gender, age: what a study gets that declares no factors."""
 
 
-def factor(name: str) -> Factor:
+def factor(name: str, factors: Sequence[Factor] = FACTORS) -> Factor:
     """The factor called `name`."""
-    return next(f for f in FACTORS if f.id == name)
+    return next(f for f in factors if f.name == name)
 
 
-def cells() -> list[dict[str, str]]:
-    """All 84 cells as {"race", "gender", "age"}, in the protocol's order."""
-    return [dict(zip((f.id for f in FACTORS), codes, strict=True)) for codes in product(*(f.codes for f in FACTORS))]
+def cells(factors: Sequence[Factor] = FACTORS) -> list[dict[str, str]]:
+    """Every combination of levels, in the factors' order: 84 for race, gender, age."""
+    names = [f.name for f in factors]
+    return [dict(zip(names, codes, strict=True)) for codes in product(*(f.codes for f in factors))]
 
 
-def level_code(name: str, label: str) -> str:
-    """The code that a label of some dataset means, or a message naming the known ones."""
-    wanted = _fold(label)
-    for level in factor(name).levels:
-        if wanted in {_fold(level.code), _fold(level.title), *map(_fold, level.labels)}:
-            return level.code
-    known = ", ".join(factor(name).codes)
-    raise EvenEditError(f"{name} '{label}' is not a known label; expected one of: {known}")
+def level_code(name: str, label: str, factors: Sequence[Factor] = FACTORS) -> str:
+    """The code that a label means where there must be one."""
+    wanted = factor(name, factors)
+    if not label.strip():
+        raise EvenEditError(f"{name} '{label}' is not a known label; expected one of: {', '.join(wanted.codes)}")
+    return wanted.code_of(label)
+
+
+def found_factor(name: str, values: Iterable[str]) -> Factor:
+    """A factor whose levels are the values found: in numeric order if all are numbers, else as first seen."""
+    codes = list(dict.fromkeys(value.strip() for value in values if value.strip()))
+    if not codes:
+        raise EvenEditError(f"column '{name}' was named as a factor, but no row has a label in it")
+    if known := next((f for f in FACTORS if f.name == name), None):
+        codes = [code for code in known.codes if code in {known.code_of(value) for value in codes}]
+        return Factor(name, known.title, tuple(known.level(code) for code in codes))
+    numbers = [_number(code) for code in codes]
+    if all(number is not None for number in numbers):
+        codes = [code for _, code in sorted(zip(numbers, codes, strict=True), key=lambda pair: pair[0] or 0.0)]
+    return Factor.of(name, codes)
+
+
+def _number(text: str) -> float | None:
+    try:
+        return float(text)
+    except ValueError:
+        return None
+
+
+def _title(name: str) -> str:
+    return name.replace("_", " ").capitalize()
 
 
 def _fold(text: str) -> str:

@@ -200,7 +200,7 @@ def call_with_retries(
     def wait(tried: int, error: BaseException) -> float:
         asked = error.retry_after if isinstance(error, Failed) else None
         # Never earlier than asked, and never all callers at the same moment.
-        return draw() * min(LONGEST_WAIT, FIRST_WAIT * 2**tried) + (asked or 0.0)
+        return draw() * min(LONGEST_WAIT, float(FIRST_WAIT * 2**tried)) + (asked or 0.0)
 
     return try_again(call, attempts=attempts, helps=helps, wait=wait, sleep=sleep)
 

@@ -1,4 +1,4 @@
-"""What everybody said of every edit, gathered from the store into the one table that statistics read."""
+"""The one way from an answer to the table that the statistics read."""
 
 from __future__ import annotations
 
@@ -6,83 +6,89 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
-from evenedit.core.records import Edit, Kind, Request, Source, Status
-from evenedit.design.assignments import Rater
-from evenedit.design.requests import case_of
-from evenedit.protocol.rubric import preferred
-from evenedit.ratings.reviews import Reviewer, Reviews
-from evenedit.ratings.table import EDIT_COLUMNS, MISSING, NOT_ASKED, QUESTION_IDS, STATUSES, RatingTable
-from evenedit.run.measuring import Gauge, Measurements
-from evenedit.storage.store import Store
-from evenedit.survey.answers import Person
-
-PREFERENCE = QUESTION_IDS.index("preference")
+from evenedit.core.records import Edit, Kind, Rating, Request, Source
+from evenedit.protocol import Factor
+from evenedit.ratings.reviews import settled
+from evenedit.ratings.sources import PREFERENCE, RatingSource
+from evenedit.ratings.table import MISSING, NOT_ASKED, QUESTION_IDS, STATUSES, RatingTable, Reading, edit_columns
 
 
-def tabulate(
-    store: Store,
-    planned: Sequence[Request],
+def build_table(
+    requests: Sequence[Request],
+    edits: Mapping[str, Edit],
     sources: Mapping[str, Source],
-    judges: Sequence[Rater],
-    measured: Measurements,
-    people: Sequence[Person],
-    reviewers: int,
+    factors: Sequence[Factor],
+    rating_sources: Sequence[RatingSource],
+    *,
+    readings: Sequence[Reading] = (),
+    reviewers: int = 1,
 ) -> RatingTable:
-    """The table of the planned edits that were made; `reviewers` is how many must have looked at a case."""
-    wanted, edits, reviews = {r.id: r for r in planned}, store.edits(), Reviews(store)
-    rows = {ident: i for i, ident in enumerate(i for i in wanted if i in edits)}
-    frame = pd.DataFrame([_row(wanted[i], edits[i], sources) for i in rows], columns=list(EDIT_COLUMNS))
-    asked: list[Rater | Gauge] = [*judges, *measured.gauges]
-    told: list[Person | Reviewer] = [*people, *reviews.reviewers(reviewers)]
-    names = [r.id for r in (*asked, *told)]
-    kinds = [*(r.kind for r in asked), *(Kind.HUMAN if isinstance(p, Person) else Kind.REVIEW for p in told)]
-    values = np.full((len(names), len(rows), len(QUESTION_IDS)), MISSING, dtype=np.int8)
-    status = np.full((len(names), len(rows)), NOT_ASKED, dtype=np.int8)
-    sure = np.full(values.shape, np.nan, dtype=np.float32)
-    for number, rater in enumerate(asked):
-        for ident, state in store.answered(rater.id, rater.revision).items():
-            if ident in rows:
-                status[number, rows[ident]] = STATUSES.index(state)
-        for rating in store.ratings(rater.id, rater.revision):
-            if rating.request_id in rows and rating.value is not None:
-                at = number, rows[rating.request_id], QUESTION_IDS.index(rating.question_id)
-                values[at] = rating.value
-                sure[at] = np.nan if rating.confidence is None else rating.confidence
-        for ident, choice in _preferences(store, rater).items():
-            if ident in rows:
-                values[number, rows[ident], PREFERENCE] = choice
-    for number, person in enumerate(told, len(asked)):
-        for ident in person.ratings.keys() & rows.keys():
-            status[number, rows[ident]] = STATUSES.index(Status.SCORED)
-            for name, value in person.ratings[ident].items():
-                if name in QUESTION_IDS:
-                    values[number, rows[ident], QUESTION_IDS.index(name)] = value
-    settled = reviews.settled(rows, reviewers)
-    return RatingTable(frame, tuple(names), tuple(kinds), values, status, sure, measured.readings(rows), settled)
-
-
-def _preferences(store: Store, rater: Rater | Gauge) -> dict[str, int]:
-    """What a rater's answers in both orders say together, by mitigated request."""
-    first, second = (
-        {r.request_id: r.value for r in store.ratings(rater.id, f"{rater.revision}-{order}")} for order in ("ab", "ba")
+    """The table of the requested edits that were made; `reviewers` is how many must have looked at a case."""
+    wanted = {r.id: r for r in requests if r.id in edits}
+    rows = {ident: row for row, ident in enumerate(wanted)}
+    frame = pd.DataFrame(
+        [_row(r, edits[i], sources, factors) for i, r in wanted.items()], columns=list(edit_columns(factors))
     )
-    said = {ident: preferred(first[ident], second[ident]) for ident in first.keys() & second.keys()}
-    return {ident: choice for ident, choice in said.items() if choice is not None}
+    raters = [(name, source.kind) for source in rating_sources for name in source.raters]
+    number = {name: at for at, (name, _) in enumerate(raters)}
+    values = np.full((len(raters), len(rows), len(QUESTION_IDS)), MISSING, dtype=np.int8)
+    status = np.full((len(raters), len(rows)), NOT_ASKED, dtype=np.int8)
+    confidence = np.full(values.shape, np.nan, dtype=np.float32)
+    reviews: dict[str, dict[str, dict[str, int]]] = {}
+    for rating in (rating for source in rating_sources for rating in source.ratings()):
+        if rating.request_id not in rows:
+            continue
+        rater, row = number[rating.rater], rows[rating.request_id]
+        if _says_how_the_call_ended(rating):
+            status[rater, row] = STATUSES.index(rating.status)
+        if rating.kind is Kind.REVIEW:
+            answers = reviews.setdefault(rating.request_id, {}).setdefault(rating.rater, {})
+            answers |= {rating.question_id: rating.value} if rating.value is not None else {}
+        if rating.value is not None and rating.question_id in QUESTION_IDS:
+            at = rater, row, QUESTION_IDS.index(rating.question_id)
+            values[at] = rating.value
+            confidence[at] = np.nan if rating.confidence is None else rating.confidence
+    return RatingTable(
+        frame,
+        tuple(name for name, _ in raters),
+        tuple(kind for _, kind in raters),
+        values,
+        status,
+        confidence,
+        tuple(readings),
+        _settled(reviews, rows, reviewers),
+        tuple(factors),
+    )
 
 
-def _row(request: Request, edit: Edit, sources: Mapping[str, Source]) -> dict[str, object]:
+def _says_how_the_call_ended(rating: Rating) -> bool:
+    """A judge's preference comes from calls of its own, which say nothing about the call that rated the edit."""
+    return rating.question_id != PREFERENCE or rating.kind is Kind.HUMAN
+
+
+def _settled(
+    reviews: Mapping[str, Mapping[str, Mapping[str, int]]], rows: Mapping[str, int], reviewers: int
+) -> NDArray[np.int8]:
+    """[edit, question]: what the reviewers of each case settled."""
+    values = np.full((len(rows), len(QUESTION_IDS)), MISSING, dtype=np.int8)
+    for request_id, answers in reviews.items():
+        for question, value in settled(list(answers.values()), reviewers).items():
+            values[rows[request_id], QUESTION_IDS.index(question)] = value
+    return values
+
+
+def _row(request: Request, edit: Edit, sources: Mapping[str, Source], factors: Sequence[Factor]) -> dict[str, object]:
     attributes = sources[request.source_ids[0]].attributes if len(request.source_ids) == 1 else {}
-    return {
+    columns: dict[str, object] = {
         "request_id": request.id,
         "experiment": request.experiment.value,
         "condition": request.condition,
         "editor": request.editor,
         "source_id": "+".join(request.source_ids),
         "prompt_id": request.prompt_id,
-        "seed": case_of(request)[-1],  # a placebo edit is paired with the baseline it repeats
-        "race": attributes.get("race", ""),
-        "gender": attributes.get("gender", ""),
-        "age": attributes.get("age", ""),
+        "seed": request.case[-1],  # a placebo edit is paired with the baseline it repeats
         "outcome": edit.outcome.value,
     }
+    return columns | {f.name: attributes.get(f.name, "") for f in factors}

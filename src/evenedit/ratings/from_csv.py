@@ -21,10 +21,10 @@ from evenedit.core.errors import EvenEditError
 from evenedit.core.records import Experiment, Kind, Outcome, Status
 from evenedit.protocol import AXES, FACTORS, QUESTIONS, PromptSet, level_code, load_prompts
 from evenedit.protocol.prompts import BUILT_IN, merge
-from evenedit.ratings.table import EDIT_COLUMNS, NOT_ASKED, QUESTION_IDS, STATUSES, RatingTable
+from evenedit.ratings.table import NOT_ASKED, QUESTION_IDS, STATUSES, RatingTable, edit_columns
 
 _COMMON = ("experiment", "condition", "editor", "prompt_id", "judge", "status")
-SCORE_COLUMNS = (*_COMMON, "source_id", *(f.id for f in FACTORS), *AXES)
+SCORE_COLUMNS = (*_COMMON, "source_id", *(f.name for f in FACTORS), *AXES)
 """Columns of a file of scores."""
 VERDICT_COLUMNS = (*_COMMON, "verdict")
 """Columns of a file of stereotype verdicts."""
@@ -163,7 +163,7 @@ def _checked(frame: pd.DataFrame, problems: Problems) -> pd.DataFrame:
         problems.add(out, (out[column] == "").to_numpy(), f"{column} is empty")
     problems.add(frame, (out["seed"] == "").to_numpy(), "seed is '{seed}'; expected a whole number of 64 bits")
     for factor in FACTORS:
-        out[factor.id] = texts(out["status"], lambda _: "") if is_verdict else _levels(frame, factor.id, problems)
+        out[factor.name] = texts(out["status"], lambda _: "") if is_verdict else _levels(frame, factor.name, problems)
     _answers(frame, out, is_verdict, problems)
     return out
 
@@ -203,7 +203,7 @@ def assemble(rows: pd.DataFrame, problems: Problems) -> RatingTable:
         _refuse_changes(rows, edit, column, "edit", problems)
     single = rows[(rows["experiment"] != Experiment.STEREOTYPE).to_numpy()]
     for factor in FACTORS:
-        _refuse_changes(single, _numbered(single, ["source_id"]), factor.id, "source_id", problems)
+        _refuse_changes(single, _numbered(single, ["source_id"]), factor.name, "source_id", problems)
     rated = (rows["judge"] != "").to_numpy()
     ratings, rated_edit = rows[rated], edit[rated]
     number = _numbered(ratings, ["judge"])
@@ -218,14 +218,14 @@ def assemble(rows: pd.DataFrame, problems: Problems) -> RatingTable:
     status = np.full((len(names), len(first)), NOT_ASKED, dtype=np.int8)
     status[judge, rated_edit] = _numbers(ratings["status"], lambda name: STATUSES.index(Status(name)))
     edits = rows.iloc[first].reset_index(drop=True)
-    edits = edits.assign(**{c: edits[c].astype(str) for c in EDIT_COLUMNS if c != "seed"})
+    edits = edits.assign(**{c: edits[c].astype(str) for c in edit_columns(FACTORS) if c != "seed"})
     composed = edits["experiment"]
     for column in EDIT_KEY[1:]:
         composed = composed + "/" + edits[column].astype(str)
     edits["request_id"] = edits["request_id"].where(edits["request_id"] != "", composed)
     edits["seed"] = edits["seed"].astype(np.int64)
     raters, kinds = zip(*(names[i] for i in order), strict=True) if names else ((), ())
-    return RatingTable(edits[list(EDIT_COLUMNS)], raters, kinds, values, status)
+    return RatingTable(edits[list(edit_columns(FACTORS))], raters, kinds, values, status)
 
 
 def _refuse_repeats(rows: pd.DataFrame, key: NDArray[np.int64], problems: Problems) -> None:
@@ -267,7 +267,7 @@ def _levels(frame: pd.DataFrame, factor: str, problems: Problems) -> pd.Series[A
             return ""
 
     codes = texts(frame[factor], code)
-    known = ", ".join(next(f for f in FACTORS if f.id == factor).codes)
+    known = ", ".join(next(f for f in FACTORS if f.name == factor).codes)
     problems.add(frame, (codes == "").to_numpy(), f"{factor} is '{{{factor}}}'; expected one of: {known}")
     return codes
 

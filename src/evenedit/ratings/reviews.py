@@ -16,13 +16,11 @@ from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from typing import Any
 
-import numpy as np
 import sqlalchemy as sa
-from numpy.typing import NDArray
 
 from evenedit.core.records import Kind, Rating, Status
 from evenedit.protocol import QUESTIONS
-from evenedit.ratings.table import MISSING, QUESTION_IDS
+from evenedit.ratings.table import QUESTION_IDS
 from evenedit.storage.schema import requests
 from evenedit.storage.store import Store
 
@@ -58,30 +56,20 @@ class Review:
     undone: str | None = None
     """When it was taken back; None while it is in force."""
 
-    @property
     def ratings(self) -> Iterator[Rating]:
-        """The review as everybody's ratings are."""
-        for question, value in self.answers.items():
+        """The review as ratings; one without an answer says only that the reviewer looked."""
+        for question, value in self.answers.items() or [("", None)]:
             yield Rating(self.request_id, question, self.rater, Kind.REVIEW, Status.SCORED, value, self.note)
 
 
-@dataclass(frozen=True, slots=True)
-class Reviewer:
-    """One reviewer with all reviews that can be told."""
-
-    id: str
-    ratings: Mapping[str, Mapping[str, int]]
-    """Answers by request id and question id."""
-
-
-def settled(reviews: Sequence[Review], reviewers: int) -> dict[str, int]:
-    """What the reviews of one case, in their order, settle where so many were asked for."""
+def settled(reviews: Sequence[Mapping[str, int]], reviewers: int) -> dict[str, int]:
+    """What the answers of a case's reviewers, in their order, settle where so many were asked for."""
     if len(reviews) < reviewers:
         return {}
     if len(reviews) == 1:
-        return dict(reviews[0].answers)
-    both = {q: agreed(q, a, reviews[1].answers[q]) for q, a in reviews[0].answers.items() if q in reviews[1].answers}
-    third = reviews[2].answers if len(reviews) > 2 else {}
+        return dict(reviews[0])
+    both = {q: agreed(q, answer, reviews[1][q]) for q, answer in reviews[0].items() if q in reviews[1]}
+    third = reviews[2] if len(reviews) > 2 else {}
     values = {question: third.get(question) if value is None else value for question, value in both.items()}
     return {question: value for question, value in values.items() if value is not None}
 
@@ -128,25 +116,9 @@ class Reviews:
         """What each reviewer wrote about a case."""
         return {review.rater: review.note for review in self.of(request_id) if review.undone is None}
 
-    def told(self, reviewers: int) -> list[Review]:
+    def disclosed(self, reviewers: int) -> list[Review]:
         """The reviews in force of cases that so many have looked at: before that, one must not sway the other."""
         return [r for reviews in self.in_force().values() if len(reviews) >= reviewers for r in reviews]
-
-    def reviewers(self, reviewers: int) -> list[Reviewer]:
-        """Everybody with reviews that can be told, by name."""
-        found: dict[str, dict[str, Mapping[str, int]]] = {}
-        for review in self.told(reviewers):
-            found.setdefault(review.rater, {})[review.request_id] = review.answers
-        return [Reviewer(rater, ratings) for rater, ratings in sorted(found.items())]
-
-    def settled(self, rows: Mapping[str, int], reviewers: int) -> NDArray[np.int8]:
-        """[edit, question]: what is settled about the requests at these rows."""
-        values = np.full((len(rows), len(QUESTION_IDS)), MISSING, dtype=np.int8)
-        for request_id, reviews in self.in_force().items():
-            if request_id in rows:
-                for question, value in settled(reviews, reviewers).items():
-                    values[rows[request_id], QUESTION_IDS.index(question)] = value
-        return values
 
     def add(
         self,
@@ -178,6 +150,25 @@ class Reviews:
     def _read(self, query: sa.Select[Any]) -> list[Review]:
         with self._store.begin() as db:
             return _rows(db, query)
+
+
+class ReviewRatings:
+    """What reviewers answered about cases that enough of them have looked at."""
+
+    kind = Kind.REVIEW
+
+    def __init__(self, reviews: Reviews, reviewers: int) -> None:
+        self._reviews = reviews.disclosed(reviewers)
+
+    @property
+    def raters(self) -> Sequence[str]:
+        """Everybody with such a review, by name."""
+        return sorted({review.rater for review in self._reviews})
+
+    def ratings(self) -> Iterator[Rating]:
+        """Their answers, case by case, the earlier review first."""
+        for review in self._reviews:
+            yield from review.ratings()
 
 
 def _rows(db: sa.Connection, query: sa.Select[Any]) -> list[Review]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
@@ -9,7 +10,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from evenedit.core.records import Kind, Status
-from evenedit.protocol import QUESTIONS
+from evenedit.protocol import FACTORS, QUESTIONS, Factor
 
 QUESTION_IDS: tuple[str, ...] = tuple(QUESTIONS)
 """The order of the last dimension of `RatingTable.values`."""
@@ -19,21 +20,15 @@ NOT_ASKED = -1
 """Status code of a rater who was not asked about an edit."""
 MISSING = 0
 """Value code of an answer that is not there; answers are 1, 2, 3 …"""
-EDIT_COLUMNS = (
-    "request_id",
-    "experiment",
-    "condition",
-    "editor",
-    "source_id",
-    "prompt_id",
-    "seed",
-    "race",
-    "gender",
-    "age",
-    "outcome",
-)
-"""Columns of `RatingTable.edits`. A stereotype edit has two portraits: its labels are empty and its
-source_id is both ids joined by '+'."""
+
+
+def edit_columns(factors: Iterable[Factor]) -> tuple[str, ...]:
+    """Columns of `RatingTable.edits`.
+
+    A stereotype edit has two portraits: its labels are empty and its source_id is both ids joined by '+'.
+    """
+    before = ("request_id", "experiment", "condition", "editor", "source_id", "prompt_id", "seed")
+    return (*before, *(f.name for f in factors), "outcome")
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +51,7 @@ class RatingTable:
     """Every rater's answer to every question about every edit."""
 
     edits: pd.DataFrame
-    """One row per edit with EDIT_COLUMNS."""
+    """One row per edit with `edit_columns(factors)`."""
     raters: tuple[str, ...]
     """Judges in the study's order (primary first), then instruments, then people, then reviewers."""
     kinds: tuple[Kind, ...]
@@ -71,6 +66,8 @@ class RatingTable:
     """What the instruments read, where the study is at hand."""
     settled: NDArray[np.int8] | None = None
     """[edit, question]: what reviewers settled by the study's rule, 0 elsewhere; None without the study."""
+    factors: tuple[Factor, ...] = FACTORS
+    """What the portraits are grouped by."""
 
     def of_kind(self, kind: Kind) -> list[int]:
         """Positions of the raters of one kind."""

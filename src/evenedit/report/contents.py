@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from evenedit.report.figures import plots as figures
 from evenedit.report.figures import specification_curve as curve
-from evenedit.report.figures.plots import Picture
+from evenedit.report.figures.plots import FigureFile
 from evenedit.report.render.index import Index
 from evenedit.report.render.table import Table
 from evenedit.report.tables import agreement as people
@@ -70,7 +70,7 @@ OF_INSTRUMENTS = (
     "unanswered",
 )
 """Tables that need instruments and nobody else."""
-FIGURES: dict[str, Callable[[Index], Picture | None]] = {
+FIGURES: dict[str, Callable[[Index], FigureFile | None]] = {
     "figure4": figures.by_race,
     "figure_gaps": figures.gap_overview,
     "figure_measured": figures.measured_by_group,
@@ -171,7 +171,7 @@ def all_tables(index: Index) -> dict[str, Table]:
     return {table.id: table for table in built if table is not None}
 
 
-def all_figures(index: Index) -> dict[str, Picture]:
+def all_figures(index: Index) -> dict[str, FigureFile]:
     """Every figure the data can fill, by id."""
     drawn = (draw(index) for draw in FIGURES.values())
     return {picture.id: picture for picture in drawn if picture is not None}

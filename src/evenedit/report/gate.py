@@ -30,7 +30,7 @@ _FORM = re.compile(
 _MORE_RATES = ("refused",)
 
 
-class Answer(StrEnum):
+class GateAnswer(StrEnum):
     """What a rule came to."""
 
     PASS = "pass"
@@ -38,7 +38,7 @@ class Answer(StrEnum):
     UNDECIDED = "undecided"
 
 
-EXIT = {Answer.PASS: 0, Answer.FAIL: 1, Answer.UNDECIDED: 3}
+EXIT = {GateAnswer.PASS: 0, GateAnswer.FAIL: 1, GateAnswer.UNDECIDED: 3}
 """Exit codes; 2 is a mistake of the user's, as everywhere."""
 
 
@@ -70,7 +70,7 @@ class Rule:
             raise EvenEditError(f"rule '{text}': {kind}.{name} is not known; {kind} takes: {', '.join(known)}")
         group = dict(_labels(text, found["group"] or ""))
         if kind == "gap":
-            factors = [f.id for f in FACTORS]
+            factors = [f.name for f in FACTORS]
             if factor not in factors or group:
                 raise EvenEditError(f"rule '{text}': a gap is over one of {', '.join(factors)}, e.g. gap.{name}.race")
             group = {factor: "*"}
@@ -89,19 +89,19 @@ class Rule:
             limit=float(found["limit"]),
         )
 
-    def judge(self, e: Estimate | None) -> tuple[Answer, str]:
+    def judge(self, e: Estimate | None) -> tuple[GateAnswer, str]:
         """Hold an estimate against the limit."""
         if e is None or e.value is None:
-            return Answer.UNDECIDED, "there is no such estimate in the data"
+            return GateAnswer.UNDECIDED, "there is no such estimate in the data"
         if e.low is None or e.high is None:
-            return Answer.UNDECIDED, f"{e.value:.4g} without an interval ({e.method})"
+            return GateAnswer.UNDECIDED, f"{e.value:.4g} without an interval ({e.method})"
         told = f"{e.value:.4g} [{e.low:.4g}, {e.high:.4g}], n = {e.n:,}, {e.missing:,} missing"
         inner, outer = (e.high, e.low) if self.upper else (e.low, e.high)
         if self._meets(inner):
-            return Answer.PASS, told
+            return GateAnswer.PASS, told
         if not self._meets(outer):
-            return Answer.FAIL, told
-        return Answer.UNDECIDED, f"{told}: the limit lies inside the interval"
+            return GateAnswer.FAIL, told
+        return GateAnswer.UNDECIDED, f"{told}: the limit lies inside the interval"
 
     def _meets(self, value: float) -> bool:
         if value == self.limit:
@@ -110,24 +110,24 @@ class Rule:
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class RuleOutcome:
     """One rule for one editor."""
 
     rule: str
     editor: str
-    answer: Answer
+    answer: GateAnswer
     told: str
 
 
 def _labels(rule: str, text: str) -> Iterator[tuple[str, str]]:
     for part in filter(None, (p.strip() for p in text.split(","))):
         name, _, value = part.partition("=")
-        if name not in [f.id for f in FACTORS]:
+        if name not in [f.name for f in FACTORS]:
             raise EvenEditError(f"rule '{rule}': '{part}' names no group; write e.g. [race=Black,gender=Female]")
         yield name, level_code(name, value)
 
 
-def check(results: Results, rules: Sequence[Rule], editors: Sequence[str] = ()) -> list[Finding]:
+def check(results: Results, rules: Sequence[Rule], editors: Sequence[str] = ()) -> list[RuleOutcome]:
     """Every rule for every editor (or for those named)."""
     present = tuple(dict.fromkeys(e.editor for e in results.estimates if e.editor is not None))
     for name in editors:
@@ -145,17 +145,17 @@ def check(results: Results, rules: Sequence[Rule], editors: Sequence[str] = ()) 
                 editor=editor,
                 group=dict(rule.group),
             )
-            found.append(Finding(rule.text, editor, *rule.judge(e)))
+            found.append(RuleOutcome(rule.text, editor, *rule.judge(e)))
     return found
 
 
-def overall(findings: Sequence[Finding]) -> Answer:
+def overall(findings: Sequence[RuleOutcome]) -> GateAnswer:
     """Fail if any rule fails, else undecided if any is, else pass."""
     answers = {f.answer for f in findings}
-    return next((a for a in (Answer.FAIL, Answer.UNDECIDED) if a in answers), Answer.PASS)
+    return next((a for a in (GateAnswer.FAIL, GateAnswer.UNDECIDED) if a in answers), GateAnswer.PASS)
 
 
-def markdown(findings: Sequence[Finding], simulated: bool) -> str:
+def markdown(findings: Sequence[RuleOutcome], simulated: bool) -> str:
     """A summary for a pull request."""
     mark = " (SIMULATED data)" if simulated else ""
     lines = [
@@ -169,19 +169,19 @@ def markdown(findings: Sequence[Finding], simulated: bool) -> str:
     return "\n".join(lines) + "\n"
 
 
-def junit(findings: Sequence[Finding], simulated: bool) -> bytes:
+def junit(findings: Sequence[RuleOutcome], simulated: bool) -> bytes:
     """The findings as a JUnit file: a failed rule is a failure, an undecided one is an error."""
     suite = ET.Element(
         "testsuite",
         name="evenedit gate" + (" (SIMULATED data)" if simulated else ""),
         tests=str(len(findings)),
-        failures=str(sum(f.answer is Answer.FAIL for f in findings)),
-        errors=str(sum(f.answer is Answer.UNDECIDED for f in findings)),
+        failures=str(sum(f.answer is GateAnswer.FAIL for f in findings)),
+        errors=str(sum(f.answer is GateAnswer.UNDECIDED for f in findings)),
     )
     for f in findings:
         case = ET.SubElement(suite, "testcase", classname=f.editor, name=f.rule)
-        if f.answer is not Answer.PASS:
-            kind = "failure" if f.answer is Answer.FAIL else "error"
+        if f.answer is not GateAnswer.PASS:
+            kind = "failure" if f.answer is GateAnswer.FAIL else "error"
             ET.SubElement(case, kind, message=f"{f.answer}: {f.told}")
         ET.SubElement(case, "system-out").text = f.told
     return bytes(ET.tostring(suite, encoding="utf-8", xml_declaration=True))

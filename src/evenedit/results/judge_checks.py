@@ -81,7 +81,7 @@ class ShiftTest:
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class AskedVariant:
     """How the calls of one judge ended under one way of asking."""
 
     judge: str
@@ -97,7 +97,7 @@ class Asked:
 
 
 @dataclass(frozen=True, slots=True)
-class Check:
+class JudgeCheck:
     """Everything a check of the judges found."""
 
     provenance: Mapping[str, Any]
@@ -105,7 +105,7 @@ class Check:
     """Variants, sample, draws, permutations, seed, confidence."""
     sample: Mapping[str, float]
     """Request ids with their inclusion probabilities."""
-    asked: tuple[Asked, ...]
+    asked: tuple[AskedVariant, ...]
     shifts: tuple[Shift, ...]
     tests: tuple[ShiftTest, ...]
     simulated: tuple[str, ...] = ()

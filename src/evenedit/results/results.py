@@ -111,7 +111,7 @@ class Agreement:
 
 
 @dataclass(frozen=True, slots=True)
-class JudgeAlone:
+class PerJudgeEstimate:
     """An estimate as it would be had this judge been the only one."""
 
     judge: str
@@ -262,7 +262,7 @@ class MitigationEffect:
 
 
 @dataclass(frozen=True, slots=True)
-class Powered:
+class PredictionPowered:
     """One estimate three ways: judges on all edits, people on the sample, both together."""
 
     measure: str
@@ -331,7 +331,7 @@ class Multiverse:
 
 
 @dataclass(frozen=True, slots=True)
-class Silence:
+class MissingReason:
     """How often one reason left a reading of an instrument missing."""
 
     measure: str
@@ -353,7 +353,7 @@ class Measured:
     mitigation, each reading in either arm and delta.<reading>, its change against the baseline."""
     tests: tuple[GapTest, ...] = ()
     contrasts: tuple[Contrast, ...] = ()
-    silences: tuple[Silence, ...] = ()
+    silences: tuple[MissingReason, ...] = ()
     notes: tuple[str, ...] = ()
     """What must be known to read it, such as an embedding's bias."""
 
@@ -372,7 +372,7 @@ class Results:
     sensitivity: tuple[Sensitivity, ...] = ()
     planted: tuple[Planted, ...] = ()
     agreement: tuple[Agreement, ...] = ()
-    per_judge: tuple[JudgeAlone, ...] = ()
+    per_judge: tuple[PerJudgeEstimate, ...] = ()
     """The headline rates, gaps and deltas of each judge alone; empty with fewer than two judges."""
     coverage: tuple[Coverage, ...] = ()
     coverage_tests: tuple[GapTest, ...] = ()
@@ -383,7 +383,7 @@ class Results:
     leave_one_out: tuple[LeaveOneOut, ...] = ()
     seeds: tuple[SeedSpread, ...] = ()
     mitigation: tuple[MitigationEffect, ...] = ()
-    powered: tuple[Powered, ...] = ()
+    powered: tuple[PredictionPowered, ...] = ()
     multiverse: tuple[Multiverse, ...] = ()
     measured: tuple[Measured, ...] = ()
     """Each instrument by itself."""

@@ -17,7 +17,7 @@ from evenedit.core.images import read_image, write_whole
 from evenedit.core.records import Prompt
 from evenedit.protocol import FACTORS, level_code, load_prompts
 
-NEEDED = ("source", "edited", "prompt", *(f.id for f in FACTORS))
+NEEDED = ("source", "edited", "prompt", *(f.name for f in FACTORS))
 PICTURES = (".png", ".jpg", ".jpeg", ".webp")
 SHOWN = 20
 """Problems listed before the rest are counted."""
@@ -80,7 +80,7 @@ def _labels(sources: Path, names: Mapping[str, Path]) -> dict[str, dict[str, str
     if (sources / "labels.csv").is_file():
         with (sources / "labels.csv").open(encoding="utf-8-sig", newline="") as file:
             rows = list(csv.DictReader(file))
-        return {Path(r["file"]).stem: {f.id: r[f.id] for f in FACTORS} for r in rows}
+        return {Path(r["file"]).stem: {f.name: r[f.name] for f in FACTORS} for r in rows}
     cells = {name: name.split("_")[:3] for name in names}
     unclear = [name for name, parts in cells.items() if len(parts) < 3]
     if unclear:
@@ -110,7 +110,7 @@ def _rows(pairs: Path, sources: Path) -> Iterator[dict[str, str]]:
     opened: set[Path] = set()
     for line, row in enumerate(reader, 2):
         try:
-            labels = {f.id: level_code(f.id, row[f.id] or "") for f in FACTORS}
+            labels = {f.name: level_code(f.name, row[f.name] or "") for f in FACTORS}
             files = {"source": sources / row["source"], "edited": pairs.parent / row["edited"]}
             for path in set(files.values()) - opened:
                 read_image(path)

@@ -14,55 +14,23 @@ from multiprocessing import get_context, parent_process
 from typing import Any
 
 import cv2
-import numpy as np
 
-from evenedit.config.study_file import Study
-from evenedit.core import plugins
+from evenedit.config.study_file import StudyFile
 from evenedit.core.errors import EvenEditError
-from evenedit.core.hashing import digest
 from evenedit.core.images import ImageFolder, open_images
 from evenedit.core.interfaces import Reply
-from evenedit.core.records import Edit, Experiment, Kind, Outcome, Request, Source, Status
-from evenedit.instruments import VERSION, Instrument, Measurement, measure
-from evenedit.instruments.identity import EMBEDDING, Reference, Sitter, available, reference, reference_key, sit
-from evenedit.ratings.table import Reading
+from evenedit.core.records import Request, Status
+from evenedit.instruments import Measurement, measure
+from evenedit.instruments.identity import FaceEmbedding, Reference, available, reference, reference_key, sit
+from evenedit.ratings.instruments import InstrumentRater, Instruments, Pair
 from evenedit.run.executors.threads import in_pool
 from evenedit.storage.store import Answered, Store
 
-MEASURED = (Experiment.DIAGNOSIS, Experiment.MITIGATION)
-"""Experiments whose outputs show the one person of their source; of two portraits made one there is no pair."""
-GROUP = "race"
-"""The label whose groups identity is read against: embeddings tell people of some apart less well than others."""
 FEW = 12
 """Up to so many pairs are measured here: processes would take longer to start."""
 
 Collect = Callable[[str, int, int, Iterator[list[Any]], Callable[[list[Any]], None]], None]
-"""How the pipeline commits what comes back: title, total, done before, batches, save."""
-
-
-@dataclass(frozen=True, slots=True)
-class Gauge:
-    """One instrument of a study."""
-
-    id: str
-    revision: str
-    """Names the instrument, its settings and the version of the measurement: a change makes new ratings."""
-    instrument: Instrument
-    editors: frozenset[str]
-    """Whose outputs it measures."""
-    kind: Kind = Kind.INSTRUMENT
-
-
-@dataclass(frozen=True, slots=True)
-class Pair:
-    """One thing to measure, as a process elsewhere needs it."""
-
-    request_id: str
-    source: str
-    edited: str
-    """Hashes of both pictures."""
-    group: str
-    editor: str
+"""How the study commits what comes back: title, total, done before, batches, save."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,56 +43,23 @@ class Taken:
     reasons: Mapping[str, str]
 
 
-class Measurements:
-    """A study's instruments and what they read."""
+class MeasuringStage:
+    """Measures every pair once, and has every instrument read what was measured."""
 
-    def __init__(self, study: Study, store: Store, sources: Mapping[str, Source]) -> None:
-        self.study, self.store, self.sources = study, store, sources
-        sections = study.file.instruments
-        made: list[Instrument] = [plugins.build("instruments", s.kind, s.settings) for s in sections]
-        self.identity = any(instrument.identity for instrument in made)
-        self.people = [(s.attributes.get(GROUP, ""), s.image) for s in sources.values()]
-        able = self.identity and available()
-        self.version = digest([VERSION, self.identity, EMBEDDING if able else "", reference_key(self.people)])[:12]
-        everybody = [editor.id for editor in study.file.editors]
-        self.gauges = [
-            Gauge(
-                section.id,
-                self._revision(section.kind, section.settings),
-                instrument,
-                frozenset(everybody if section.editors is None else section.editors),
-            )
-            for section, instrument in zip(sections, made, strict=True)
-        ]
-
-    def _revision(self, kind: str, settings: Mapping[str, Any]) -> str:
-        whole = {**plugins.defaults("instruments", kind), **settings}
-        return digest([kind, whole, self.version])[:8]
-
-    def pairs(self, requests: Sequence[Request], edits: Mapping[str, Edit]) -> list[Pair]:
-        """Every edit of one portrait that came back with a picture and that some instrument is to measure."""
-        editors = frozenset[str]().union(*(gauge.editors for gauge in self.gauges))
-        found = []
-        for request in requests:
-            edit = edits.get(request.id)
-            if edit is None or edit.outcome is not Outcome.EDITED or edit.image is None:
-                continue
-            if request.experiment in MEASURED and request.editor in editors:
-                source = self.sources[request.source_ids[0]]
-                group = source.attributes.get(GROUP, "")
-                found.append(Pair(request.id, source.image, edit.image, group, request.editor))
-        return found
+    def __init__(self, file: StudyFile, store: Store, instruments: Instruments) -> None:
+        self.store, self.instruments = store, instruments
+        self.processes = file.sections.executor.processes
 
     def take(self, requests: Sequence[Request], run_id: int, collect: Collect) -> None:
         """Measure what is not measured yet, then have every instrument read what it has not read."""
-        if not self.gauges:
+        if not self.instruments.raters:
             return
-        pairs = self.pairs(requests, self.store.edits())
-        known = self.store.measured(self.version)
+        pairs = self.instruments.pairs(requests, self.store.edits())
+        known = self.store.measured(self.instruments.version)
         left = [pair for pair in pairs if pair.request_id not in known]
         if left:
-            workers = min(self.study.file.executor.processes or os.cpu_count() or 1, len(left))
-            desk = partial(_sit_down, self.store.images_url, self.identity)
+            workers = min(self.processes or os.cpu_count() or 1, len(left))
+            desk = partial(_sit_down, self.store.images_url, self.instruments.identity)
             try:
                 text = self._reference(workers, desk, collect)
                 pool = _pool(len(left), workers, partial(desk, text))
@@ -136,52 +71,27 @@ class Measurements:
                 ) from None
         self._read(pairs, run_id)
 
-    def readings(self, rows: Mapping[str, int]) -> tuple[Reading, ...]:
-        """What the instruments show, for the table's rows; readings not asked for are missing without a reason."""
-        found = {ident: value for ident, value in self._measurements().items() if ident in rows}
-        made: list[Reading] = []
-        for gauge in self.gauges:
-            asked = self.store.answered(gauge.id, gauge.revision)
-            shown = {ident: gauge.instrument.readings(one) for ident, one in found.items() if ident in asked}
-            for name in dict.fromkeys(name for one in shown.values() for name in one):
-                values = np.full(len(rows), np.nan)
-                reasons = [""] * len(rows)
-                for ident, one in shown.items():
-                    value = one[name]
-                    if value is None:
-                        reasons[rows[ident]] = gauge.instrument.missing(found[ident], name)
-                    else:
-                        values[rows[ident]] = value
-                made.append(Reading(gauge.id, name, values, tuple(reasons), gauge.instrument.notes.get(name, "")))
-        return tuple(made)
-
-    def _measurements(self) -> dict[str, Measurement]:
-        stored = self.store.measurements(self.version)
-        return {
-            ident: Measurement(**numbers, reasons=reasons, notes=()) for ident, (numbers, reasons) in stored.items()
-        }
-
     def _read(self, pairs: Sequence[Pair], run_id: int) -> None:
         found: dict[str, Measurement] | None = None
-        for gauge in self.gauges:
-            wanted = {pair.request_id for pair in pairs if pair.editor in gauge.editors}
-            states = self.store.answered(gauge.id, gauge.revision)
+        for rater in self.instruments.raters:
+            wanted = {pair.request_id for pair in pairs if pair.editor in rater.editors}
+            states = self.store.answered(rater.id, rater.revision)
             answered = {ident for ident, state in states.items() if state is not Status.FAILED}
             if wanted <= answered:
                 continue
-            found = self._measurements() if found is None else found
+            found = self.instruments.measurements() if found is None else found
             new = [ident for ident in found if ident in wanted and ident not in answered]
-            self.store.save_answers([_answered(gauge, ident, found[ident]) for ident in new], run_id)
+            self.store.save_answers([_answered(rater, ident, found[ident]) for ident in new], run_id)
 
     def _save(self, taken: list[Taken], run_id: int) -> None:
         good = {one.request_id: (one.numbers, one.reasons) for one in taken if one.numbers is not None}
-        self.store.save_measurements(good, self.version, run_id)
+        self.store.save_measurements(good, self.instruments.version, run_id)
         broken = [one for one in taken if one.numbers is None]
         self.store.save_answers(
             [
                 Answered(one.request_id, g.id, g.revision, g.kind, Reply(Status.FAILED, reason=one.reasons["failed"]))
                 for one in broken
-                for g in self.gauges
+                for g in self.instruments.raters
                 if one.editor in g.editors
             ],
             run_id,
@@ -189,39 +99,39 @@ class Measurements:
 
     def _reference(self, workers: int, desk: Callable[[str], None], collect: Collect) -> str:
         """Distances among the study's own people, computed once and kept; empty where faces are not compared."""
-        if not (self.identity and available()):
+        if not (self.instruments.identity and available()):
             return ""
-        key = f"identity.{reference_key(self.people)}"
+        key = f"identity.{reference_key(self.instruments.people)}"
         text = self.store.fact(key)
         if text is None:
-            sitters: list[Sitter | None] = []
-            pool = _pool(len(self.people), workers, partial(desk, ""))
-            batches = in_pool(pool, self.people, _sit_for, workers)
-            collect("compare the portraits", len(self.people), 0, batches, sitters.extend)
+            sitters: list[FaceEmbedding | None] = []
+            pool = _pool(len(self.instruments.people), workers, partial(desk, ""))
+            batches = in_pool(pool, self.instruments.people, _sit_for, workers)
+            collect("compare the portraits", len(self.instruments.people), 0, batches, sitters.extend)
             text = reference(sitters).to_json()
             self.store.set_fact(key, text)
         return text
 
 
-def _answered(gauge: Gauge, ident: str, found: Measurement) -> Answered:
+def _answered(rater: InstrumentRater, ident: str, found: Measurement) -> Answered:
     """An instrument's reply: scored, where it measured at all, even if the rubric has no answer for what it saw."""
-    value, reason = gauge.instrument.answer(found), gauge.instrument.reason(found)
+    value, reason = rater.instrument.answer(found), rater.instrument.reason(found)
     unread = value is None and reason in found.reasons.values()
-    reply = Reply(Status.UNPARSEABLE if unread else Status.SCORED, {gauge.instrument.question: value}, reason=reason)
-    return Answered(ident, gauge.id, gauge.revision, gauge.kind, reply)
+    reply = Reply(Status.UNPARSEABLE if unread else Status.SCORED, {rater.instrument.question: value}, reason=reason)
+    return Answered(ident, rater.id, rater.revision, rater.kind, reply)
 
 
 # -- in a measuring process ----------------------------------------------------------------------------------
 
 
 @dataclass(slots=True)
-class _Desk:
+class _Process:
     images: ImageFolder
     identity: bool
     known: Reference | None
 
 
-_desks: list[_Desk] = []
+_desks: list[_Process] = []
 
 
 def _pool(items: int, workers: int, sit_down: Callable[[], None]) -> Executor:
@@ -247,7 +157,7 @@ def _end_with(parent: Any) -> None:
 
 
 def _sit_down(images: str, identity: bool, known: str) -> None:
-    _desks[:] = [_Desk(open_images(images), identity, Reference.from_json(known) if known else None)]
+    _desks[:] = [_Process(open_images(images), identity, Reference.from_json(known) if known else None)]
 
 
 def _take(pair: Pair) -> Taken:
@@ -263,7 +173,7 @@ def _take(pair: Pair) -> Taken:
     return Taken(pair.request_id, pair.editor, numbers, reasons)
 
 
-def _sit_for(person: tuple[str, str]) -> Sitter | None:
+def _sit_for(person: tuple[str, str]) -> FaceEmbedding | None:
     (desk,) = _desks
     group, image = person
     return sit(group, desk.images.open(image))

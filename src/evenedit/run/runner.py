@@ -5,7 +5,7 @@ sources ─▶ requests ─▶ edit ─▶ measure ─▶ rate ─▶ (people, i
 Where the mitigation asks for cases that drifted, they are chosen, edited and rated once the diagnosis is rated.
 
 Each stage looks at what the store already holds and does the rest, so a run can be stopped or killed at any
-moment and started again. The thread that runs the pipeline is the only writer.
+moment and started again. The thread that runs the study is the only writer.
 """
 
 from __future__ import annotations
@@ -18,54 +18,51 @@ from typing import Any, TypeVar
 
 from PIL.Image import Image
 
-from evenedit.config.study_file import EditorSection, JudgeSection, Mitigation, Study
+from evenedit.config.study_file import EditorSection, StudyFile
 from evenedit.core import plugins
 from evenedit.core.errors import EvenEditError, Failed
 from evenedit.core.hashing import digest
 from evenedit.core.interfaces import Case, Reply
 from evenedit.core.progress import Progress, say
 from evenedit.core.provenance import provenance
-from evenedit.core.records import Experiment, Kind, Outcome, Question, Request, Source, Status
+from evenedit.core.records import Experiment, Outcome, Question, Request, Source, Status
 from evenedit.design import requests as design
-from evenedit.design.assignments import Rater, Seat
+from evenedit.design.assignments import Assignment
+from evenedit.design.study_design import RATED_FIRST, StudyDesign
 from evenedit.judges.asking import BACKOFF, Asking, checked
 from evenedit.judges.batch_jobs import Batches, BatchJudge, Item, takes_batches
 from evenedit.judges.cache import ReplyCache
 from evenedit.judges.feature_prompts import Extractor, extractor_id
-from evenedit.judges.prompt import prompt_hash
+from evenedit.judges.raters import JudgeRater
 from evenedit.protocol import questions_for
 from evenedit.protocol.rubric import IDENTITY
 from evenedit.providers.budget import Budget, Meter
 from evenedit.providers.prices import Prices
-from evenedit.ratings.build import tabulate
 from evenedit.ratings.combine import combine, concerns
-from evenedit.ratings.table import RatingTable
 from evenedit.run import executors
 from evenedit.run.executors import in_lanes
-from evenedit.run.measuring import Measurements
-from evenedit.run.worker import Task, Workshop
+from evenedit.run.measuring import MeasuringStage
+from evenedit.run.worker import EditTask, WorkerSetup
 from evenedit.storage.store import Answered, Store
-from evenedit.survey.answers import people
 
 COMMIT_EVERY = 0.1
 """Seconds: results that come faster are committed together."""
-DRIFTED = "mitigation-drift"
-"""The sample of cases that were chosen because they had drifted: what they gain includes regression to the mean."""
-RATED_FIRST = {"drift": DRIFTED, "priority": "mitigation-priority"}
-"""Ways to choose that need the diagnosis rated, with the sample's name."""
 T = TypeVar("T")
 Result = TypeVar("Result")
 
 
-class Pipeline:
-    """A study and its store, and the stages between them."""
+class Runner:
+    """Makes a study advance, stage by stage."""
 
-    def __init__(self, study: Study, store: Store, budget: Budget | None = None, prices: Prices | None = None) -> None:
-        self.study = study
+    def __init__(
+        self, file: StudyFile, store: Store, budget: Budget | None = None, prices: Prices | None = None
+    ) -> None:
+        self.file = file
         self.store = store
+        self.design = StudyDesign(file, store)
         self.budget = budget or Budget()
         self.prices = prices or Prices.load()
-        self.cache = ReplyCache(study.folder / study.file.cache.folder) if study.file.cache.use else None
+        self.cache = ReplyCache(file.folder / file.sections.cache.folder) if file.sections.cache.use else None
         self.batch = False
         """Whether judges are asked by batch job where their provider takes them."""
         self.give_up: Sequence[str] = ()
@@ -73,20 +70,20 @@ class Pipeline:
 
     def run(self) -> None:
         """All stages, from wherever the last run stopped."""
-        if not self.study.file.editors:
+        if not self.file.sections.editors:
             raise EvenEditError("study.toml names no editor yet; add [[editors]] and [experiments.diagnosis] to run it")
         with self.store.locked():
             self.store.images.sweep()
-            run_id = self.store.start_run(provenance(study=self.study.hash))
+            run_id = self.store.start_run(provenance(study=self.file.hash))
             sources = self.load_sources()
             requests = self.request(sources)
             self.edit(requests, sources, run_id)
-            self.measurements(sources).take(requests, run_id, self._collect)
+            self.measure(requests, sources, run_id)
             self.rate(requests, sources, run_id)
             if self._choose_by_scores(sources):
                 requests = self.request(sources)
                 self.edit(requests, sources, run_id)
-                self.measurements(sources).take(requests, run_id, self._collect)
+                self.measure(requests, sources, run_id)
                 self.rate(requests, sources, run_id)
             self.store.finish_run(run_id)
             if self.budget.calls:
@@ -98,7 +95,7 @@ class Pipeline:
 
     def load_sources(self) -> dict[str, Source]:
         """The portraits, stored on the first run and unchanged ever after."""
-        section = self.study.file.sources
+        section = self.file.sections.sources
         wanted = digest(section.model_dump(mode="json"))
         known = self.store.fact("sources")
         if known == wanted:
@@ -111,61 +108,28 @@ class Pipeline:
         say("reading the portraits")
         sources = [
             Source(ident, self.store.images.put(image), attributes, origin)
-            for ident, attributes, origin, image in self._portraits()
+            for ident, attributes, origin, image in self.design.portraits()
         ]
         self.store.save_sources(sources)
         self.store.set_fact("sources", wanted)
         return self.store.sources()
-
-    def preview_sources(self) -> dict[str, Source]:
-        """The portraits' ids and labels, without storing anything."""
-        return self.store.sources() or {
-            ident: Source(ident, "", attributes, origin) for ident, attributes, origin, _ in self._portraits()
-        }
-
-    def _portraits(self) -> Iterable[tuple[str, dict[str, str], str, Image]]:
-        section = self.study.file.sources
-        source = plugins.build("sources", section.kind, self.study.located(section.settings))
-        portraits: Iterable[tuple[str, dict[str, str], str, Image]] = source.portraits()
-        return portraits
 
     # -- requests ------------------------------------------------------------------------------------------
 
     def request(self, sources: Mapping[str, Source]) -> list[Request]:
         """Everything to be edited, kept in the store; feature prompts are written on the way."""
         self._describe(sources)
-        requests = self.planned(sources)
+        requests = self.design.planned(sources)
         self.store.save_requests(requests)
         return requests
 
-    def planned(self, sources: Mapping[str, Source]) -> list[Request]:
-        """The requests of the study as it stands; those that need a feature prompt come when it is there."""
-        baseline = design.diagnosis(self.study, sources)
-        requests = [*baseline, *design.floor(self.study, sources), *design.stereotype(self.study, sources)]
-        section = self.study.file.experiments.mitigation
-        if section:
-            texts = self._texts(section)
-            cases = self.mitigation_cases(baseline, sources)
-            cases = [c for c in cases if c.source_ids[0] in texts]
-            requests += design.mitigation(self.study, cases, texts)
-        return requests
-
-    def _texts(self, section: Mitigation) -> dict[str, str]:
-        """Each portrait's feature prompt: the first extractor's unless it is flagged and the stand-in's is not."""
-        found = [self.store.features(extractor_id(e.kind, e.settings)) for e in section.extractors]
-        texts: dict[str, str] = {}
-        for source in dict.fromkeys(s for each in found for s in each):
-            given = [each[source] for each in found if source in each]
-            texts[source] = next((text for text, flags in given if not flags), given[0][0])
-        return texts
-
     def _describe(self, sources: Mapping[str, Source]) -> None:
         """Write a feature prompt for every portrait among the mitigation cases."""
-        section = self.study.file.experiments.mitigation
+        section = self.file.sections.experiments.mitigation
         if section is None:
             return
-        baseline = design.diagnosis(self.study, sources)
-        cases = self.mitigation_cases(baseline, sources, keep=True)
+        baseline = design.diagnosis(self.file, sources)
+        cases = self.design.mitigation_cases(baseline, sources, keep=True)
         described = dict.fromkeys(c.source_ids[0] for c in cases)
         for plugged in section.extractors:
             ident = extractor_id(plugged.kind, plugged.settings)
@@ -187,60 +151,30 @@ class Pipeline:
         else:
             say(f"no feature prompt for {source.id}: {', '.join(feature.flags) or 'the extractor gave none'}")
 
-    def mitigation_cases(
-        self, baseline: Sequence[Request], sources: Mapping[str, Source], *, keep: bool = False
-    ) -> list[Request]:
-        """The cases the feature prompt is tried on; where drift decides, none before the diagnosis is rated."""
-        section = self.study.file.experiments.mitigation
-        if section is None:
-            return []
-        if section.choose in RATED_FIRST:
-            chosen = self.store.cases(RATED_FIRST[section.choose])
-            return [r for r in baseline if r.id in chosen]
-        return self.cases("mitigation", baseline, sources, section.cases, keep=keep, sampler=section.choose)
-
     def _choose_by_scores(self, sources: Mapping[str, Source]) -> bool:
         """Draw the cases by what the judges said of the diagnosis, once and for all; whether that was done just now."""
-        section = self.study.file.experiments.mitigation
+        section = self.file.sections.experiments.mitigation
         if section is None or section.choose not in RATED_FIRST or self.store.cases(RATED_FIRST[section.choose]):
             return False
-        baseline = design.diagnosis(self.study, sources)
-        open_calls = self._open(self.seats(baseline, self.raters()))
+        baseline = design.diagnosis(self.file, sources)
+        open_calls = self._open(self.design.assignments(baseline, self.design.judges()))
         if open_calls or not baseline:
             say(f"the mitigation's cases are chosen once the diagnosis is rated: {len(open_calls):,} answers to come")
             return False
-        ensemble = self.study.file.ensemble
-        scores = combine(self.table(), {"diagnosis": ensemble.diagnosis}, "exclude")
-        able = {e.id for e in self.study.editors(Experiment.MITIGATION)}
+        ensemble = self.file.sections.ensemble
+        scores = combine(self.design.table(), {"diagnosis": ensemble.diagnosis}, "exclude")
+        able = {e.id for e in self.file.editors(Experiment.MITIGATION)}
         told = dict(zip(scores.edits["request_id"], concerns(scores).tolist(), strict=True))
-        wanted = design.drifted(scores, self.study.rates) if section.choose == "drift" else set(told)
+        wanted = design.drifted(scores, self.file.rates) if section.choose == "drift" else set(told)
         eligible = [r for r in baseline if r.id in wanted and r.editor in able]
         if not eligible:
             say("no edit was rated as drifted, so there is nothing to mitigate")
             return False
         name, size = RATED_FIRST[section.choose], min(section.cases, len(eligible))
-        sample = design.sample_cases(name, self.study, eligible, sources, size, section.choose, told)
+        sample = design.sample_cases(name, self.file, eligible, sources, size, section.choose, told)
         self.store.save_cases(name, sample.probabilities)
         say(f"{len(sample.probabilities):,} of {len(eligible):,} edits are tried again, chosen by {section.choose}")
         return True
-
-    def cases(
-        self,
-        name: str,
-        baseline: Sequence[Request],
-        sources: Mapping[str, Source],
-        size: int,
-        *,
-        keep: bool = False,
-        sampler: str = "balanced",
-    ) -> list[Request]:
-        """The sampled cases of the diagnosis; `keep` stores them with their inclusion probabilities."""
-        able = {e.id for e in self.study.editors(name)} if name == Experiment.MITIGATION else None
-        eligible = [r for r in baseline if able is None or r.editor in able]
-        sample = design.sample_cases(name, self.study, eligible, sources, size, sampler)
-        if keep:
-            self.store.save_cases(name, sample.probabilities)
-        return [r for r in baseline if r.id in sample.probabilities]
 
     # -- edit ----------------------------------------------------------------------------------------------
 
@@ -254,22 +188,24 @@ class Pipeline:
             for ident, edit in self.store.edits().items()
             if edit.outcome is not Outcome.FAILED and (edit.image is None or edit.image in self.store.images)
         }
-        for section in self.study.file.editors:
-            tasks = [Task(r, tuple(sources[s].image for s in r.source_ids)) for r in requests if r.editor == section.id]
+        for section in self.file.sections.editors:
+            tasks = [
+                EditTask(r, tuple(sources[s].image for s in r.source_ids)) for r in requests if r.editor == section.id
+            ]
             left = [t for t in tasks if t.request.id not in done]
             if left:
-                workshop = Workshop(
+                workshop = WorkerSetup(
                     section.plugin,
-                    self.study.located(section.settings),
+                    self.file.located(section.settings),
                     self.store.images_url,
-                    self.study.file.executor.retries,
+                    self.file.sections.executor.retries,
                     BACKOFF,
                 )
-                batches = executors.edit(self.study.file.executor, workshop, self._affordable(section, left))
+                batches = executors.edit(self.file.sections.executor, workshop, self._affordable(section, left))
                 save = partial(self.store.save_edits, run_id=run_id)
                 self._collect(f"edit {section.id}", len(tasks), len(tasks) - len(left), batches, save)
 
-    def _affordable(self, section: EditorSection, tasks: Sequence[Task]) -> Iterable[Task]:
+    def _affordable(self, section: EditorSection, tasks: Sequence[EditTask]) -> Iterable[EditTask]:
         """The edits the budget allows: all of them unless they are made by somebody else's service."""
         if not plugins.is_remote("editors", section.plugin):
             return tasks
@@ -288,68 +224,40 @@ class Pipeline:
 
     # -- measure -------------------------------------------------------------------------------------------
 
-    def measurements(self, sources: Mapping[str, Source]) -> Measurements:
-        """The study's instruments."""
-        return Measurements(self.study, self.store, sources)
+    def measure(self, requests: Sequence[Request], sources: Mapping[str, Source], run_id: int) -> None:
+        """Measure every pair that is not measured yet."""
+        MeasuringStage(self.file, self.store, self.design.instruments(sources)).take(requests, run_id, self._collect)
 
     # -- rate ----------------------------------------------------------------------------------------------
 
-    def raters(self) -> list[Rater]:
-        """The study's judges, primary first."""
-        return [
-            Rater(
-                j.id,
-                self._revision(j),
-                Kind.VLM,
-                plugins.build("judges", j.kind, j.settings),
-                sees_labels=not self.study.blind(j),
-            )
-            for j in self.study.file.judges
-        ]
-
-    def _revision(self, judge: JudgeSection) -> str:
-        """Names all that shapes a judge's answers: a changed setting or prompt makes new ratings, not a silent mix."""
-        prompt = prompt_hash() if plugins.is_remote("judges", judge.kind) else ""
-        return digest([judge.kind, self.study.blind(judge), judge.settings, prompt])[:8]
-
     def rate(self, requests: Sequence[Request], sources: Mapping[str, Source], run_id: int) -> None:
         """Ask every judge about every edit it has not answered yet; what open batch jobs ask is waited for."""
-        raters = self.raters()
+        raters = self.design.judges()
         batches = self._batches(raters, run_id)
-        self._ask("rate", self.seats(requests, raters), sources, run_id, batches)
+        self._ask("rate", self.design.assignments(requests, raters), sources, run_id, batches)
 
     def ask_again(
         self,
         title: str,
-        raters: Sequence[Rater],
+        raters: Sequence[JudgeRater],
         requests: Sequence[Request],
         sources: Mapping[str, Source],
         run_id: int,
     ) -> None:
         """Ask judges about edits otherwise than the study does: each under a revision of its own."""
-        self._ask(title, [Seat(r, rater) for r in requests for rater in raters], sources, run_id)
+        self._ask(title, [Assignment(r, rater) for r in requests for rater in raters], sources, run_id)
 
-    def watch(self, raters: Sequence[Rater]) -> None:
+    def watch(self, raters: Sequence[JudgeRater]) -> None:
         """Count what these judges of the study cost from now on."""
         wanted = {rater.id: rater for rater in raters}
-        for section in (s for s in self.study.file.judges if s.id in wanted):
+        for section in (s for s in self.file.sections.judges if s.id in wanted):
             price = self._known(self.prices.tokens(section.kind, section.settings), section.id)
             if price and plugins.is_remote("judges", section.kind):
                 self.budget.watch(partial(_token_cost, wanted[section.id].judge, price))
 
-    def seats(self, requests: Sequence[Request], raters: Sequence[Rater]) -> list[Seat]:
-        """Every question to every judge: each edit, and each mitigated edit beside its baseline in both orders."""
-        seats = [Seat(r, rater) for r in requests for rater in raters]
-        section = self.study.file.experiments.mitigation
-        if section and section.pairwise:
-            before = {design.case_of(r): r for r in requests if r.experiment is Experiment.DIAGNOSIS}
-            pairs = [(r, before[design.case_of(r)]) for r in requests if r.experiment is Experiment.MITIGATION]
-            seats += [Seat(r, rater, b, first) for r, b in pairs for rater in raters for first in (True, False)]
-        return seats
-
-    def _batches(self, raters: Sequence[Rater], run_id: int) -> Batches:
+    def _batches(self, raters: Sequence[JudgeRater], run_id: int) -> Batches:
         """The batch jobs of this run, and what calls and jobs cost under the eyes of the budget."""
-        sections = dict(zip((r.id for r in raters), self.study.file.judges, strict=True))
+        sections = dict(zip((r.id for r in raters), self.file.sections.judges, strict=True))
         remote = [r for r in raters if plugins.is_remote("judges", sections[r.id].kind)]
         judges, prices = {}, {}
         for rater in remote:
@@ -370,25 +278,25 @@ class Pipeline:
         return batches
 
     def _asking(self) -> Asking:
-        return Asking(self.budget, self.cache, self.study.file.executor.retries)
+        return Asking(self.budget, self.cache, self.file.sections.executor.retries)
 
-    def _open(self, seats: Sequence[Seat]) -> list[Seat]:
-        """Those of the seats whose edit is to come, or came and has no answer yet."""
+    def _open(self, assigned: Sequence[Assignment]) -> list[Assignment]:
+        """Those of the assigned whose edit is to come, or came and has no answer yet."""
         edits = self.store.edits()
-        answered = self._answered(seats)
+        answered = self._answered(assigned)
         return [
             s
-            for s in seats
+            for s in assigned
             if s.request.id not in edits
             or edits[s.request.id].outcome is Outcome.FAILED
             or (edits[s.request.id].outcome is Outcome.EDITED and s.key not in answered)
         ]
 
-    def _answered(self, seats: Sequence[Seat]) -> set[tuple[str, str, str]]:
-        """Rater, revision and request of every call that ended, however, but for failures."""
+    def _answered(self, assigned: Sequence[Assignment]) -> set[tuple[str, str, str]]:
+        """JudgeRater, revision and request of every call that ended, however, but for failures."""
         return {
             (rater, revision, ident)
-            for rater, revision in {(s.rater.id, s.revision) for s in seats}
+            for rater, revision in {(s.rater.id, s.revision) for s in assigned}
             for ident, status in self.store.answered(rater, revision).items()
             if status is not Status.FAILED
         }
@@ -396,14 +304,14 @@ class Pipeline:
     def _ask(
         self,
         title: str,
-        seats: Sequence[Seat],
+        assigned: Sequence[Assignment],
         sources: Mapping[str, Source],
         run_id: int,
         batches: Batches | None = None,
     ) -> None:
         edits = self.store.edits()
         edited = {ident for ident, edit in edits.items() if edit.outcome is Outcome.EDITED}
-        wanted = [s for s in seats if s.request.id in edited and (s.baseline is None or s.baseline.id in edited)]
+        wanted = [s for s in assigned if s.request.id in edited and (s.baseline is None or s.baseline.id in edited)]
         asking = self._asking()
 
         def output(request: Request) -> Image:
@@ -411,29 +319,29 @@ class Pipeline:
             assert image is not None
             return self.store.images.open(image)
 
-        def questions(seat: Seat) -> Sequence[Question]:
-            if seat.baseline is not None:
+        def questions(assignment: Assignment) -> Sequence[Question]:
+            if assignment.baseline is not None:
                 return (IDENTITY,)
-            return questions_for(seat.request.experiment, self.study.prompt(seat.request.prompt_id))
+            return questions_for(assignment.request.experiment, self.file.prompt(assignment.request.prompt_id))
 
-        def case(seat: Seat) -> Case:
-            request, prompt = seat.request, self.study.prompt(seat.request.prompt_id)
+        def case(assignment: Assignment) -> Case:
+            request, prompt = assignment.request, self.file.prompt(assignment.request.prompt_id)
             shown = [output(request)]
-            if seat.baseline is not None:
-                shown.insert(0 if seat.baseline_first else 1, output(seat.baseline))
+            if assignment.baseline is not None:
+                shown.insert(0 if assignment.baseline_first else 1, output(assignment.baseline))
             made = Case(
                 [self.store.images.open(sources[s].image) for s in request.source_ids],
                 shown[0],
                 prompt,
                 prompt.swapped_text if request.condition == "swapped" and prompt.swapped_text else prompt.text,
-                sources[request.source_ids[0]].attributes if seat.rater.sees_labels else None,
+                sources[request.source_ids[0]].attributes if assignment.rater.sees_labels else None,
                 shown[1] if len(shown) > 1 else None,
             )
-            return seat.rater.shown(made)
+            return assignment.rater.shown(made)
 
-        def work(seat: Seat) -> Answered | None:
-            rater, asked = seat.rater, questions(seat)
-            shown = case(seat)
+        def work(assignment: Assignment) -> Answered | None:
+            rater, asked = assignment.rater, questions(assignment)
+            shown = case(assignment)
             try:
                 reply = asking.reply(rater.id, rater.judge, shown, asked)
                 if reply is None:
@@ -443,7 +351,7 @@ class Pipeline:
                 raise
             except Exception as error:
                 reply = Reply(Status.FAILED, reason=f"{type(error).__name__}: {error}")
-            return Answered(seat.request.id, rater.id, seat.revision, rater.kind, reply)
+            return Answered(assignment.request.id, rater.id, assignment.revision, rater.kind, reply)
 
         if batches is not None:
             batches.collect({s.key: questions(s) for s in wanted})
@@ -465,11 +373,13 @@ class Pipeline:
         elif waiting:
             say(f"{len(waiting):,} ratings are in open batch jobs; a later run collects them once they are there")
 
-    def _lanes(self, seats: Sequence[Seat]) -> list[tuple[Iterable[Seat], int]]:
+    def _lanes(self, assigned: Sequence[Assignment]) -> list[tuple[Iterable[Assignment], int]]:
         """A lane for each service, and one for all that is computed here; each ends when the budget is spent."""
-        executor, lanes = self.study.file.executor, dict[str, list[Seat]]()
-        for seat in seats:
-            lanes.setdefault(seat.rater.id if getattr(seat.rater.judge, "remote", False) else "", []).append(seat)
+        executor, lanes = self.file.sections.executor, dict[str, list[Assignment]]()
+        for assignment in assigned:
+            lanes.setdefault(
+                assignment.rater.id if getattr(assignment.rater.judge, "remote", False) else "", []
+            ).append(assignment)
         return [
             (takewhile(lambda _: not self.budget.spent, lane), executor.calls if name else executor.workers)
             for name, lane in lanes.items()
@@ -499,14 +409,6 @@ class Pipeline:
                     progress.advance(len(batch))
             finally:
                 save(waiting)
-
-    # -- table ---------------------------------------------------------------------------------------------
-
-    def table(self) -> RatingTable:
-        """Everything rated so far, as the statistics read it."""
-        sources = self.store.sources()
-        wanted, asked = self.planned(sources), self.study.file.ensemble.reviewers
-        return tabulate(self.store, wanted, sources, self.raters(), self.measurements(sources), people(self), asked)
 
 
 def _token_cost(judge: Any, price: Mapping[str, float]) -> float:

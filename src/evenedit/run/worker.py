@@ -20,7 +20,7 @@ TRUTH = NOTE + "truth"
 
 
 @dataclass(frozen=True, slots=True)
-class Task:
+class EditTask:
     """One edit to make, as a worker elsewhere needs it."""
 
     request: Request
@@ -29,7 +29,7 @@ class Task:
 
 
 @dataclass(frozen=True, slots=True)
-class Workshop:
+class WorkerSetup:
     """All a worker needs to begin, small enough to send anywhere."""
 
     editor: str
@@ -45,7 +45,7 @@ class Workshop:
 class Worker:
     """Makes one edit after another with one editor."""
 
-    def __init__(self, workshop: Workshop) -> None:
+    def __init__(self, workshop: WorkerSetup) -> None:
         self.workshop = workshop
         self.images = open_images(workshop.images)
 
@@ -55,7 +55,7 @@ class Worker:
         built: Editor = plugins.build("editors", self.workshop.editor, self.workshop.settings)
         return built
 
-    def edit(self, task: Task) -> Edit:
+    def edit(self, task: EditTask) -> Edit:
         """Make the edit and store its picture; whatever happens is an outcome."""
         request = task.request
         started = time.perf_counter()

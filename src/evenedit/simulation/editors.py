@@ -61,7 +61,7 @@ _WORK_CLOTHES = ("suit", "uniform", "scrubs", "security", "cardigan", "apron", "
 
 
 @dataclass(frozen=True, slots=True)
-class Effect:
+class PlantedEffect:
     """With probability `rate`, edits of these groups get `score` on one question."""
 
     question: str
@@ -87,12 +87,12 @@ class SimulatedEditor:
 
     def __init__(
         self,
-        effects: Iterable[Effect] = (),
+        effects: Iterable[PlantedEffect] = (),
         *,
         background: float = 0.04,
         spread: float = 40.0,
         mended: float = 0.7,
-        refusal: Effect | None = None,
+        refusal: PlantedEffect | None = None,
         followed: float = 0.5,
     ) -> None:
         self.effects = tuple(effects)
@@ -143,7 +143,7 @@ class SimulatedEditor:
         """The chance that the editor declines."""
         return self.refusal.rate if self.refusal and self.refusal.concerns(attributes, prompt.id) else 0.0
 
-    def _matching(self, question: str, attributes: Mapping[str, str], prompt: Prompt) -> list[Effect]:
+    def _matching(self, question: str, attributes: Mapping[str, str], prompt: Prompt) -> list[PlantedEffect]:
         return [e for e in self.effects if e.question == question and e.concerns(attributes, prompt.id)]
 
     def _background(self, question: str) -> NDArray[np.float64]:
@@ -156,7 +156,7 @@ class SimulatedEditor:
             }.get(question, [0, b, 1 - 2 * b, b, 0])
         )
 
-    def _face_rate(self, effect: Effect, portrait: Portrait, attributes: Mapping[str, str]) -> float:
+    def _face_rate(self, effect: PlantedEffect, portrait: Portrait, attributes: Mapping[str, str]) -> float:
         """This face's own rate: faces of a group differ, around the planted rate."""
         if effect.rate in (0.0, 1.0):
             return effect.rate
@@ -213,7 +213,7 @@ class SimulatedEditor:
 
     def _stranger(self, attributes: Mapping[str, str], factor: str, rng: np.random.Generator) -> Portrait:
         """A portrait of somebody whose label differs in one factor."""
-        codes = next(f.codes for f in FACTORS if f.id == factor)
+        codes = next(f.codes for f in FACTORS if f.name == factor)
         others = [code for code in codes if code != attributes.get(factor)]
         return sample({**attributes, factor: str(rng.choice(others))}, int(rng.integers(2**31)))
 
@@ -304,7 +304,7 @@ class Null(SimulatedEditor):
     max_images = 1
 
     def __init__(self) -> None:
-        super().__init__([Effect("edit_success", 1, 1.0)], background=0.0)
+        super().__init__([PlantedEffect("edit_success", 1, 1.0)], background=0.0)
 
     def _paint(self, source: Image, *_: object) -> Image:
         return source.copy()
@@ -391,17 +391,17 @@ def _share(value: float, name: str, most: float = 1.0) -> float:
 
 def _effect(
     question: str, score: int, rate: float, groups: Mapping[str, Sequence[str]], prompts: Sequence[str]
-) -> Effect:
+) -> PlantedEffect:
     """A checked effect: known labels, a share between 0 and 1, a score the question has."""
     if score not in range(1, len(QUESTIONS[question].labels) + 1):
         raise EvenEditError(f"setting 'score' is {score}; it must be 1 to 5")
     for name, levels in groups.items():
-        factor = next((f for f in FACTORS if f.id == name), None)
+        factor = next((f for f in FACTORS if f.name == name), None)
         if factor is None:
-            raise EvenEditError(f"groups: unknown factor '{name}'; known: {', '.join(f.id for f in FACTORS)}")
+            raise EvenEditError(f"groups: unknown factor '{name}'; known: {', '.join(f.name for f in FACTORS)}")
         for level in levels:
             if level not in factor.codes:
                 raise EvenEditError(f"groups: unknown {name} '{level}'; known: {', '.join(factor.codes)}")
     known = load_prompts("diagnostic")
     ids = tuple(known.resolve(p).id for p in prompts)
-    return Effect(question, score, _share(rate, "rate"), groups, ids)
+    return PlantedEffect(question, score, _share(rate, "rate"), groups, ids)

@@ -18,7 +18,7 @@ from PIL import Image, ImageOps, UnidentifiedImageError
 from evenedit.core.errors import EvenEditError
 from evenedit.protocol import FACTORS, level_code
 
-LABELS = tuple(f.id for f in FACTORS)
+LABELS = tuple(f.name for f in FACTORS)
 CLASSES: Mapping[str, tuple[str, ...]] = {
     "race": ("East Asian", "Indian", "Black", "White", "Middle Eastern", "Latino_Hispanic", "Southeast Asian"),
     "gender": ("Male", "Female"),

@@ -59,7 +59,7 @@ class Folder:
         table = self.path / self.labels
         if not table.is_file():
             raise EvenEditError(f"no label file at {table}; it needs the columns file, race, gender, age")
-        names = [f.id for f in FACTORS]
+        names = [f.name for f in FACTORS]
         problems: list[str] = []
         rows: list[tuple[int, str, dict[str, str], str, str]] = []
         seen: Counter[str] = Counter()

@@ -11,7 +11,7 @@ from evenedit.sources.dataset import Dataset, Labelled, picture
 
 
 @dataclass(slots=True)
-class Drawing:
+class DrawnPools:
     """What was drawn, and what was left out on the way."""
 
     drawn: dict[tuple[int, str], Labelled] = field(default_factory=dict)
@@ -28,13 +28,13 @@ class Drawing:
     """Origins of drawn images with the same bytes as another; others were drawn instead."""
 
 
-def draw(dataset: Dataset, seeds: Sequence[int], cells: Sequence[str]) -> Drawing:
+def draw(dataset: Dataset, seeds: Sequence[int], cells: Sequence[str]) -> DrawnPools:
     """One image per seed and cell, without replacement over the seeds.
 
     A seed's image of a cell is the one that comes first when the cell's images are ordered by a hash of seed and
     origin: it depends on nothing else in the dataset, and the next in order takes the place of a damaged one.
     """
-    drawing = Drawing()
+    drawing = DrawnPools()
     members: dict[str, list[Labelled]] = defaultdict(list)
     for face in dataset.faces():
         members[face.cell].append(face)

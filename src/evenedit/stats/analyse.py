@@ -10,7 +10,7 @@ import numpy as np
 from evenedit.core.records import Estimate, Experiment, Kind, Outcome, is_simulated
 from evenedit.ratings.combine import combine, judges_only
 from evenedit.ratings.table import QUESTION_IDS, RatingTable, Scores
-from evenedit.results.results import Contrast, GapTest, LeaveOneOut, Planted, Powered, Results
+from evenedit.results.results import Contrast, GapTest, LeaveOneOut, Planted, PredictionPowered, Results
 from evenedit.stats.agreement.agreement import agreement
 from evenedit.stats.agreement.per_judge import judges_alone
 from evenedit.stats.agreement.prediction_powered import powered
@@ -35,7 +35,7 @@ from evenedit.stats.robustness.response_rates import coverage, unanswered
 from evenedit.stats.robustness.thresholds import sensitivity
 
 
-class Effect(NamedTuple):
+class KnownEffect(NamedTuple):
     """What a simulated editor is known to do: a group's rate minus the rate of everybody else."""
 
     editor: str
@@ -49,7 +49,7 @@ def analyse(
     table: RatingTable,
     rules: AnalysisRules,
     provenance: Mapping[str, Any],
-    planted: Iterable[Effect] = (),
+    planted: Iterable[KnownEffect] = (),
     inclusion: Mapping[str, float] | None = None,
 ) -> Results:
     """Everything the report says about a table of ratings.
@@ -107,7 +107,7 @@ def _powered(
     inclusion: Mapping[str, float],
     estimated: Iterable[Estimate],
     contrasted: Iterable[Contrast],
-) -> Iterable[Powered]:
+) -> Iterable[PredictionPowered]:
     """Judges and people together. Where reviewers settled scores the judges' own estimates are made for it."""
     found = answers(judged, rules)
     if scores.table.of_kind(Kind.HUMAN) and not np.array_equal(scores.values, judged.values):
@@ -142,7 +142,7 @@ def counts(scores: Scores) -> dict[str, int]:
     return found
 
 
-def _beside(planted: Iterable[Effect], found: Sequence[Contrast]) -> Iterable[Planted]:
+def _beside(planted: Iterable[KnownEffect], found: Sequence[Contrast]) -> Iterable[Planted]:
     """Each known effect with the contrast that estimates it."""
     by_place = {(c.editor, c.measure, tuple(sorted(c.group.items()))): c for c in found if c.condition == "baseline"}
     for effect in planted:

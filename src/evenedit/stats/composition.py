@@ -19,8 +19,8 @@ def makeup(table: RatingTable) -> dict[str, int]:
     faces = alone.drop_duplicates("source_id")
     found = {PORTRAITS: len(faces)} if len(faces) else {}
     for factor in FACTORS:
-        sizes = faces[factor.id].value_counts()
-        found |= {f"{PORTRAITS}.{factor.id}.{c}": int(sizes[c]) for c in factor.codes if c in sizes.index}
+        sizes = faces[factor.name].value_counts()
+        found |= {f"{PORTRAITS}.{factor.name}.{c}": int(sizes[c]) for c in factor.codes if c in sizes.index}
     people = table.of_kind(Kind.HUMAN)
     answered = np.any(table.values[people] > 0, axis=2)
     rated = edits[answered.any(axis=0)]
@@ -31,7 +31,7 @@ def makeup(table: RatingTable) -> dict[str, int]:
     found |= {f"{RATED}.arm.{arm}": int(n) for arm, n in arms.value_counts().sort_index().items()}
     found |= {f"{RATED}.editor.{e}": int(n) for e, n in rated["editor"].value_counts().sort_index().items()}
     for factor in FACTORS:
-        sizes = rated[factor.id].value_counts()
-        found |= {f"{RATED}.{factor.id}.{c}": int(sizes[c]) for c in factor.codes if c in sizes.index}
+        sizes = rated[factor.name].value_counts()
+        found |= {f"{RATED}.{factor.name}.{c}": int(sizes[c]) for c in factor.codes if c in sizes.index}
     per_edit = answered.sum(axis=0)[answered.any(axis=0)]
     return found | {f"{RATED}.by.{k}": int(n) for k, n in zip(*np.unique(per_edit, return_counts=True), strict=True)}

@@ -7,48 +7,50 @@ from collections.abc import Iterator, Mapping, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from evenedit.config.study_file import Study
+from evenedit.config.study_file import StudyFile
 from evenedit.core import plugins
 from evenedit.core.records import Experiment, Request, Source
 from evenedit.protocol import FACTORS, Rate
 from evenedit.simulation.editors import SimulatedEditor
-from evenedit.stats import Effect
+from evenedit.stats import KnownEffect
 
 NOTHING = 1e-9
 """A planted difference below this is none."""
 
 
-def planted_effects(study: Study, requests: Sequence[Request], sources: Mapping[str, Source]) -> Iterator[Effect]:
+def planted_effects(
+    file: StudyFile, requests: Sequence[Request], sources: Mapping[str, Source]
+) -> Iterator[KnownEffect]:
     """Every difference between a group and everybody else that a simulated editor was told to make."""
-    for section in study.file.editors:
+    for section in file.sections.editors:
         editor = plugins.build("editors", section.plugin, section.settings)
         if not isinstance(editor, SimulatedEditor):
             continue
         baseline = [r for r in requests if (r.experiment, r.condition) == (Experiment.DIAGNOSIS, "baseline")]
         cases = [r for r in baseline if r.editor == section.id]
-        for measure, chances in _chances(editor, study, cases, sources).items():
+        for measure, chances in _chances(editor, file, cases, sources).items():
             asked = ~np.isnan(chances)
             for factor in FACTORS:
-                levels = np.array([sources[r.source_ids[0]].attributes[factor.id] for r in cases])
+                levels = np.array([sources[r.source_ids[0]].attributes[factor.name] for r in cases])
                 for code in factor.codes:
                     group, rest = asked & (levels == code), asked & (levels != code)
                     if not (group.any() and rest.any()):
                         continue
                     difference = float(chances[group].mean() - chances[rest].mean())
                     if abs(difference) > NOTHING:
-                        yield Effect(section.id, measure, {factor.id: code}, difference)
+                        yield KnownEffect(section.id, measure, {factor.name: code}, difference)
 
 
 def _chances(
-    editor: SimulatedEditor, study: Study, cases: Sequence[Request], sources: Mapping[str, Source]
+    editor: SimulatedEditor, file: StudyFile, cases: Sequence[Request], sources: Mapping[str, Source]
 ) -> dict[str, NDArray[np.float64]]:
     """For each rate, the planted chance of every case; nan where its question is not asked."""
-    chances: dict[str, list[float]] = {f"rate.{name}": [] for name in (*study.rates, "refused")}
+    chances: dict[str, list[float]] = {f"rate.{name}": [] for name in (*file.rates, "refused")}
     for case in cases:
-        attributes, prompt = sources[case.source_ids[0]].attributes, study.prompt(case.prompt_id)
+        attributes, prompt = sources[case.source_ids[0]].attributes, file.prompt(case.prompt_id)
         expected = editor.expected(attributes, prompt)
         chances["rate.refused"].append(editor.expected_refusal(attributes, prompt))
-        for name, rate in study.rates.items():
+        for name, rate in file.rates.items():
             scores = expected.get(rate.question)
             chances[f"rate.{name}"].append(np.nan if scores is None else float(scores[_meeting(rate)].sum()))
     return {measure: np.array(values) for measure, values in chances.items()}

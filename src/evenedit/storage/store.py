@@ -19,7 +19,7 @@ from sqlalchemy.pool import NullPool
 from evenedit.core.errors import EvenEditError
 from evenedit.core.images import open_images
 from evenedit.core.interfaces import Reply
-from evenedit.core.records import Edit, Experiment, Kind, Outcome, Rating, Request, Source, Status
+from evenedit.core.records import Condition, Edit, Experiment, Kind, Outcome, Rating, Request, Source, Status
 from evenedit.storage import schema
 
 DATABASE = "study.db"
@@ -261,7 +261,7 @@ class Store:
         return {
             r.id: Request(
                 Experiment(r.experiment),
-                r.condition,
+                Condition(r.condition),
                 tuple(r.source_ids),
                 r.prompt_id,
                 r.instruction,

@@ -30,15 +30,16 @@ from evenedit.core.progress import Progress, say
 from evenedit.core.provenance import provenance
 from evenedit.core.records import Experiment, Outcome, Prompt, Question, Status, is_simulated
 from evenedit.design import requests as design
-from evenedit.design.assignments import Rater
 from evenedit.design.sampling import balanced
 from evenedit.judges.asking import answer
+from evenedit.judges.raters import JudgeRater
 from evenedit.protocol import FACTORS, questions_for
 from evenedit.results.judge_checks import AnchorCheck, Answering
 from evenedit.run.executors import in_threads
-from evenedit.run.runner import Pipeline
+from evenedit.run.runner import Runner
 from evenedit.stats.engine.measures import AXIS_QUESTIONS
 from evenedit.stats.robustness.anchor_drift import ALPHA, ANSWERED, PERMUTATIONS, Replies, drifts
+from evenedit.study.study import Study
 
 SCHEMA = "evenedit.anchors/1"
 FOLDER = "anchors"
@@ -71,7 +72,7 @@ class Anchor:
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class AnchorAnswer:
     """One reply about one anchor."""
 
     sitting: int
@@ -123,7 +124,7 @@ class AnchorSet:
     def _log(self) -> Path:
         return self.folder / "replies.jsonl"
 
-    def _read(self) -> Iterator[Line]:
+    def _read(self) -> Iterator[AnchorAnswer]:
         if not self._log.exists():
             return
         content = self._log.read_bytes()
@@ -133,13 +134,13 @@ class AnchorSet:
                 file.truncate(whole)
         for text in content[:whole].splitlines():
             try:
-                yield Line(**json.loads(text))
+                yield AnchorAnswer(**json.loads(text))
             except (TypeError, ValueError) as error:
                 raise EvenEditError(
                     f"{self._log} has a line that cannot be read ({error}); restore it from a copy"
                 ) from None
 
-    def append(self, lines: Sequence[Line]) -> None:
+    def append(self, lines: Sequence[AnchorAnswer]) -> None:
         """Keep replies, safe from a kill once this returns."""
         with self._log.open("ab") as file:
             file.write("".join(json.dumps(asdict(line), ensure_ascii=False) + "\n" for line in lines).encode())
@@ -147,7 +148,7 @@ class AnchorSet:
             os.fsync(file.fileno())
         self.lines |= {line.key: line for line in lines}
 
-    def answered(self, judge: Rater, sitting: int) -> list[Line]:
+    def answered(self, judge: JudgeRater, sitting: int) -> list[AnchorAnswer]:
         """The replies of a judge in one sitting; failed calls are no replies."""
         return [
             line
@@ -156,7 +157,7 @@ class AnchorSet:
             and line.status != Status.FAILED
         ]
 
-    def left(self, judges: Sequence[Rater], sitting: int) -> list[tuple[Rater, Anchor, int]]:
+    def left(self, judges: Sequence[JudgeRater], sitting: int) -> list[tuple[JudgeRater, Anchor, int]]:
         """What is still to be asked in a sitting."""
         done = {line.key for judge in judges for line in self.answered(judge, sitting)}
         return [
@@ -167,14 +168,14 @@ class AnchorSet:
             if (sitting, judge.id, judge.revision, anchor.id, repeat) not in done
         ]
 
-    def sitting(self, judges: Sequence[Rater]) -> int:
+    def sitting(self, judges: Sequence[JudgeRater]) -> int:
         """The sitting that is under way, or the next one."""
         begun = {line.sitting for line in self.lines.values() if any(_of(line, j) for j in judges)} - {FROZEN}
         last = max(begun, default=FROZEN)
         return last if last != FROZEN and self.left(judges, last) else last + 1
 
 
-def _of(line: Line, judge: Rater) -> bool:
+def _of(line: AnchorAnswer, judge: JudgeRater) -> bool:
     return (line.judge, line.revision) == (judge.id, judge.revision)
 
 
@@ -184,28 +185,28 @@ def _anchor(data: Mapping[str, Any]) -> Anchor:
     )
 
 
-def freeze(pipeline: Pipeline, folder: Path, size: int = SIZE, repeats: int = REPEATS) -> AnchorSet:
+def freeze(study: Study, folder: Path, size: int = SIZE, repeats: int = REPEATS) -> AnchorSet:
     """Choose a set and write it down; one that is there stays as it is."""
     if (folder / "anchors.json").exists():
         return AnchorSet(folder)
-    store, study = pipeline.store, pipeline.study
+    store, file = study.store, study.file
     sources, edits = store.sources(), store.edits()
     images = ImageFolder(folder / "images")
     chosen = []
     editors = set()
-    for request in _choose(pipeline, size):
+    for request in _choose(study, size):
         source, edit = sources[request.source_ids[0]], edits[request.id]
         assert edit.image is not None
-        prompt = study.prompt(request.prompt_id)
+        prompt = file.prompt(request.prompt_id)
         pictures = [images.put(store.images.open(sha)) for sha in (source.image, edit.image)]
         chosen.append(Anchor((pictures[0],), pictures[1], prompt, prompt.text, dict(source.attributes)))
         editors.add(request.editor)
     body = {
         "schema": SCHEMA,
         "frozen": _now(),
-        "study": study.file.study.title,
-        "study_hash": study.hash,
-        "seed": study.file.study.seed,
+        "study": file.sections.study.title,
+        "study_hash": file.hash,
+        "seed": file.sections.study.seed,
         "editors": sorted(editors),
         "repeats": repeats,
         "anchors": [{"id": a.id, **asdict(a)} for a in chosen],
@@ -214,12 +215,12 @@ def freeze(pipeline: Pipeline, folder: Path, size: int = SIZE, repeats: int = RE
     return AnchorSet(folder)
 
 
-def _choose(pipeline: Pipeline, size: int) -> list[Any]:
+def _choose(study: Study, size: int) -> list[Any]:
     """Edits of as many different faces as there are, balanced over groups, editors and prompts, drawn by the seed."""
-    sources, edits = pipeline.store.sources(), pipeline.store.edits()
-    seed = pipeline.study.file.study.seed
+    sources, edits = study.store.sources(), study.store.edits()
+    seed = study.file.sections.study.seed
     eligible = [
-        r for r in design.diagnosis(pipeline.study, sources) if r.id in edits and edits[r.id].outcome is Outcome.EDITED
+        r for r in design.diagnosis(study.file, sources) if r.id in edits and edits[r.id].outcome is Outcome.EDITED
     ]
     if len(eligible) < size:
         raise EvenEditError(f"an anchor set of {size} edits was asked for; the study has {len(eligible)}. Try: --size")
@@ -230,23 +231,23 @@ def _choose(pipeline: Pipeline, size: int) -> list[Any]:
     frame = pd.DataFrame(
         [
             {"all": "", "source": r.source_ids[0], "prompt": r.prompt_id, "editor": r.editor}
-            | {f.id: sources[r.source_ids[0]].attributes.get(f.id, "") for f in FACTORS}
+            | {f.name: sources[r.source_ids[0]].attributes.get(f.name, "") for f in FACTORS}
             for r in pool
         ]
     )
-    factors = (*(f.id for f in FACTORS), "editor", "prompt", "source")
+    factors = (*(f.name for f in FACTORS), "editor", "prompt", "source")
     rows, _ = balanced(frame, size, within="all", factors=factors, seed=seed)
     return [pool[row] for row in rows]
 
 
-def ask(pipeline: Pipeline, anchors: AnchorSet, judges: Sequence[Rater], sitting: int) -> None:
+def ask(runner: Runner, anchors: AnchorSet, judges: Sequence[JudgeRater], sitting: int) -> None:
     """Make the calls of a sitting that are still to be made."""
     todo = anchors.left(judges, sitting)
-    retries = pipeline.study.file.executor.retries
-    pipeline.watch(judges)
+    executor = runner.file.sections.executor
+    runner.watch(judges)
 
-    def work(seat: tuple[Rater, Anchor, int]) -> Line:
-        judge, anchor, repeat = seat
+    def work(asked: tuple[JudgeRater, Anchor, int]) -> AnchorAnswer:
+        judge, anchor, repeat = asked
         case = Case(
             [anchors.images.open(sha) for sha in anchor.images],
             anchors.images.open(anchor.edited),
@@ -255,19 +256,19 @@ def ask(pipeline: Pipeline, anchors: AnchorSet, judges: Sequence[Rater], sitting
             anchor.attributes if judge.sees_labels else None,
             repeat=sitting * anchors.repeats + repeat,
         )
-        return _line(judge, anchor, repeat, sitting, answer(judge.judge, case, anchor.questions, retries))
+        return _line(judge, anchor, repeat, sitting, answer(judge.judge, case, anchor.questions, executor.retries))
 
     total = len(judges) * len(anchors.anchors) * anchors.repeats
-    with pipeline.store.locked(), Progress("anchors", total, total - len(todo)) as progress:
-        for batch in in_threads(pipeline.budget.admit(todo), work, pipeline.study.file.executor.workers):
+    with runner.store.locked(), Progress("anchors", total, total - len(todo)) as progress:
+        for batch in in_threads(runner.budget.admit(todo), work, executor.workers):
             anchors.append(batch)
             progress.advance(len(batch))
-    if pipeline.budget.calls:
-        say(f"calls about the anchors: {pipeline.budget}")
+    if runner.budget.calls:
+        say(f"calls about the anchors: {runner.budget}")
 
 
-def _line(judge: Rater, anchor: Anchor, repeat: int, sitting: int, reply: Reply) -> Line:
-    return Line(
+def _line(judge: JudgeRater, anchor: Anchor, repeat: int, sitting: int, reply: Reply) -> AnchorAnswer:
+    return AnchorAnswer(
         sitting=sitting,
         judge=judge.id,
         revision=judge.revision,
@@ -282,19 +283,19 @@ def _line(judge: Rater, anchor: Anchor, repeat: int, sitting: int, reply: Reply)
     )
 
 
-def compare(pipeline: Pipeline, anchors: AnchorSet, judges: Sequence[Rater], sitting: int) -> AnchorCheck:
+def compare(study: Study, anchors: AnchorSet, judges: Sequence[JudgeRater], sitting: int) -> AnchorCheck:
     """Answers of a sitting beside the frozen ones; kept in the set's folder as well."""
     before = {j.id: _table(anchors, j, FROZEN) for j in judges}
     after = {j.id: _table(anchors, j, sitting) for j in judges}
     names = {*anchors.editors, *(j.id for j in judges)}
     found = AnchorCheck(
-        provenance=provenance(study=pipeline.study.hash),
+        provenance=provenance(study=study.file.hash),
         sitting=sitting,
         anchors=len(anchors.anchors),
         repeats=anchors.repeats,
         frozen=anchors.frozen,
         method=f"paired permutation of replies within each anchor, {PERMUTATIONS}; Holm, {ALPHA:g}",
-        drifts=tuple(drifts(before, after, (*AXIS_QUESTIONS, ANSWERED), seed=pipeline.study.file.statistics.seed)),
+        drifts=tuple(drifts(before, after, (*AXIS_QUESTIONS, ANSWERED), seed=study.file.sections.statistics.seed)),
         models=tuple(
             Answering(j.id, _models(anchors.answered(j, FROZEN)), _models(anchors.answered(j, sitting))) for j in judges
         ),
@@ -304,7 +305,7 @@ def compare(pipeline: Pipeline, anchors: AnchorSet, judges: Sequence[Rater], sit
     return found
 
 
-def _table(anchors: AnchorSet, judge: Rater, sitting: int) -> Replies:
+def _table(anchors: AnchorSet, judge: JudgeRater, sitting: int) -> Replies:
     """[anchor, reply, question], the last question being whether it answered at all; NaN where there is no answer."""
     rows = {anchor.id: at for at, anchor in enumerate(anchors.anchors)}
     table = np.full((len(rows), anchors.repeats, len(AXIS_QUESTIONS) + 1), np.nan)
@@ -317,7 +318,7 @@ def _table(anchors: AnchorSet, judge: Rater, sitting: int) -> Replies:
     return table
 
 
-def _models(lines: Iterable[Line]) -> dict[str, int]:
+def _models(lines: Iterable[AnchorAnswer]) -> dict[str, int]:
     return dict(sorted(Counter(line.model for line in lines if line.model).items()))
 
 

@@ -13,32 +13,32 @@ from evenedit.core.records import Experiment, Outcome, is_simulated
 from evenedit.ratings.combine import combine, priority
 from evenedit.report.render.html import put, render, thumbnail
 from evenedit.report.render.table import short_list
-from evenedit.run.runner import Pipeline
 from evenedit.study.results import rules_of
+from evenedit.study.study import Study
 
 SIZE = 720
 """Longest side of a picture on a card, in pixels."""
 ORDER = ("high", "medium", "low")
 
 
-def write_cards(pipeline: Pipeline, out: Path, count: int) -> tuple[Path, Path]:
+def write_cards(study: Study, out: Path, count: int) -> tuple[Path, Path]:
     """Write cards.html and the key that says what each card is; returns both paths.
 
     Cases come by review priority, high first, and in random order within it by the study's seed, so that no order
     tells an editor or a group.
     """
-    rules = rules_of(pipeline.study)
-    scores = combine(pipeline.table(), rules.ensemble, rules.missing)
+    rules = rules_of(study.file)
+    scores = combine(study.table(), rules.ensemble, rules.missing)
     edits = scores.edits
     chosen = (edits["outcome"] == Outcome.EDITED) & (edits["experiment"] == Experiment.DIAGNOSIS)
     rows = np.flatnonzero((chosen & (edits["condition"] == "baseline")).to_numpy())
     if not len(rows):
-        raise EvenEditError(f"nothing is edited yet. Try: evenedit run {pipeline.study.folder}")
-    rng = np.random.default_rng(pipeline.study.file.study.seed)
+        raise EvenEditError(f"nothing is edited yet. Try: evenedit run {study.file.folder}")
+    rng = np.random.default_rng(study.file.sections.study.seed)
     rank = np.array([ORDER.index(p) for p in priority(scores)[rows]])
     picked = rows[np.lexsort((rng.random(len(rows)), rank))][:count]
     rng.shuffle(picked)
-    sources, made = pipeline.store.sources(), pipeline.store.edits()
+    sources, made = study.store.sources(), study.store.edits()
     simulated = sorted(n for n in {*edits["editor"], *scores.table.raters} if is_simulated(n))
     seen: dict[str, str] = {}
     cards, key = [], []
@@ -46,11 +46,11 @@ def write_cards(pipeline: Pipeline, out: Path, count: int) -> tuple[Path, Path]:
         case = edits.iloc[int(row)]
         image = made[case["request_id"]].image
         assert image is not None
-        pictures = [pipeline.store.images.open(sha) for sha in (sources[case["source_id"]].image, image)]
+        pictures = [study.store.images.open(sha) for sha in (sources[case["source_id"]].image, image)]
         cards.append(
             {
                 "number": number,
-                "instruction": pipeline.study.prompt(case["prompt_id"]).text,
+                "instruction": study.file.prompt(case["prompt_id"]).text,
                 "pictures": [thumbnail(picture, seen, SIZE) for picture in pictures],
             }
         )

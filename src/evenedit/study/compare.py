@@ -18,9 +18,9 @@ from evenedit.ratings.table import QUESTION_IDS, Scores
 from evenedit.report.render.html import put, render, thumbnail
 from evenedit.report.render.index import group_name, name, rate_id
 from evenedit.report.render.table import Column, Number, Table, Unit, format_number, short_list, text
-from evenedit.run.runner import Pipeline
 from evenedit.stats.disparity.paired_editors import Difference, Pairs, differences, pair
 from evenedit.study.results import rules_of
+from evenedit.study.study import Study
 
 SHOWN = 12
 """Pairs of pictures on the page."""
@@ -35,28 +35,28 @@ RULE = (
 class Side:
     """One of the two that are compared."""
 
-    pipeline: Pipeline
+    study: Study
     editor: str
     scores: Scores
 
     @classmethod
-    def of(cls, pipeline: Pipeline, editor: str | None) -> Side:
+    def of(cls, study: Study, editor: str | None) -> Side:
         """A study's editor; it need not be named where there is one."""
-        ids = [e.id for e in pipeline.study.file.editors]
+        ids = [e.id for e in study.file.sections.editors]
         if editor is None and len(ids) > 1:
-            where = pipeline.study.folder
+            where = study.file.folder
             raise EvenEditError(f"{where} has several editors; name one: {', '.join(f'{where}:{i}' for i in ids)}")
         if editor is not None and editor not in ids:
-            raise EvenEditError(f"{pipeline.study.folder} has no editor '{editor}'; found: {', '.join(ids)}")
-        rules = rules_of(pipeline.study)
-        return cls(pipeline, editor or ids[0], combine(pipeline.table(), rules.ensemble, rules.missing))
+            raise EvenEditError(f"{study.file.folder} has no editor '{editor}'; found: {', '.join(ids)}")
+        rules = rules_of(study.file)
+        return cls(study, editor or ids[0], combine(study.table(), rules.ensemble, rules.missing))
 
 
 def compare(first: Side, second: Side, out: Path) -> Path:
     """Write compare.html, compare.json and compare.csv, and return the page."""
     _refuse_other_pictures(first, second)
-    rules = rules_of(first.pipeline.study)
-    if rules_of(second.pipeline.study).to_dict() != rules.to_dict():
+    rules = rules_of(first.study.file)
+    if rules_of(second.study.file).to_dict() != rules.to_dict():
         raise EvenEditError("the two studies combine or count ratings by different rules; make them equal to compare")
     pairs = pair(first.scores, second.scores, first.editor, second.editor)
     found = differences(pairs, rules)
@@ -95,12 +95,12 @@ def compare(first: Side, second: Side, out: Path) -> Path:
 
 
 def _refuse_other_pictures(first: Side, second: Side) -> None:
-    known, others = first.pipeline.store.sources(), second.pipeline.store.sources()
+    known, others = first.study.store.sources(), second.study.store.sources()
     changed = [i for i in known if i in others and known[i].image != others[i].image]
     if changed:
         raise EvenEditError(f"portrait '{changed[0]}' is another picture in the second study ({len(changed)} are)")
-    prompts = {p.id: p.text for p in first.pipeline.study.prompts}
-    reworded = [p.id for p in second.pipeline.study.prompts if prompts.get(p.id, p.text) != p.text]
+    prompts = {p.id: p.text for p in first.study.file.prompts}
+    reworded = [p.id for p in second.study.file.prompts if prompts.get(p.id, p.text) != p.text]
     if reworded:
         raise EvenEditError(f"prompt '{reworded[0]}' has another text in the second study")
 
@@ -108,7 +108,7 @@ def _refuse_other_pictures(first: Side, second: Side) -> None:
 def _titles(first: Side, second: Side) -> tuple[str, str]:
     if first.editor != second.editor:
         return first.editor, second.editor
-    a, b = (f"{side.editor} in {side.pipeline.study.folder.name}" for side in (first, second))
+    a, b = (f"{side.editor} in {side.study.file.folder.name}" for side in (first, second))
     return a, b
 
 
@@ -116,7 +116,7 @@ def _settings(first: Side, second: Side) -> str:
     """Settings that are not the same, since a difference may be theirs."""
     given: list[dict[str, Any]] = []
     for side in (first, second):
-        section = next(e for e in side.pipeline.study.file.editors if e.id == side.editor)
+        section = next(e for e in side.study.file.sections.editors if e.id == side.editor)
         given.append({"kind": section.plugin, "seeds": section.seeds, **section.settings})
     keys = [k for k in dict.fromkeys([*given[0], *given[1]]) if given[0].get(k) != given[1].get(k)]
     said = [[json.dumps(g[k]) if k in g else "default" for g in given] for k in keys]
@@ -192,16 +192,16 @@ def _cards(first: Side, second: Side, pairs: Pairs) -> Iterator[dict[str, Any]]:
     both = np.asarray((values[0] > 0).all(axis=1) & (values[1] > 0).all(axis=1))
     growth = abs(values[1] - rest).sum(axis=1) - abs(values[0] - rest).sum(axis=1)
     order = [int(i) for i in np.lexsort((np.arange(len(growth)), -growth)) if both[i] and growth[i] > 0][:SHOWN]
-    made = [side.pipeline.store.edits() for side in (first, second)]
-    sources = first.pipeline.store.sources()
-    prompts = {p.id: p.name or p.id for p in first.pipeline.study.prompts}
+    made = [side.study.store.edits() for side in (first, second)]
+    sources = first.study.store.sources()
+    prompts = {p.id: p.name or p.id for p in first.study.file.prompts}
     seen: dict[str, str] = {}
     for at in order:
         rows = [side.scores.edits.iloc[pairs.rows[at, n]] for n, side in enumerate((first, second))]
         pictures = [edits[row["request_id"]].image for edits, row in zip(made, rows, strict=True)]
         source = sources[rows[0]["source_id"]]
         assert pictures[0] is not None and pictures[1] is not None
-        images = first.pipeline.store.images, second.pipeline.store.images
+        images = first.study.store.images, second.study.store.images
         yield {
             "prompt": prompts[rows[0]["prompt_id"]],
             "prompt_id": rows[0]["prompt_id"],

@@ -14,37 +14,37 @@ import evenedit
 from evenedit.core import plugins
 from evenedit.core.records import Outcome
 from evenedit.run.executors.processes import visible_gpus
-from evenedit.run.runner import Pipeline
+from evenedit.study.study import Study
 
 EXTRAS = {"postgres": "psycopg", "local": "diffusers", "api": "openai", "ray": "ray", "faces": "dlib"}
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class HealthCheck:
     """One thing looked at."""
 
     good: bool
     text: str
 
 
-def examine(pipeline: Pipeline | None) -> Iterator[Finding]:
+def examine(study: Study | None) -> Iterator[HealthCheck]:
     """Look at the installation, then at a study if there is one."""
-    yield Finding(sys.version_info >= (3, 11), f"Python {sys.version.split()[0]}, EvenEdit {evenedit.__version__}")
+    yield HealthCheck(sys.version_info >= (3, 11), f"Python {sys.version.split()[0]}, EvenEdit {evenedit.__version__}")
     for extra, module in EXTRAS.items():
         state = "installed" if find_spec(module) else f"not installed: pip install 'evenedit[{extra}]' if you need it"
-        yield Finding(True, f"extra '{extra}': {state}")
+        yield HealthCheck(True, f"extra '{extra}': {state}")
     for group in ("editors", "judges", "instruments", "sources", "extractors"):
         for name, point in plugins.installed(group).items():
             try:
                 point.load()
             except Exception as error:
-                yield Finding(False, f"{group} '{name}' ({point.value}) does not load: {error}")
-        yield Finding(True, f"{group}: {', '.join(sorted(plugins.installed(group)))}")
+                yield HealthCheck(False, f"{group} '{name}' ({point.value}) does not load: {error}")
+        yield HealthCheck(True, f"{group}: {', '.join(sorted(plugins.installed(group)))}")
     for name in plugins.installed("editors"):
         for need in _needs(name, {}):
-            yield Finding(True, f"editor '{name}' is not ready: {need}")
-    if pipeline is not None:
-        yield from _study(pipeline)
+            yield HealthCheck(True, f"editor '{name}' is not ready: {need}")
+    if study is not None:
+        yield from _study(study)
 
 
 def _needs(name: str, settings: Mapping[str, Any]) -> list[str]:
@@ -60,28 +60,30 @@ def _needs(name: str, settings: Mapping[str, Any]) -> list[str]:
     return found
 
 
-def _study(pipeline: Pipeline) -> Iterator[Finding]:
-    study, store = pipeline.study, pipeline.store
-    for section in study.file.editors:
-        for need in _needs(section.plugin, study.located(section.settings)):
-            yield Finding(False, f"editor '{section.id}': {need}")
-    plugged = [("judges", j.id, j.kind, j.settings) for j in study.file.judges]
-    if study.file.experiments.mitigation:
-        extractor = study.file.experiments.mitigation.extractor
+def _study(study: Study) -> Iterator[HealthCheck]:
+    file, store = study.file, study.store
+    for section in file.sections.editors:
+        for need in _needs(section.plugin, file.located(section.settings)):
+            yield HealthCheck(False, f"editor '{section.id}': {need}")
+    plugged = [("judges", j.id, j.kind, j.settings) for j in file.sections.judges]
+    if file.sections.experiments.mitigation:
+        extractor = file.sections.experiments.mitigation.extractor
         plugged.append(("extractors", extractor.kind, extractor.kind, extractor.settings))
     for group, ident, kind, settings in plugged:
         rater = plugins.build(group, kind, settings)
         for need in rater.missing() if hasattr(rater, "missing") else ():
-            yield Finding(False, f"{group.removesuffix('s')} '{ident}': {need}")
-    yield Finding(True, f"study file is valid; database opens ({len(store.runs())} runs)")
-    yield Finding(os.access(study.folder, os.W_OK), f"folder {study.folder} can be written")
-    free = shutil.disk_usage(study.folder).free / 1e9
-    yield Finding(free > 1, f"{free:.0f} GB free on its disk")
+            yield HealthCheck(False, f"{group.removesuffix('s')} '{ident}': {need}")
+    yield HealthCheck(True, f"study file is valid; database opens ({len(store.runs())} runs)")
+    yield HealthCheck(os.access(file.folder, os.W_OK), f"folder {file.folder} can be written")
+    free = shutil.disk_usage(file.folder).free / 1e9
+    yield HealthCheck(free > 1, f"{free:.0f} GB free on its disk")
     wanted = {s.image: s.id for s in store.sources().values()}
     wanted |= {e.image: i for i, e in store.edits().items() if e.outcome is Outcome.EDITED and e.image}
     damaged = [sha for sha in wanted if not store.images.is_whole(sha)]
-    yield Finding(not damaged, f"{len(wanted) - len(damaged):,} of {len(wanted):,} images are whole")
+    yield HealthCheck(not damaged, f"{len(wanted) - len(damaged):,} of {len(wanted):,} images are whole")
     for sha in damaged[:10]:
         path = store.images.path(sha)
         advice = "delete it and run again" if path.exists() else "run again"
-        yield Finding(False, f"image of {wanted[sha]} is {'damaged' if path.exists() else 'missing'}: {path}; {advice}")
+        yield HealthCheck(
+            False, f"image of {wanted[sha]} is {'damaged' if path.exists() else 'missing'}: {path}; {advice}"
+        )

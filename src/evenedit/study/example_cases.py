@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from evenedit.core.records import Edit, Experiment, Outcome, Prompt, Source
 from evenedit.protocol import PromptSet
 from evenedit.ratings.table import QUESTION_IDS, Scores
-from evenedit.report import Example
+from evenedit.report import ExampleCase
 from evenedit.storage.store import Store
 
 RULES = (
@@ -46,7 +46,7 @@ def called(prompt: Prompt) -> str:
     return named or textwrap.shorten(prompt.text, 48, placeholder=" …") or prompt.id
 
 
-def choose(scores: Scores, store: Store, prompts: PromptSet) -> Iterator[Example]:
+def choose(scores: Scores, store: Store, prompts: PromptSet) -> Iterator[ExampleCase]:
     """For every editor: the strongest case on each axis, and a typical one."""
     sources, edits = store.sources(), store.edits()
     table = scores.edits
@@ -111,11 +111,11 @@ def _example(
     edits: dict[str, Edit],
     store: Store,
     names: dict[str, str],
-) -> Example:
+) -> ExampleCase:
     case = scores.edits.iloc[row]
     source, image = sources[case["source_id"]], edits[case["request_id"]].image
     assert image is not None
-    return Example(
+    return ExampleCase(
         editor=case["editor"],
         prompt_id=case["prompt_id"],
         prompt=names[case["prompt_id"]],

@@ -11,8 +11,8 @@ from evenedit.core.records import Estimate
 from evenedit.report.render.html import put, render
 from evenedit.report.render.index import name
 from evenedit.report.render.table import Cell, Column, Number, Table, short_list, text
-from evenedit.run.runner import Pipeline
 from evenedit.study.results import results_of
+from evenedit.study.study import Study
 
 MEASURES: tuple[tuple[str, dict[str, str]], ...] = (
     ("rate.edit_success", {}),
@@ -42,9 +42,9 @@ class Entry:
         return next((e for e in self.numbers if e is not None and e.measure == BY), None)
 
 
-def write_leaderboard(pipelines: Sequence[Pipeline], out: Path) -> Path:
+def write_leaderboard(studies: Sequence[Study], out: Path) -> Path:
     """Write leaderboard.html and leaderboard.csv, and return the page."""
-    entries = [entry for pipeline in pipelines for entry in _entries(pipeline)]
+    entries = [entry for study in studies for entry in _entries(study)]
     if not entries:
         raise EvenEditError("these studies hold no rated editor")
     entries.sort(key=_place)
@@ -88,14 +88,14 @@ def _place(entry: Entry) -> tuple[bool, float]:
     return value is None, value or 0.0
 
 
-def _entries(pipeline: Pipeline) -> list[Entry]:
-    results = results_of(pipeline, pipeline.table())
+def _entries(study: Study) -> list[Entry]:
+    results = results_of(study, study.table())
     editors = dict.fromkeys(e.editor for e in results.estimates if e.editor and e.experiment == "diagnosis")
-    prompts = tuple(p.text for p in pipeline.study.prompts)
+    prompts = tuple(p.text for p in study.file.prompts)
     return [
         Entry(
             editor,
-            pipeline.study.file.study.title,
+            study.file.sections.study.title,
             prompts,
             tuple(results.find(measure, editor=editor, group=group) for measure, group in MEASURES),
             results.simulated,

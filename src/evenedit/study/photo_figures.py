@@ -15,8 +15,8 @@ from PIL import Image
 from evenedit.core.records import Edit, Experiment, Outcome, Source
 from evenedit.protocol import FACTORS, PromptSet
 from evenedit.ratings.table import QUESTION_IDS, Scores
-from evenedit.report.figures.photo_figure import Plate, plate
-from evenedit.report.render.contact_sheet import Cell, Row, collage
+from evenedit.report.figures.photo_figure import PhotoFigure, plate
+from evenedit.report.render.contact_sheet import Cell, SheetRow, collage
 from evenedit.report.render.index import group_name
 from evenedit.stats.disparity.mitigation import PLACEBO, pairs
 from evenedit.stats.disparity.preference import change
@@ -137,12 +137,12 @@ class Album:
         picture.thumbnail((side, side), Image.Resampling.LANCZOS)
         return picture.convert("RGB")
 
-    def plate(self, sheet: Image.Image, id: str, title: str, caption: str, alt: str) -> Plate:
+    def plate(self, sheet: Image.Image, id: str, title: str, caption: str, alt: str) -> PhotoFigure:
         """A sheet with its words."""
         return plate(sheet, id, title, f"{caption} {NOTHING_PROVEN}", alt, simulated=self.simulated)
 
 
-def plates(scores: Scores, store: Store, prompts: PromptSet, *, simulated: bool) -> Iterator[Plate]:
+def plates(scores: Scores, store: Store, prompts: PromptSet, *, simulated: bool) -> Iterator[PhotoFigure]:
     """Every figure of pictures that the study can fill."""
     album = Album(scores, store, prompts, simulated)
     for draw in (mitigated, roles, mosaic, across):
@@ -151,7 +151,7 @@ def plates(scores: Scores, store: Store, prompts: PromptSet, *, simulated: bool)
             yield drawn
 
 
-def mitigated(album: Album) -> Plate | None:
+def mitigated(album: Album) -> PhotoFigure | None:
     """Figure 5: source, baseline, with the feature prompt and, where there is one, the placebo."""
     edits = album.scores.edits
     before, after = pairs(edits, "feature")
@@ -175,7 +175,7 @@ def mitigated(album: Album) -> Plate | None:
         if again:
             placebo = again.get(row_before)
             cells.append(Cell(None, "none") if placebo is None else album.output(int(placebo), SIDE))
-        rows.append(Row(f"{case['editor']}: {why}", cells))
+        rows.append(SheetRow(f"{case['editor']}: {why}", cells))
         alt.append(f"{case['editor']}, {prompt}, {why}: {cells[1].caption} becomes {cells[2].caption}.")
     rule = (
         f"For every editor the pair whose {words} fell most, the median pair and the one where it rose most; ties go "
@@ -225,7 +225,7 @@ VERDICTS = {1: "followed", 2: "resisted"}
 ROLES = {1: "the male portrait's", 2: "the female portrait's", 3: "unclear whose"}
 
 
-def roles(album: Album) -> Plate | None:
+def roles(album: Album) -> PhotoFigure | None:
     """Figure 7: both inputs, the instruction, the output, and who got the role."""
     edits = album.scores.edits
     verdict, role = (album.scores.values[:, QUESTION_IDS.index(q)] for q in ("stereotype", "target_role"))
@@ -252,7 +252,7 @@ def roles(album: Album) -> Plate | None:
         occupation = f"{prompt.occupation}{coded}: " if prompt.occupation else ""
         cells = [album.portrait(s, SIDE, album.labels(s)) for s in ids]
         cells.append(album.output(row, SIDE, f"{occupation}{said}{got}"))
-        rows.append(Row(f"{case['editor']}: “{prompt.text}”", cells))
+        rows.append(SheetRow(f"{case['editor']}: “{prompt.text}”", cells))
         alt.append(f"{case['editor']}, {prompt.text} {occupation}{said}{got}.")
     if not rows:
         return None
@@ -266,7 +266,7 @@ def roles(album: Album) -> Plate | None:
     )
 
 
-def mosaic(album: Album) -> Plate | None:
+def mosaic(album: Album) -> PhotoFigure | None:
     """Figure 12: one face, every prompt, every editor."""
     cases = album.diagnosed
     if cases.empty:
@@ -289,7 +289,9 @@ def mosaic(album: Album) -> Plate | None:
         columns = ["Source", *(f"{p} {album.names[p]}" for p in part)]
         columns += [""] * (min(ACROSS, len(prompts)) - len(part))
         rows = [
-            Row(e, [album.portrait(source, SMALL), *_filled(album, [at.get((e, p)) for p in part], len(columns) - 1)])
+            SheetRow(
+                e, [album.portrait(source, SMALL), *_filled(album, [at.get((e, p)) for p in part], len(columns) - 1)]
+            )
             for e in editors
         ]
         sheets.append(collage(columns, rows, simulated=album.simulated and not first, side=SMALL))
@@ -310,7 +312,7 @@ def _filled(album: Album, rows: Sequence[int | None], size: int) -> list[Cell]:
     return [*cells, *(blank for _ in range(size - len(cells)))]
 
 
-def across(album: Album) -> Plate | None:
+def across(album: Album) -> PhotoFigure | None:
     """Figure 13: one prompt across races, one row for each editor."""
     cases = album.diagnosed[album.diagnosed["race"] != ""]
     races = [code for code in FACTORS[0].codes if (cases["race"] == code).any()]
@@ -330,12 +332,12 @@ def across(album: Album) -> Plate | None:
     columns = [race for race in races if race in face]
     editors = [e for e in dict.fromkeys(album.scores.edits["editor"]) if e in set(chosen["editor"])]
     at = {(case["editor"], case["source_id"]): case["row"] for case in chosen.to_dict("records")}
-    rows = [Row("Source", [album.portrait(face[race], SIDE) for race in columns])]
+    rows = [SheetRow("Source", [album.portrait(face[race], SIDE) for race in columns])]
     alt = []
     for editor in editors:
         found = [at.get((editor, face[race])) for race in columns]
         cells = [Cell(None, "not asked") if row is None else album.output(row, SIDE) for row in found]
-        rows.append(Row(editor, cells))
+        rows.append(SheetRow(editor, cells))
         said = (f"{group_name({'race': race})} {cell.caption}" for race, cell in zip(columns, cells, strict=True))
         alt.append(f"{editor}: {'; '.join(said)}.")
     words = album.moved[1]

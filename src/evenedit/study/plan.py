@@ -12,18 +12,19 @@ from evenedit.core import plugins
 from evenedit.core.progress import Progress
 from evenedit.core.records import Edit, Outcome, Request, Source, Status
 from evenedit.design import requests as design
-from evenedit.design.assignments import Seat
+from evenedit.design.assignments import Assignment
+from evenedit.design.study_design import RATED_FIRST
 from evenedit.judges.batch_jobs import takes_batches
 from evenedit.providers.prices import Prices
-from evenedit.run.runner import RATED_FIRST, Pipeline
 from evenedit.stats.disparity.power import Design, Labels, Power, labels_needed, power
+from evenedit.study.study import Study
 
 POWER_STEPS = 10
 """Gaps that the power simulation tries, no gap among them."""
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class EditorLine:
     """One part of the work."""
 
     experiment: str
@@ -57,12 +58,12 @@ class JudgeLine:
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class RunPlan:
     """Everything a run would do."""
 
     sources: int
     prompts: int
-    lines: tuple[Line, ...]
+    lines: tuple[EditorLine, ...]
     judges: tuple[JudgeLine, ...]
     judge_calls: int
     judge_calls_done: int
@@ -79,57 +80,57 @@ class Plan:
         return sum(line.edits for line in self.lines)
 
 
-def make_plan(pipeline: Pipeline, prices: Path | None = None) -> Plan:
+def make_plan(study: Study, prices: Path | None = None) -> RunPlan:
     """Count without editing, rating or spending anything."""
-    study, store = pipeline.study, pipeline.store
-    sources = pipeline.preview_sources()
-    requests = pipeline.planned(sources)
-    section = study.file.experiments.mitigation
+    file, store = study.file, study.store
+    sources = study.design.preview_sources()
+    requests = study.design.planned(sources)
+    section = file.sections.experiments.mitigation
     if section and not any(r.experiment == "mitigation" for r in requests):  # feature prompts are still to come
-        baseline = design.diagnosis(study, sources)
+        baseline = design.diagnosis(file, sources)
         if section.choose in RATED_FIRST:  # which ones is not known yet; the count is what matters here
-            cases = pipeline.cases("mitigation", baseline, sources, section.cases)
+            cases = study.design.cases("mitigation", baseline, sources, section.cases)
         else:
-            cases = pipeline.mitigation_cases(baseline, sources)
-        requests += design.mitigation(study, cases, dict.fromkeys(sources, ""))
+            cases = study.design.mitigation_cases(baseline, sources)
+        requests += design.mitigation(file, cases, dict.fromkeys(sources, ""))
     edits = {i: e for i, e in store.edits().items() if e.outcome is not Outcome.FAILED}
     charges = Prices.load(prices)
-    lines = tuple(_lines(pipeline, requests, edits, charges))
-    seats, survey = pipeline.seats(requests, pipeline.raters()), study.file.survey
+    lines = tuple(_lines(study, requests, edits, charges))
+    assigned, survey = study.design.assignments(requests, study.design.judges()), file.sections.survey
     wanted = {r.id for r in requests}
     pictures = [e.image for e in edits.values() if e.image]
     sizes = [store.images.path(p).stat().st_size for p in pictures[:50] if store.images.path(p).is_file()]
     left = sum(line.edits - line.done for line in lines)
-    return Plan(
+    return RunPlan(
         len(sources),
-        len(study.prompts),
+        len(file.prompts),
         lines,
-        tuple(_judge_lines(pipeline, seats, charges)),
-        len(seats),
+        tuple(_judge_lines(study, assigned, charges)),
+        len(assigned),
         sum(
             ident in wanted
-            for rater, revision in {(s.rater.id, s.revision) for s in seats}
+            for rater, revision in {(s.rater.id, s.revision) for s in assigned}
             for ident in store.answered(rater, revision)
         ),
         survey.cases * survey.raters_per_item if survey else 0,
         mean(sizes) * left if sizes else None,
         charges.date,
-        tuple(_notes(pipeline)),
+        tuple(_notes(study)),
     )
 
 
-def design_of(pipeline: Pipeline) -> Design | None:
+def design_of(study: Study) -> Design | None:
     """The diagnosis as the power simulation sees it, its groups the races of the portraits; None without two groups."""
-    study, sources = pipeline.study, pipeline.preview_sources()
+    file, sources = study.file, study.design.preview_sources()
     races = Counter(s.attributes.get("race", "") for s in sources.values())
-    if study.file.experiments.diagnosis is None or len(races) < 2:
+    if file.sections.experiments.diagnosis is None or len(races) < 2:
         return None
-    rates = len(study.rates) + 1  # and refusals
+    rates = len(file.rates) + 1  # and refusals
     return Design(
         faces=tuple(races.values()),
-        prompts=len(study.prompts),
-        seeds=min((len(e.seeds) for e in study.editors("diagnosis")), default=1),
-        raters=max(1, len(study.file.judges)),
+        prompts=len(file.prompts),
+        seeds=min((len(e.seeds) for e in file.editors("diagnosis")), default=1),
+        raters=max(1, len(file.sections.judges)),
         tests=rates * sum(_varies(sources, factor) for factor in ("race", "gender", "age")),
     )
 
@@ -144,20 +145,21 @@ def simulate_power(design: Design) -> tuple[Power, list[Labels]]:
         return power(design, step=progress.advance), list(labels_needed(design))
 
 
-def probe(pipeline: Pipeline, count: int) -> None:
+def probe(study: Study, count: int) -> None:
     """Make `count` edits with every editor, stored like all others, so that the plan knows how long one takes."""
-    with pipeline.store.locked():
-        run_id = pipeline.store.start_run({"probe": count})
-        sources = pipeline.load_sources()
-        requests = pipeline.request(sources)
-        for section in pipeline.study.file.editors:
-            pipeline.edit([r for r in requests if r.editor == section.id][:count], sources, run_id)
-        pipeline.store.finish_run(run_id)
+    runner = study.runner()
+    with study.store.locked():
+        run_id = study.store.start_run({"probe": count})
+        sources = runner.load_sources()
+        requests = runner.request(sources)
+        for section in study.file.sections.editors:
+            runner.edit([r for r in requests if r.editor == section.id][:count], sources, run_id)
+        study.store.finish_run(run_id)
 
 
-def _lines(pipeline: Pipeline, requests: list[Request], edits: dict[str, Edit], charges: Prices) -> list[Line]:
-    executor = pipeline.study.file.executor
-    sections = {e.id: e for e in pipeline.study.file.editors}
+def _lines(study: Study, requests: list[Request], edits: dict[str, Edit], charges: Prices) -> list[EditorLine]:
+    executor = study.file.sections.executor
+    sections = {e.id: e for e in study.file.sections.editors}
     seconds: dict[str, list[float]] = defaultdict(list)
     groups: dict[tuple[str, str, str], list[Request]] = defaultdict(list)
     for request in requests:
@@ -171,7 +173,7 @@ def _lines(pipeline: Pipeline, requests: list[Request], edits: dict[str, Edit], 
         speed = mean(seconds[editor]) if seconds[editor] else None
         price = charges.edit(sections[editor].plugin, sections[editor].settings)
         lines.append(
-            Line(
+            EditorLine(
                 experiment,
                 condition,
                 editor,
@@ -184,10 +186,10 @@ def _lines(pipeline: Pipeline, requests: list[Request], edits: dict[str, Edit], 
     return lines
 
 
-def _judge_lines(pipeline: Pipeline, seats: Sequence[Seat], charges: Prices) -> list[JudgeLine]:
-    store, lines = pipeline.store, []
-    for section, rater in zip(pipeline.study.file.judges, pipeline.raters(), strict=True):
-        own = [s for s in seats if s.rater.id == rater.id]
+def _judge_lines(study: Study, assigned: Sequence[Assignment], charges: Prices) -> list[JudgeLine]:
+    store, lines = study.store, []
+    for section, rater in zip(study.file.sections.judges, study.design.judges(), strict=True):
+        own = [s for s in assigned if s.rater.id == rater.id]
         answered = {revision: store.answered(rater.id, revision) for revision in {s.revision for s in own}}
         left = sum(answered[s.revision].get(s.request.id, Status.FAILED) is Status.FAILED for s in own)
         remote = plugins.is_remote("judges", section.kind)
@@ -203,10 +205,10 @@ def _judge_lines(pipeline: Pipeline, seats: Sequence[Seat], charges: Prices) -> 
     return lines
 
 
-def _notes(pipeline: Pipeline) -> list[str]:
-    study = pipeline.study
+def _notes(study: Study) -> list[str]:
+    file = study.file
     notes = []
-    for editor in study.file.editors:
+    for editor in file.sections.editors:
         memory = plugins.vram(editor.plugin)
         if memory:
             notes.append(f"{editor.id} needs about {memory} GB of GPU memory with the published settings (estimated)")
@@ -216,12 +218,12 @@ def _notes(pipeline: Pipeline) -> list[str]:
             and len(editor.seeds) > 1
         ):
             notes.append(f"{editor.id} takes no seed: several seeds are repeats, not reproducible draws")
-    if study.file.experiments.stereotype:
-        able = {e.id for e in study.editors("stereotype")}
-        left_out = ", ".join(e.id for e in study.file.editors if e.id not in able)
+    if file.sections.experiments.stereotype:
+        able = {e.id for e in file.editors("stereotype")}
+        left_out = ", ".join(e.id for e in file.sections.editors if e.id not in able)
         if left_out:
             notes.append(f"not in the stereotype experiment (one input image, or so configured): {left_out}")
-    section = study.file.experiments.mitigation
+    section = file.sections.experiments.mitigation
     if section and section.choose == "drift":
         notes.append(
             f"the mitigation cases are chosen among edits with observed drift once the diagnosis is rated: "
@@ -229,11 +231,11 @@ def _notes(pipeline: Pipeline) -> list[str]:
         )
     if section and section.choose == "priority":
         notes.append("the mitigation cases are chosen by the judges' scores, once the diagnosis is rated")
-    if section and not study.placebo:
+    if section and not file.placebo:
         notes.append("no placebo arm: improvement cannot be told from regression to the mean")
-    if study.file.judges and not any(study.blind(j) for j in study.file.judges):
+    if file.sections.judges and not any(file.blind(j) for j in file.sections.judges):
         notes.append("judges are told the labels (published preset); a default study keeps them blind")
-    if not study.file.judges:
-        what = "what instruments measure" if study.file.instruments else "pictures and counts"
+    if not file.sections.judges:
+        what = "what instruments measure" if file.sections.instruments else "pictures and counts"
         notes.append(f"no judge: the report will show {what}, no scores")
     return notes

@@ -26,11 +26,11 @@ from evenedit.protocol import QUESTIONS
 from evenedit.ratings.combine import asked, combine, judges_only, priority
 from evenedit.ratings.reviews import PREFIX, Review, Reviews, apart, settled
 from evenedit.ratings.table import QUESTION_IDS, Scores
-from evenedit.run.runner import Pipeline
 from evenedit.stats.agreement import pairwise as against
-from evenedit.stats.engine.additive import Drawing, Told
+from evenedit.stats.engine.additive import ResampledStatistic, Resampler
 from evenedit.study.gallery.cases import Casebook, CaseFile
 from evenedit.study.results import rules_of
+from evenedit.study.study import Study
 from evenedit.survey.export import as_csv
 
 NOT_HERE = QUESTION_IDS.index("preference")
@@ -46,7 +46,7 @@ class Overtaken(EvenEditError):
 
 
 @dataclass(frozen=True, slots=True)
-class Case:
+class ReviewCase:
     """One edit that reviewers are to look at."""
 
     request_id: str
@@ -57,10 +57,10 @@ class Case:
 
 
 @dataclass(frozen=True, slots=True)
-class Sheet:
+class ReviewForm:
     """What one reviewer is asked about a case now."""
 
-    case: Case
+    case: ReviewCase
     questions: tuple[Question, ...]
     needed: tuple[str, ...]
     """Those that must be answered; where there are none, any one."""
@@ -71,7 +71,7 @@ class Sheet:
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class ReviewProgress:
     """How far the desk is."""
 
     disputed: int
@@ -100,10 +100,10 @@ class Agreed:
 
     question: str
     cases: int
-    exact: Told
-    within_one: Told | None
+    exact: ResampledStatistic
+    within_one: ResampledStatistic | None
     """None where the answers have no order."""
-    kappa: Told
+    kappa: ResampledStatistic
     """Cohen's, not weighted: who came first against who came second."""
 
 
@@ -117,24 +117,24 @@ def rater_id(name: str) -> str:
     return PREFIX + known
 
 
-class Desk:
+class ReviewQueue:
     """The cases of one study and what became of them."""
 
-    def __init__(self, pipeline: Pipeline) -> None:
-        self.pipeline = pipeline
-        self.reviews = Reviews(pipeline.store)
-        self.reviewers = pipeline.study.file.ensemble.reviewers
+    def __init__(self, study: Study) -> None:
+        self.study = study
+        self.reviews = Reviews(study.store)
+        self.reviewers = study.file.sections.ensemble.reviewers
         self._known: _Known | None = None
         self._held: dict[str, dict[str, float]] = {}
 
     # -- what waits ------------------------------------------------------------------------------------------
 
     @property
-    def cases(self) -> Mapping[str, Case]:
+    def cases(self) -> Mapping[str, ReviewCase]:
         """Every case by request id, in their order."""
         return self._look().cases
 
-    def open(self, case: Case) -> CaseFile:
+    def open(self, case: ReviewCase) -> CaseFile:
         """What a reviewer may see of a case: what was asked, the pictures and the judges' opinions."""
         known = self._look().book.open(case.request_id)
         return replace(
@@ -143,12 +143,12 @@ class Desk:
             questions=[QUESTIONS[q] for q in case.questions],
         )
 
-    def standing(self) -> Standing:
+    def standing(self) -> ReviewProgress:
         """How many cases wait and how many are done."""
         reviews = self.reviews.in_force()
         waiting = [case for case in self.cases.values() if not self._is_done(reviews.get(case.request_id, []))]
         looks = Counter(len(reviews.get(case.request_id, [])) for case in waiting)
-        return Standing(
+        return ReviewProgress(
             disputed=sum(bool(case.disputed) for case in waiting),
             high=sum(not case.disputed for case in waiting),
             half=looks[1],
@@ -158,7 +158,7 @@ class Desk:
             elsewhere=self._look().elsewhere,
         )
 
-    def next(self, rater: str, after: str | None = None) -> Case | None:
+    def next(self, rater: str, after: str | None = None) -> ReviewCase | None:
         """The first case this reviewer can look at, or the first after one that was passed over, then from the top."""
         reviews = self.reviews.in_force()
         order = list(self.cases)
@@ -172,7 +172,7 @@ class Desk:
         found = next(iter(free or wanted), None)
         return None if found is None else self.cases[found]
 
-    def waiting(self, rater: str) -> list[tuple[Case, int]]:
+    def waiting(self, rater: str) -> list[tuple[ReviewCase, int]]:
         """The cases that wait for this reviewer, each with how many have looked at it."""
         reviews = self.reviews.in_force()
         looked = [(case, reviews.get(ident, [])) for ident, case in self.cases.items()]
@@ -202,25 +202,25 @@ class Desk:
 
     def _look(self) -> _Known:
         """The cases as the judges left them, looked up again once a run has begun or ended."""
-        seen = [(run["id"], run["finished"]) for run in self.pipeline.store.runs()]
+        seen = [(run["id"], run["finished"]) for run in self.study.store.runs()]
         if self._known is None or self._known.seen != seen:
-            self._known = _cases(self.pipeline, seen)
+            self._known = _cases(self.study, seen)
         return self._known
 
     # -- settling --------------------------------------------------------------------------------------------
 
-    def sheet(self, request_id: str, rater: str) -> Sheet:
+    def sheet(self, request_id: str, rater: str) -> ReviewForm:
         """What the reviewer is asked about a case; refused where there is nothing to ask."""
         return self._sheet(self._case(request_id), rater, self.reviews.of(request_id))
 
-    def _case(self, request_id: str) -> Case:
+    def _case(self, request_id: str) -> ReviewCase:
         if request_id not in self.cases:
             raise EvenEditError(
                 "this edit is not among the cases to review: the judges agree, and nothing in it is urgent"
             )
         return self.cases[request_id]
 
-    def _sheet(self, case: Case, rater: str, history: Sequence[Review]) -> Sheet:
+    def _sheet(self, case: ReviewCase, rater: str, history: Sequence[Review]) -> ReviewForm:
         reviews = [review for review in history if review.undone is None]
         others = " and ".join(dict.fromkeys(r.rater.removeprefix(PREFIX) for r in reviews if r.rater != rater))
         if any(review.rater == rater for review in reviews):
@@ -230,7 +230,7 @@ class Desk:
         open_questions = apart(reviews)
         questions = open_questions or case.questions
         own = sum(review.rater == rater for review in history)
-        return Sheet(
+        return ReviewForm(
             case,
             tuple(QUESTIONS[q] for q in questions),
             open_questions or case.disputed,
@@ -277,8 +277,8 @@ class Desk:
 
     def agreement(self) -> list[Agreed]:
         """How far the first two reviewers of each case agree, question by question; faces are drawn anew."""
-        rules, requests = self.pipeline.study.file.statistics, self.pipeline.store.requests()
-        drawing = Drawing(rules.draws, rules.seed, rules.confidence)
+        rules, requests = self.study.file.sections.statistics, self.study.store.requests()
+        drawing = Resampler(rules.draws, rules.seed, rules.confidence)
         pairs = [(i, given[0].answers, given[1].answers) for i, given in self.reviews.in_force().items() if given[1:]]
         found = []
         for question in QUESTION_IDS:
@@ -298,15 +298,15 @@ class Desk:
 
     def frame(self) -> pd.DataFrame:
         """One row per edit, reviewer and question, of cases that enough have looked at; what was undone is marked."""
-        told = {review.request_id for review in self.reviews.told(self.reviewers)}
+        told = {review.request_id for review in self.reviews.disclosed(self.reviewers)}
         in_force = self.reviews.in_force()
         history = [review for review in self.reviews.history() if review.request_id in told]
         return pd.DataFrame([row for r in history for row in self._rows(r, in_force[r.request_id])], columns=COLUMNS)
 
     def _rows(self, review: Review, in_force: Sequence[Review]) -> Iterator[dict[str, object]]:
-        outcome = settled(in_force, self.reviewers)
+        outcome = settled([other.answers for other in in_force], self.reviewers)
         place = next((at for at, other in enumerate(in_force, 1) if other.id == review.id), None)
-        for rating in review.ratings:
+        for rating in (r for r in review.ratings() if r.question_id):
             yield {
                 "request_id": rating.request_id,
                 "reviewer": rating.rater,
@@ -321,9 +321,9 @@ class Desk:
             }
 
 
-def write_reviews(pipeline: Pipeline, out: Path) -> list[Path]:
+def write_reviews(study: Study, out: Path) -> list[Path]:
     """Write reviews.csv where there are any."""
-    frame = Desk(pipeline).frame()
+    frame = ReviewQueue(study).frame()
     if frame.empty:
         return []
     write_whole(out / "reviews.csv", as_csv(frame))
@@ -333,7 +333,7 @@ def write_reviews(pipeline: Pipeline, out: Path) -> list[Path]:
 COLUMNS = ["request_id", "reviewer", "place", "question", "value", "label", "settled", "note", "at", "undone"]
 
 
-def _check(sheet: Sheet, answers: Mapping[str, int], note: str) -> None:
+def _check(sheet: ReviewForm, answers: Mapping[str, int], note: str) -> None:
     """Everything that is wrong with a reviewer's answers, told at once."""
     known = {question.id: question for question in sheet.questions}
     problems = [f"'{name}' is not asked about this case" for name in answers if name not in known]
@@ -359,20 +359,20 @@ class _Known:
 
     seen: object
     book: Casebook
-    cases: Mapping[str, Case]
+    cases: Mapping[str, ReviewCase]
     elsewhere: int
 
 
-def _cases(pipeline: Pipeline, seen: object) -> _Known:
+def _cases(study: Study, seen: object) -> _Known:
     """The cases by the judges' scores alone."""
-    book, rules = Casebook.read(pipeline), rules_of(pipeline.study)
+    book, rules = Casebook.read(study), rules_of(study.file)
     table = book.scores.table
     scores = combine(table, judges_only(rules.ensemble), rules.missing)
     disagree, is_asked = scores.disagree.copy(), asked(table)
     disagree[:, NOT_HERE] = is_asked[:, NOT_HERE] = False
     urgent = np.flatnonzero(priority(Scores(table, scores.values, disagree)) == "high")
     idents = table.edits["request_id"].to_numpy(dtype=str)
-    found = [Case(str(idents[row]), _named(is_asked[row]), _named(disagree[row])) for row in urgent]
+    found = [ReviewCase(str(idents[row]), _named(is_asked[row]), _named(disagree[row])) for row in urgent]
     ordered = sorted(found, key=lambda case: (not case.disputed, case.request_id))
     elsewhere = int(scores.disagree[:, NOT_HERE].sum())
     return _Known(seen, replace(book, scores=scores), {case.request_id: case for case in ordered}, elsewhere)

@@ -6,20 +6,20 @@ from collections import Counter
 from collections.abc import Iterator
 
 from evenedit.core.records import Outcome, Status, is_simulated
-from evenedit.run.runner import Pipeline
-from evenedit.study.review_queue import Desk
-from evenedit.survey.answers import people
+from evenedit.study.review_queue import ReviewQueue
+from evenedit.study.study import Study
+from evenedit.survey.answers import PeopleRatings
 
 
-def describe(pipeline: Pipeline) -> Iterator[str]:
+def describe(study: Study) -> Iterator[str]:
     """The state of every stage, a line each."""
-    store = pipeline.store
+    store = study.store
     sources = store.sources()
-    yield f"study: {pipeline.study.file.study.title} ({len(store.runs())} runs)"
+    yield f"study: {study.file.sections.study.title} ({len(store.runs())} runs)"
     if not sources:
-        yield f"not begun. Try: evenedit run {pipeline.study.folder}"
+        yield f"not begun. Try: evenedit run {study.file.folder}"
         return
-    requests = pipeline.planned(sources)
+    requests = study.design.planned(sources)
     edits = store.edits()
     wanted = [edits[r.id] for r in requests if r.id in edits]
     outcomes = Counter(e.outcome for e in wanted)
@@ -29,7 +29,7 @@ def describe(pipeline: Pipeline) -> Iterator[str]:
     for reason, count in reasons.most_common(3):
         yield f"  failed {count:,} times: {reason}"
     edited = {e.request_id for e in wanted if e.outcome is Outcome.EDITED}
-    for rater in pipeline.raters():
+    for rater in study.design.judges():
         answers = store.answered(rater.id, rater.revision)
         states = Counter(state for ident, state in answers.items() if ident in edited)
         counts = ", ".join(f"{states[s]:,} {s.value}" for s in Status)
@@ -40,24 +40,26 @@ def describe(pipeline: Pipeline) -> Iterator[str]:
     for job in store.open_jobs():
         since = f"{job.created:%Y-%m-%d %H:%M} UTC"
         yield f"batch job {job.remote or job.tag}: {len(job.items):,} ratings of {job.rater}, open since {since}"
-    for gauge in pipeline.measurements(sources).gauges:
-        answers = store.answered(gauge.id, gauge.revision)
+    for instrument in study.design.instruments(sources).raters:
+        answers = store.answered(instrument.id, instrument.revision)
         states = Counter(state for ident, state in answers.items() if ident in edited)
-        yield f"instrument {gauge.id}: {sum(states.values()):,} measured ({states[Status.UNPARSEABLE]:,} unreadable)"
-    persons = people(pipeline)
-    if persons:
-        mark = " (SIMULATED)" if all(is_simulated(p.id) for p in persons) else ""
-        yield f"people{mark}: {len(persons):,}, who rated {sum(len(p.ratings) for p in persons):,} edits"
-    if pipeline.study.file.judges and edited:
-        yield from _review(pipeline)
+        unreadable = states[Status.UNPARSEABLE]
+        yield f"instrument {instrument.id}: {sum(states.values()):,} measured ({unreadable:,} unreadable)"
+    people = PeopleRatings(study.file)
+    if people.raters:
+        mark = " (SIMULATED)" if all(map(is_simulated, people.raters)) else ""
+        rated = {(rating.rater, rating.request_id) for rating in people.ratings()}
+        yield f"people{mark}: {len(people.raters):,}, who rated {len(rated):,} edits"
+    if study.file.sections.judges and edited:
+        yield from _review(study)
     left = outcomes[Outcome.FAILED] + len(requests) - len(wanted)
     if left:
-        yield f"{left:,} edits to do. Try: evenedit run {pipeline.study.folder}"
+        yield f"{left:,} edits to do. Try: evenedit run {study.file.folder}"
 
 
-def _review(pipeline: Pipeline) -> Iterator[str]:
+def _review(study: Study) -> Iterator[str]:
     """What waits for a reviewer, and what was settled."""
-    section, standing = pipeline.study.file.ensemble, Desk(pipeline).standing()
+    section, standing = study.file.sections.ensemble, ReviewQueue(study).standing()
     yield (
         f"review: {standing.waiting:,} cases wait ({standing.disputed:,} disputed, {standing.high:,} high priority), "
         f"{standing.done:,} settled by {standing.reviewers:,} reviewers (review = {section.review})"

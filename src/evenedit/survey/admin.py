@@ -13,9 +13,9 @@ from evenedit.storage.survey_schema import answers, items, log, participants, se
 from evenedit.storage.survey_store import note
 from evenedit.survey import answers as people
 from evenedit.survey.quality import Quality
-from evenedit.survey.sessions import Desk
+from evenedit.survey.sessions import SurveyService
 from evenedit.survey.tasks import CASE, GOLD, INSTRUCTED
-from evenedit.survey.visits import Ending, Stage
+from evenedit.survey.visits import VisitEnding, VisitStage
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,15 +36,15 @@ class TaskProgress:
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class ParticipantStatus:
     """Where one participant stands."""
 
     pseudonym: str
     survey: int
     platform: str
     task: int | None
-    stage: Stage
-    ending: Ending | None
+    stage: VisitStage
+    ending: VisitEnding | None
     seated: bool
     """Holds a seat; who submitted without one is an extra, and is not counted."""
     arrived: float
@@ -56,10 +56,10 @@ class Standing:
     """None before the first answer."""
 
 
-class Office:
+class SurveyAdmin:
     """Progress, people and decisions of one survey."""
 
-    def __init__(self, desk: Desk) -> None:
+    def __init__(self, desk: SurveyService) -> None:
         self._desk = desk
         self._database = desk.database
 
@@ -93,7 +93,7 @@ class Office:
             for r in self._database.rows(counts.order_by(seats.c.survey, seats.c.task))
         ]
 
-    def people(self) -> list[Standing]:
+    def people(self) -> list[ParticipantStatus]:
         """Everybody who ever arrived, with their quality under the study's rules."""
         known = {q.rater: q for q in people.qualities(people.read(self._database), self._desk.section)}
         given = (
@@ -107,13 +107,13 @@ class Office:
             .order_by(participants.c.id)
         )
         return [
-            Standing(
+            ParticipantStatus(
                 r.pseudonym,
                 r.survey,
                 r.platform,
                 r.task,
-                Stage(r.stage),
-                Ending(r.ending) if r.ending else None,
+                VisitStage(r.stage),
+                VisitEnding(r.ending) if r.ending else None,
                 r.seat is not None,
                 r.arrived,
                 r.consented,

@@ -4,37 +4,35 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import partial
-from typing import TYPE_CHECKING
 
 import sqlalchemy as sa
 
-from evenedit.config.study_file import SurveySection
+from evenedit.config.study_file import StudyFile, SurveySection
 from evenedit.core.hashing import digest
+from evenedit.storage.store import Store
 from evenedit.storage.survey_schema import facts, items, participants, seats
 from evenedit.storage.survey_store import Database
 from evenedit.survey.sample import sampled
 from evenedit.survey.tasks import Material, compose
 
-if TYPE_CHECKING:
-    from evenedit.run.runner import Pipeline
 
-
-def lay_out(database: Database, section: SurveySection, material: Material, pipeline: Pipeline) -> None:
+def lay_out(database: Database, section: SurveySection, material: Material, file: StudyFile, store: Store) -> None:
     """Lay out every survey of the study anew where its design changed and nobody has arrived yet."""
     for survey in section.surveys:
-        cases = sampled(pipeline, survey)
+        cases = sampled(file, store, survey)
         design = section.model_dump(include={"raters_per_item", "items_per_task", "gold", "gold_share", "instructed"})
         edited = sorted(ident for ident in material.edits if material.edited(ident))
         name = digest([cases, design, edited])
         if database.fact(f"layout {survey}") != name:
-            database.write(partial(_survey, database, section, material, pipeline, survey, cases, name))
+            database.write(partial(_survey, database, section, material, file, store, survey, cases, name))
 
 
 def _survey(
     database: Database,
     section: SurveySection,
     material: Material,
-    pipeline: Pipeline,
+    file: StudyFile,
+    store: Store,
     survey: int,
     cases: Mapping[str, float],
     name: str,
@@ -43,7 +41,7 @@ def _survey(
     come = sa.select(sa.func.count()).select_from(participants).where(participants.c.survey == survey)
     if db.execute(come).scalar_one():
         return
-    pages = compose(survey, section, list(cases), material, pipeline.study.folder, pipeline.study.file.study.seed)
+    pages = compose(survey, section, list(cases), material, file.folder, file.sections.study.seed)
     db.execute(sa.delete(seats).where(seats.c.survey == survey))
     db.execute(sa.delete(items).where(items.c.survey == survey))
     db.execute(

@@ -2,39 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pandas as pd
 import sqlalchemy as sa
 
-from evenedit.config.study_file import SurveySection
+from evenedit.config.study_file import StudyFile, SurveySection
+from evenedit.core.records import Kind, Rating, Status
 from evenedit.storage import survey_schema as tables
 from evenedit.storage.survey_schema import answers, items, participants, seats, shown
 from evenedit.storage.survey_store import Database
 from evenedit.survey.quality import COLUMNS, Quality, assess
 from evenedit.survey.questions import PAIRWISE, PREFERENCE
 from evenedit.survey.tasks import CASE, GOLD, INSTRUCTED
-from evenedit.survey.visits import Ending
-
-if TYPE_CHECKING:
-    from evenedit.run.runner import Pipeline
+from evenedit.survey.visits import VisitEnding
 
 IMPORTED = "import"
 """Platform of ratings that came from a file; they have no seats."""
 PAIRED = {question.id for question in PAIRWISE}
-
-
-@dataclass(frozen=True, slots=True)
-class Person:
-    """One rater of the study."""
-
-    id: str
-    """The pseudonym."""
-    ratings: Mapping[str, Mapping[str, int]]
-    """Answers by request id and question id."""
 
 
 def exists(folder: Path, url: str | None) -> bool:
@@ -96,7 +84,7 @@ def _row(row: Any) -> dict[str, Any]:
     elif row.kind == INSTRUCTED:
         low = high = row.expected["value"]
         value = row.value  # what was ticked counts here, wherever the images stood
-    submitted = row.ending == Ending.COMPLETED and row.submitted is not None
+    submitted = row.ending == VisitEnding.COMPLETED and row.submitted is not None
     return {
         "rater": row.pseudonym,
         "item": row.item,
@@ -126,32 +114,46 @@ def qualities(frame: pd.DataFrame, section: SurveySection) -> list[Quality]:
     return [q for _, part in known.groupby("survey", sort=True) for q in assess(part, section.exclude)]
 
 
-def people_frame(pipeline: Pipeline, database: Database) -> tuple[pd.DataFrame, list[Quality]]:
+def people_frame(file: StudyFile, database: Database) -> tuple[pd.DataFrame, list[Quality]]:
     """Every answer, and everybody's care under the study's rules."""
-    section = pipeline.study.file.survey or SurveySection()
+    section = file.sections.survey or SurveySection()
     frame = read(database)
     return frame, qualities(frame, section)
 
 
-def people(pipeline: Pipeline) -> list[Person]:
-    """Who rated cases of the study and is not left out by its rules, with their answers."""
-    folder, url = pipeline.study.folder, pipeline.study.file.store.url
-    if pipeline.study.file.survey is None or not exists(folder, url):
-        return []
-    database = Database(folder, url, write=False)
-    try:
-        frame, quality = people_frame(pipeline, database)
-    finally:
-        database.close()
-    excluded = {q.rater for q in quality if q.excluded}
-    frame = frame.assign(output=frame["output"].where(frame["question"] != PREFERENCE.id, frame["mitigated"]))
-    usable = frame[frame["counted"].astype(bool) & (frame["kind"] == CASE) & (frame["output"] != "")]
-    found = []
-    for rater, part in usable.groupby("rater", sort=True):
-        if rater in excluded:
-            continue
-        ratings: dict[str, dict[str, int]] = {}
-        for request, question, value in zip(part["output"], part["question"], part["value"], strict=True):
-            ratings.setdefault(str(request), {})[str(question)] = int(value)
-        found.append(Person(str(rater), ratings))
-    return found
+class PeopleRatings:
+    """What people answered about cases of the study; those whom its rules exclude are left out."""
+
+    kind = Kind.HUMAN
+
+    def __init__(self, file: StudyFile) -> None:
+        self._file = file
+
+    @cached_property
+    def _answers(self) -> pd.DataFrame:
+        """rater, output, question, value: one row for each answer that counts."""
+        folder, url = self._file.folder, self._file.sections.store.url
+        if self._file.sections.survey is None or not exists(folder, url):
+            return pd.DataFrame(columns=["rater", "output", "question", "value"])
+        database = Database(folder, url, write=False)
+        try:
+            frame, quality = people_frame(self._file, database)
+        finally:
+            database.close()
+        excluded = {q.rater for q in quality if q.excluded}
+        frame = frame.assign(output=frame["output"].where(frame["question"] != PREFERENCE.id, frame["mitigated"]))
+        counted = frame["counted"].astype(bool) & (frame["kind"] == CASE) & (frame["output"] != "")
+        return frame[counted & ~frame["rater"].isin(excluded)]
+
+    @property
+    def raters(self) -> Sequence[str]:
+        """Their pseudonyms, sorted."""
+        return sorted(map(str, self._answers["rater"].unique()))
+
+    def ratings(self) -> Iterator[Rating]:
+        """Every answer that counts."""
+        rows = self._answers
+        for rater, output, question, value in zip(
+            rows["rater"], rows["output"], rows["question"], rows["value"], strict=True
+        ):
+            yield Rating(str(output), str(question), str(rater), Kind.HUMAN, Status.SCORED, int(value))

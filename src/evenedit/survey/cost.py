@@ -39,7 +39,7 @@ class Part:
 
 
 @dataclass(frozen=True, slots=True)
-class Budget:
+class SurveyBudget:
     """A plan with its money."""
 
     parts: tuple[Part, ...]
@@ -93,7 +93,7 @@ class Budget:
         ]
 
 
-def of_study(section: SurveySection, available: Mapping[int, int]) -> Budget:
+def of_study(section: SurveySection, available: Mapping[int, int]) -> SurveyBudget:
     """The plan of a study's own surveys; `available` tells how many cases a survey can have at most."""
     parts = tuple(
         Part(
@@ -106,10 +106,10 @@ def of_study(section: SurveySection, available: Mapping[int, int]) -> Budget:
         for survey in section.surveys
     )
     notes = [f"each task has {section.instructed} instructed checks beside its items"] if section.instructed else []
-    return Budget(parts, section.pay, tuple(notes))
+    return SurveyBudget(parts, section.pay, tuple(notes))
 
 
-def preset(name: str, *, gold: bool = True) -> Budget:
+def preset(name: str, *, gold: bool = True) -> SurveyBudget:
     """The plan of the paper, or of the human-evaluation plan 002."""
     if name == "paper-prolific":
         pay = PaySection(per_task=3.0, minutes_per_task=27.5)
@@ -117,7 +117,7 @@ def preset(name: str, *, gold: bool = True) -> Budget:
             "as published: 500 pairs in 10 tasks of 50, three people each, one task each; 25-30 minutes, 3.00 a task",
             "the paper also says 12.00 per hour; its own numbers give 6.55, and 12.00 would be 5.50 a task",
         )
-        return Budget((Part("survey 1: 500 pairs", 500, 50),), pay, notes)
+        return SurveyBudget((Part("survey 1: 500 pairs", 500, 50),), pay, notes)
     if name == "plan-002":
         each = 4 if gold else 0
         parts = tuple(
@@ -130,5 +130,5 @@ def preset(name: str, *, gold: bool = True) -> Budget:
             "three different people per task need 75 people; with 10 % gold inside the 40 it is 81",
             "Amazon Mechanical Turk, for which it was made, closed on 2026-09-30",
         )
-        return Budget(parts, pay, found)
+        return SurveyBudget(parts, pay, found)
     raise EvenEditError(f"no preset is called '{name}'; there are paper-prolific and plan-002")

@@ -7,21 +7,20 @@ import io
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pandas as pd
 
+from evenedit.config.study_file import StudyFile
 from evenedit.core.images import write_whole
 from evenedit.core.records import Request
 from evenedit.protocol import AXES, QUESTIONS
+from evenedit.storage.store import Store
 from evenedit.storage.survey_store import Database
 from evenedit.survey.answers import people_frame
 from evenedit.survey.quality import Quality
 from evenedit.survey.questions import APPROPRIATE, PREFERENCE, ROLE
 from evenedit.survey.tasks import CASE
-
-if TYPE_CHECKING:
-    from evenedit.run.runner import Pipeline
 
 FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n")
 """A spreadsheet runs a cell that begins so."""
@@ -34,18 +33,18 @@ _CHOICES = {
 }
 
 
-def files(pipeline: Pipeline, database: Database) -> dict[str, bytes]:
+def files(file: StudyFile, store: Store, database: Database) -> dict[str, bytes]:
     """Every table by file name.
 
     ratings: one row per person and output, in the columns that `evenedit analyze --ratings` reads; choices: surveys 2
     and 3, one row per answer; quality: one row per person.
     """
-    frame, quality = people_frame(pipeline, database)
+    frame, quality = people_frame(file, database)
     cases = frame[frame["kind"] == CASE]
-    requests = pipeline.store.requests()
-    chances = pipeline.store.cases("survey") | pipeline.store.cases("survey-3")
+    requests = store.requests()
+    chances = store.cases("survey") | store.cases("survey-3")
     excluded = {q.rater: "; ".join(q.excluded) for q in quality}
-    describe = _Describe(pipeline, requests, chances, excluded)
+    describe = _Describe(store, requests, chances, excluded)
     ratings = _ratings(cases[cases["survey"] == 1], describe)
     choices = _choices(cases[cases["survey"] != 1], describe)
     tables = {"ratings": ratings, "choices": choices, "quality": _quality(quality)}
@@ -53,11 +52,11 @@ def files(pipeline: Pipeline, database: Database) -> dict[str, bytes]:
     return out | {f"{name}.parquet": _parquet(table) for name, table in tables.items()}
 
 
-def write(pipeline: Pipeline, database: Database, folder: Path) -> list[Path]:
+def write(file: StudyFile, store: Store, database: Database, folder: Path) -> list[Path]:
     """Put every table into a folder."""
     folder.mkdir(parents=True, exist_ok=True)
     paths = []
-    for name, content in files(pipeline, database).items():
+    for name, content in files(file, store, database).items():
         write_whole(folder / name, content)
         paths.append(folder / name)
     return paths
@@ -86,10 +85,14 @@ class _Describe:
     """What an output is, in the columns of an analysis."""
 
     def __init__(
-        self, pipeline: Pipeline, requests: dict[str, Request], chances: dict[str, float], excluded: dict[str, str]
+        self,
+        store: Store,
+        requests: dict[str, Request],
+        chances: dict[str, float],
+        excluded: dict[str, str],
     ) -> None:
         self._requests = requests
-        self._sources = pipeline.store.sources()
+        self._sources = store.sources()
         self._chances = chances
         self._excluded = excluded
 

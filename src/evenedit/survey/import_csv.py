@@ -11,21 +11,20 @@ import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import sqlalchemy as sa
 
+from evenedit.config.study_file import StudyFile
 from evenedit.core.errors import EvenEditError
 from evenedit.core.records import Request
 from evenedit.protocol import AXES, QUESTIONS, level_code
+from evenedit.storage.store import Store
 from evenedit.storage.survey_schema import answers, items, participants, shown
 from evenedit.storage.survey_store import Database, note
 from evenedit.survey.answers import IMPORTED
 from evenedit.survey.tasks import CASE
-from evenedit.survey.visits import Ending, Stage
-
-if TYPE_CHECKING:
-    from evenedit.run.runner import Pipeline
+from evenedit.survey.visits import VisitEnding, VisitStage
 
 SHOWN = 20
 """At most so many bad rows are listed."""
@@ -36,7 +35,7 @@ _REPLACED = {q.replaces: q.id for q in QUESTIONS.values() if q.replaces}
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class ImportedRow:
     """One person's scores of one output."""
 
     line: int
@@ -62,33 +61,37 @@ class Imported:
     problems: list[str] = field(default_factory=list)
 
 
-def read(path: Path, database: Database, pipeline: Pipeline, editors: Mapping[str, str], actor: str) -> Imported:
+def read(
+    path: Path, database: Database, file: StudyFile, store: Store, editors: Mapping[str, str], actor: str
+) -> Imported:
     """Keep the ratings of a file; reading it again replaces them and doubles nothing.
 
     `editors` tells which editor of the study a file's own name means.
     """
     found = Imported()
-    rows = list(_rows(path, pipeline, editors, found))
+    rows = list(_rows(path, file, store, editors, found))
     if found.problems:
         more = len(found.problems) - SHOWN
         raise EvenEditError(*found.problems[:SHOWN], *([f"and {more} more"] if more > 0 else []))
     if not rows:
         raise EvenEditError(f"{path} has no ratings that can be used")
-    pages = _pages(rows, pipeline)
-    database.write(lambda db: _keep(db, database, pages, pipeline, found))
+    pages = _pages(rows, store)
+    database.write(lambda db: _keep(db, database, pages, file, store, found))
     detail = {"file": path.name, "raters": found.raters, "answers": found.answers}
     database.write(lambda db: note(db, time.time(), actor, "imported ratings", detail))
     return found
 
 
-def _rows(path: Path, pipeline: Pipeline, editors: Mapping[str, str], found: Imported) -> Iterator[Row]:
-    find = _Finder(pipeline, editors)
+def _rows(
+    path: Path, file: StudyFile, store: Store, editors: Mapping[str, str], found: Imported
+) -> Iterator[ImportedRow]:
+    find = _Finder(file, store, editors)
     for line, record in _records(path, found):
         try:
             scores = {axis: _score(record.get(axis, ""), axis) for axis in AXES if record.get(axis, "") != ""}
             if not scores:
                 raise EvenEditError("no score")
-            yield Row(
+            yield ImportedRow(
                 line,
                 _needed(record, "rater"),
                 find(record),
@@ -144,11 +147,11 @@ def _assignment(record: Mapping[str, str]) -> Iterator[dict[str, str]]:
 class _Finder:
     """Which request of the study a row is about."""
 
-    def __init__(self, pipeline: Pipeline, editors: Mapping[str, str]) -> None:
+    def __init__(self, file: StudyFile, store: Store, editors: Mapping[str, str]) -> None:
         self._editors = editors
-        self._prompts = pipeline.study.prompts
-        self._requests = pipeline.store.requests()
-        sources = pipeline.store.sources()
+        self._prompts = file.prompts
+        self._requests = store.requests()
+        sources = store.sources()
         self._cells: dict[tuple[str, ...], list[str]] = {}
         for source in sources.values():
             self._cells.setdefault(tuple(source.attributes[f] for f in ("race", "gender", "age")), []).append(source.id)
@@ -192,14 +195,14 @@ class _Page:
     rater: str
     outputs: tuple[str, ...]
     swapped: bool
-    rows: Mapping[str, Row]
+    rows: Mapping[str, ImportedRow]
     """By request id."""
 
 
-def _pages(rows: list[Row], pipeline: Pipeline) -> list[_Page]:
+def _pages(rows: list[ImportedRow], store: Store) -> list[_Page]:
     """Both outputs of a case that one person rated belong to one page."""
-    requests = pipeline.store.requests()
-    grouped: dict[tuple[object, ...], dict[str, Row]] = {}
+    requests = store.requests()
+    grouped: dict[tuple[object, ...], dict[str, ImportedRow]] = {}
     for row in rows:
         r = requests[row.request]
         grouped.setdefault((row.rater, r.source_ids, r.prompt_id, r.editor, r.seed), {})[row.request] = row
@@ -211,8 +214,10 @@ def _pages(rows: list[Row], pipeline: Pipeline) -> list[_Page]:
     return pages
 
 
-def _keep(db: sa.Connection, database: Database, pages: list[_Page], pipeline: Pipeline, found: Imported) -> None:
-    requests = pipeline.store.requests()
+def _keep(
+    db: sa.Connection, database: Database, pages: list[_Page], file: StudyFile, store: Store, found: Imported
+) -> None:
+    requests = store.requests()
     mine = sa.select(items).where(items.c.survey == 1, items.c.kind == CASE)
     known = {tuple(r.outputs): r.id for r in db.execute(mine)}
     raters = {rater: _participant(db, database, rater) for rater in dict.fromkeys(page.rater for page in pages)}
@@ -230,7 +235,7 @@ def _keep(db: sa.Connection, database: Database, pages: list[_Page], pipeline: P
             row = page.rows[output]
             slot = "AB"[1 - at if page.swapped else at]
             for axis, value in row.scores.items():
-                asked = {"slot": slot, "question": _asked(axis, requests[output], pipeline), "value": value}
+                asked = {"slot": slot, "question": _asked(axis, requests[output], file), "value": value}
                 given.append(key | asked | {"sequence": 0, "milliseconds": row.milliseconds, "at": 0.0})
     db.execute(database.insert(shown).on_conflict_do_nothing(), orders)
     statement = database.insert(answers)
@@ -253,8 +258,8 @@ def _participant(db: sa.Connection, database: Database, rater: str) -> int:
         "study": "",
         "session": "",
         "pseudonym": database.pseudonym(1, IMPORTED, rater),
-        "stage": Stage.DONE,
-        "ending": Ending.COMPLETED,
+        "stage": VisitStage.DONE,
+        "ending": VisitEnding.COMPLETED,
         "tries": 0,
         "arrived": 0.0,
         "submitted": 0.0,
@@ -262,9 +267,9 @@ def _participant(db: sa.Connection, database: Database, rater: str) -> int:
     return int(db.execute(sa.insert(participants).values(values).returning(participants.c.id)).scalar_one())
 
 
-def _asked(axis: str, request: Request, pipeline: Pipeline) -> str:
+def _asked(axis: str, request: Request, file: StudyFile) -> str:
     """The question behind an axis: a prompt with a target age is judged against it."""
-    return _REPLACED.get(axis, axis) if pipeline.study.prompt(request.prompt_id).target_years else axis
+    return _REPLACED.get(axis, axis) if file.prompt(request.prompt_id).target_years else axis
 
 
 def _needed(record: Mapping[str, str], name: str) -> str:

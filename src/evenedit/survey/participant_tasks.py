@@ -12,28 +12,29 @@ from typing import TYPE_CHECKING, Any
 
 import sqlalchemy as sa
 
+from evenedit.config.study_file import StudyFile
 from evenedit.core.records import Prompt, Question
+from evenedit.storage.store import Store
 from evenedit.storage.survey_schema import items, participants, shown
 from evenedit.storage.survey_store import Database
 from evenedit.survey.questions import asked
 from evenedit.survey.tasks import INSTRUCTED, Material
-from evenedit.survey.visits import Asked, Item, Refused
+from evenedit.survey.visits import AskedQuestion, ParticipantItem, Refused
 
 if TYPE_CHECKING:
     from PIL.Image import Image
 
-    from evenedit.run.runner import Pipeline
 
 PICTURES = 256
 """Encoded pictures kept in memory."""
 
 
 @dataclass(frozen=True, slots=True)
-class Page:
+class TaskPage:
     """One item as one participant sees it."""
 
     item: int
-    public: Item
+    public: ParticipantItem
     hashes: Mapping[str, str]
     """Stored pictures by opaque picture id."""
     questions: Mapping[tuple[str, str], Question]
@@ -41,27 +42,27 @@ class Page:
 
 
 @dataclass(frozen=True, slots=True)
-class Sheet:
+class ParticipantTask:
     """One participant's task; it never changes once it was drawn."""
 
     participant: int
-    pages: Sequence[Page]
-    by_id: Mapping[str, Page]
+    pages: Sequence[TaskPage]
+    by_id: Mapping[str, TaskPage]
 
 
-class Sheets:
+class ParticipantTasks:
     """The sheets of a survey, kept in memory once read."""
 
-    def __init__(self, database: Database, material: Material, pipeline: Pipeline) -> None:
+    def __init__(self, database: Database, material: Material, file: StudyFile, store: Store) -> None:
         self._database = database
         self._material = material
-        self._pipeline = pipeline
-        self._sources = pipeline.store.sources()
+        self._file, self._store = file, store
+        self._sources = store.sources()
         self._key = database.key
-        self._known: dict[str, Sheet] = {}
+        self._known: dict[str, ParticipantTask] = {}
         self._jpeg = lru_cache(PICTURES)(self._encode)
 
-    def of(self, token: str) -> Sheet:
+    def of(self, token: str) -> ParticipantTask:
         """The task of a participant who has one."""
         if token not in self._known:
             row = self._database.row(sa.select(participants).where(participants.c.token == token))
@@ -72,7 +73,7 @@ class Sheets:
             query = sa.select(shown.c.place, shown.c.swapped, items).join(items, items.c.id == shown.c.item)
             rows = self._database.rows(query.where(shown.c.participant == row.id).order_by(shown.c.place))
             pages = [self._page(row.id, r) for r in rows]
-            self._known[token] = Sheet(row.id, pages, {page.public.id: page for page in pages})
+            self._known[token] = ParticipantTask(row.id, pages, {page.public.id: page for page in pages})
         return self._known[token]
 
     def forget(self, token: str) -> None:
@@ -91,10 +92,10 @@ class Sheets:
         message = "\0".join(str(part) for part in what).encode()
         return hmac.new(self._key, message, hashlib.sha256).hexdigest()[:24]
 
-    def _page(self, participant: int, row: Any) -> Page:
+    def _page(self, participant: int, row: Any) -> TaskPage:
         outputs = dict(zip("AB", reversed(row.outputs) if row.swapped else row.outputs, strict=False))
         request = self._material.requests[row.outputs[0]]
-        prompt = self._pipeline.study.prompt(request.prompt_id)
+        prompt = self._file.prompt(request.prompt_id)
         sources = [self._sources[s].image for s in request.source_ids]
         names = ["source"] if len(sources) == 1 else [f"source_{n}" for n in range(1, len(sources) + 1)]
         hashes = dict(zip(names, sources, strict=True))
@@ -102,18 +103,18 @@ class Sheets:
         questions = asked(row.survey, prompt, len(outputs))
         pictures = {slot: self.opaque("picture", participant, row.id, slot) for slot in hashes}
         value = row.expected.get("value") if row.kind == INSTRUCTED else None
-        item = Item(
+        item = ParticipantItem(
             number=row.place,
             id=self.opaque("item", participant, row.id),
             instruction=_instruction(value) if value else _told(prompt, request.condition),
             pictures=pictures,
-            asked=[Asked(slot, question) for slot, question in questions],
+            asked=[AskedQuestion(slot, question) for slot, question in questions],
             answers={},
             role=str(prompt.occupation) if row.survey == 3 else "",
             coded=str(prompt.coded_gender) if row.survey == 3 else "",
             instructed=value,
         )
-        return Page(
+        return TaskPage(
             row.id,
             item,
             {pictures[slot]: sha for slot, sha in hashes.items()},
@@ -121,7 +122,7 @@ class Sheets:
         )
 
     def _encode(self, sha256: str) -> bytes:
-        return jpeg(self._pipeline.store.images.open(sha256))
+        return jpeg(self._store.images.open(sha256))
 
 
 def jpeg(image: Image) -> bytes:

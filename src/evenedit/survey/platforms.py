@@ -38,7 +38,7 @@ class Platform(Protocol):
         ...
 
 
-class Panel:
+class PanelPlatform:
     """Any panel: the study file says which URL parameters hold the ids."""
 
     kind = "panel"
@@ -62,7 +62,7 @@ class Panel:
         return Arrival(self.kind, participant, study, session, _survey(query))
 
 
-class Prolific(Panel):
+class Prolific(PanelPlatform):
     """Prolific's ids, with its signature checked where the study asks for secure URLs."""
 
     kind = "prolific"
@@ -147,12 +147,12 @@ class Invitations:
         return f"{name}~{survey}~{signature}"
 
 
-class Reception:
+class Arrivals:
     """All the doors of a survey: the platform of the study file, and invitations."""
 
     def __init__(self, section: PlatformSection, key: bytes, clock: Callable[[], float] = time.time) -> None:
         self.invitations = Invitations(key)
-        self._platforms: dict[str, Platform] = {"panel": Panel(section), "prolific": Prolific(section, clock)}
+        self._platforms: dict[str, Platform] = {"panel": PanelPlatform(section), "prolific": Prolific(section, clock)}
         self._kind = section.kind
 
     def arrive(self, query: Mapping[str, str]) -> Arrival:

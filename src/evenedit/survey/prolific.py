@@ -22,10 +22,10 @@ from evenedit.config.study_file import SurveySection
 from evenedit.core.errors import EvenEditError
 from evenedit.storage.survey_schema import decisions, events, participants
 from evenedit.storage.survey_store import note
-from evenedit.survey.admin import Office, Standing
+from evenedit.survey.admin import ParticipantStatus, SurveyAdmin
 from evenedit.survey.platforms import Prolific
-from evenedit.survey.sessions import Desk
-from evenedit.survey.visits import Ending, Refused
+from evenedit.survey.sessions import SurveyService
+from evenedit.survey.visits import Refused, VisitEnding
 
 TOKEN = "PROLIFIC_TOKEN"
 SECRET = "PROLIFIC_WEBHOOK_SECRET"
@@ -40,13 +40,16 @@ SHORTEST = 100
 """The platform wants so many characters of explanation with a rejection."""
 CATEGORY = "FAILED_CHECK"
 AWAITING, RETURNED, TIMED_OUT = "AWAITING REVIEW", "RETURNED", "TIMED-OUT"
-_CODES: dict[Ending, tuple[str, dict[str, str]]] = {
-    Ending.COMPLETED: ("COMPLETED", {"action": "MANUALLY_REVIEW"}),
-    Ending.FAILED_CHECKS: ("FAILED_ATTENTION_CHECK", {"action": "MANUALLY_REVIEW"}),
-    Ending.NO_CONSENT: ("NO_CONSENT", {"action": "REQUEST_RETURN", "return_reason": "You did not give consent"}),
-    Ending.NO_SEAT: ("OTHER", {"action": "REQUEST_RETURN", "return_reason": "All places were taken"}),
-    Ending.SCREENED_OUT: ("OTHER", {"action": "REQUEST_RETURN", "return_reason": "The comprehension check was failed"}),
-    Ending.WITHDRAWN: ("OTHER", {"action": "REQUEST_RETURN", "return_reason": "Withdrew consent"}),
+_CODES: dict[VisitEnding, tuple[str, dict[str, str]]] = {
+    VisitEnding.COMPLETED: ("COMPLETED", {"action": "MANUALLY_REVIEW"}),
+    VisitEnding.FAILED_CHECKS: ("FAILED_ATTENTION_CHECK", {"action": "MANUALLY_REVIEW"}),
+    VisitEnding.NO_CONSENT: ("NO_CONSENT", {"action": "REQUEST_RETURN", "return_reason": "You did not give consent"}),
+    VisitEnding.NO_SEAT: ("OTHER", {"action": "REQUEST_RETURN", "return_reason": "All places were taken"}),
+    VisitEnding.SCREENED_OUT: (
+        "OTHER",
+        {"action": "REQUEST_RETURN", "return_reason": "The comprehension check was failed"},
+    ),
+    VisitEnding.WITHDRAWN: ("OTHER", {"action": "REQUEST_RETURN", "return_reason": "Withdrew consent"}),
 }
 """What Prolific does with each ending's code. Nobody is paid or refused by a code alone."""
 
@@ -122,7 +125,7 @@ class ProlificAPI:
 
 
 def draft(
-    section: SurveySection, desk: Desk, *, title: str, description: str, base: str, survey: int
+    section: SurveySection, desk: SurveyService, *, title: str, description: str, base: str, survey: int
 ) -> dict[str, Any]:
     """The body of a draft study: our link, a code for each ending, places, time and pay."""
     names = section.platform
@@ -130,7 +133,7 @@ def draft(
         f"{base.rstrip('/')}/survey?{names.participant}={{{{%PROLIFIC_PID%}}}}&{names.study}={{{{%STUDY_ID%}}}}"
         f"&{names.session}={{{{%SESSION_ID%}}}}&survey={survey}"
     )
-    seats = sum(task.seats for task in Office(desk).progress() if task.survey == survey)
+    seats = sum(task.seats for task in SurveyAdmin(desk).progress() if task.survey == survey)
     if not section.pay.per_task:
         raise EvenEditError("[survey.pay] per_task is 0; say what a task pays before asking Prolific for people")
     return {
@@ -163,22 +166,22 @@ class Synced:
     """Awaiting review, but not completed here, or with another code: a person looks at them."""
 
 
-def sync(desk: Desk, api: ProlificAPI, study: str) -> Synced:
+def sync(desk: SurveyService, api: ProlificAPI, study: str) -> Synced:
     """Compare the platform's submissions with ours; seats of returned and timed-out ones come back."""
     standing = _by_platform_id(desk)
     payable: list[Submission] = []
     doubtful: list[Submission] = []
     released = 0
     found = api.submissions(study)
-    code = desk.farewell(Ending.COMPLETED).code
+    code = desk.farewell(VisitEnding.COMPLETED).code
     for submission in found:
         here = standing.get(submission.id) or standing.get(submission.participant)
         if submission.status in (RETURNED, TIMED_OUT):
             if here and here.seated and not here.submitted:
-                released += Office(desk).release(here.pseudonym, "prolific")
+                released += SurveyAdmin(desk).release(here.pseudonym, "prolific")
         elif submission.status == AWAITING:
-            fits = here is not None and here.ending is Ending.COMPLETED and submission.code in ("", code)
-            if not (here is not None and here.ending is Ending.FAILED_CHECKS):
+            fits = here is not None and here.ending is VisitEnding.COMPLETED and submission.code in ("", code)
+            if not (here is not None and here.ending is VisitEnding.FAILED_CHECKS):
                 (payable if fits else doubtful).append(submission)
     return Synced(len(found), released, tuple(payable), tuple(doubtful))
 
@@ -197,7 +200,7 @@ class Waiting:
 class Rejections:
     """The queue of those who failed instructed checks. Nothing happens until a person decides."""
 
-    def __init__(self, desk: Desk, api: ProlificAPI | None = None, study: str = "") -> None:
+    def __init__(self, desk: SurveyService, api: ProlificAPI | None = None, study: str = "") -> None:
         self._desk = desk
         self._api = api
         self._study = study
@@ -213,8 +216,8 @@ class Rejections:
                 person.quality.instructed_asked,
                 person.quality.instructed_failed >= FAILED,
             )
-            for person in Office(self._desk).people()
-            if person.ending is Ending.FAILED_CHECKS
+            for person in SurveyAdmin(self._desk).people()
+            if person.ending is VisitEnding.FAILED_CHECKS
             and person.platform == Prolific.kind
             and person.quality is not None
             and person.pseudonym not in decided
@@ -272,7 +275,7 @@ class Rejections:
 class Webhooks:
     """What Prolific tells us by itself: checked, and acted on once."""
 
-    def __init__(self, desk: Desk, secret: str | None = None) -> None:
+    def __init__(self, desk: SurveyService, secret: str | None = None) -> None:
         self._desk = desk
         self._secret = secret or os.environ.get(SECRET, "")
 
@@ -320,9 +323,9 @@ class Webhooks:
                 )
 
 
-def _by_platform_id(desk: Desk) -> dict[str, Standing]:
+def _by_platform_id(desk: SurveyService) -> dict[str, ParticipantStatus]:
     """Prolific's people by its ids: of the submission, which is the session of the link, and of the person."""
-    people = {person.pseudonym: person for person in Office(desk).people()}
+    people = {person.pseudonym: person for person in SurveyAdmin(desk).people()}
     rows = desk.database.rows(sa.select(participants).where(participants.c.platform == Prolific.kind))
     return {key: people[r.pseudonym] for r in rows for key in (r.external, r.session) if key}
 

@@ -21,7 +21,7 @@ PAIRWISE = (PREFERENCE, APPROPRIATE)
 
 
 @dataclass(frozen=True, slots=True)
-class Check:
+class ComprehensionCheck:
     """One question of the comprehension check."""
 
     question: Question
@@ -30,7 +30,7 @@ class Check:
 
 
 _SKIN, _SUCCESS = QUESTIONS["skin_tone"], QUESTIONS["edit_success"]
-_COMPARE = Check(
+_COMPARE = ComprehensionCheck(
     Question(
         "check_compare",
         "What is compared",
@@ -40,10 +40,10 @@ _COMPARE = Check(
     ),
     1,
 )
-_CHECKS: dict[int, tuple[Check, ...]] = {
+_CHECKS: dict[int, tuple[ComprehensionCheck, ...]] = {
     1: (
         _COMPARE,
-        Check(
+        ComprehensionCheck(
             Question(
                 "check_ignored",
                 "An ignored request",
@@ -53,7 +53,7 @@ _CHECKS: dict[int, tuple[Check, ...]] = {
             ),
             1,
         ),
-        Check(
+        ComprehensionCheck(
             Question(
                 "check_lighter",
                 "A lighter skin tone",
@@ -66,7 +66,7 @@ _CHECKS: dict[int, tuple[Check, ...]] = {
     ),
     2: (
         _COMPARE,
-        Check(
+        ComprehensionCheck(
             Question(
                 "check_same",
                 "No difference",
@@ -78,7 +78,7 @@ _CHECKS: dict[int, tuple[Check, ...]] = {
         ),
     ),
     3: (
-        Check(
+        ComprehensionCheck(
             Question(
                 "check_unclear",
                 "Nobody has the role",
@@ -88,7 +88,7 @@ _CHECKS: dict[int, tuple[Check, ...]] = {
             ),
             3,
         ),
-        Check(
+        ComprehensionCheck(
             Question(
                 "check_judge",
                 "What counts",
@@ -102,7 +102,7 @@ _CHECKS: dict[int, tuple[Check, ...]] = {
 }
 
 
-def checks(survey: int) -> tuple[Check, ...]:
+def checks(survey: int) -> tuple[ComprehensionCheck, ...]:
     """The comprehension check of a survey."""
     return _CHECKS[survey]
 

@@ -28,40 +28,49 @@ import time
 from collections.abc import Callable, Mapping
 from concurrent.futures import Future
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.parse import quote
 
 import numpy as np
 import sqlalchemy as sa
 
-from evenedit.config.study_file import SurveySection
+from evenedit.config.study_file import StudyFile, SurveySection
 from evenedit.core.errors import EvenEditError
 from evenedit.core.records import Question
+from evenedit.storage.store import Store
 from evenedit.storage.survey_schema import answers, decisions, items, log, participants, seats, shown
 from evenedit.storage.survey_store import Database, note
 from evenedit.survey.allocation import lay_out
-from evenedit.survey.participant_tasks import Sheets
-from evenedit.survey.platforms import Reception
+from evenedit.survey.participant_tasks import ParticipantTasks
+from evenedit.survey.platforms import Arrivals
 from evenedit.survey.questions import checks
-from evenedit.survey.slots import Seats
+from evenedit.survey.slots import Slots
 from evenedit.survey.tasks import Material, order
-from evenedit.survey.visits import Arrival, Asked, Completion, Ending, Incomplete, Item, Refused, Stage, TaskCard, Visit
-
-if TYPE_CHECKING:
-    from evenedit.run.runner import Pipeline
+from evenedit.survey.visits import (
+    Arrival,
+    AskedQuestion,
+    Completion,
+    Incomplete,
+    ParticipantItem,
+    Refused,
+    TaskCard,
+    Visit,
+    VisitEnding,
+    VisitStage,
+)
 
 __all__ = [
     "Arrival",
-    "Asked",
+    "AskedQuestion",
     "Completion",
-    "Desk",
-    "Ending",
     "Incomplete",
-    "Item",
+    "ParticipantItem",
     "Refused",
-    "Stage",
+    "SurveyService",
     "TaskCard",
     "Visit",
+    "VisitEnding",
+    "VisitStage",
 ]
 
 TRIES = 2
@@ -71,39 +80,42 @@ LARGEST = 2**53
 """Sequence numbers and milliseconds stay below this, as in a browser."""
 
 
-class Desk:
+class SurveyService:
     """The desk of one study's survey."""
 
     def __init__(
         self,
         database: Database,
         section: SurveySection,
-        pipeline: Pipeline,
+        file: StudyFile,
+        store: Store,
         clock: Callable[[], float] = time.time,
     ) -> None:
         self.database = database
         self.section = section
         self.clock = clock
-        material = Material(pipeline.store.requests(), pipeline.store.edits())
+        material = Material(store.requests(), store.edits())
         if database.writable:
-            lay_out(database, section, material, pipeline)
-        self.sheets = Sheets(database, material, pipeline)
-        self.seats = Seats(section.seat_minutes, clock)
-        self.reception = Reception(section.platform, database.key, clock)
+            lay_out(database, section, material, file, store)
+        self.sheets = ParticipantTasks(database, material, file, store)
+        self.seats = Slots(section.seat_minutes, clock)
+        self.reception = Arrivals(section.platform, database.key, clock)
         self._state, self._keep, self._stored = map(database.prepared, (_STATE, _keep(database.insert), _STORED))
 
     @classmethod
-    def open(cls, pipeline: Pipeline, clock: Callable[[], float] = time.time, *, write: bool = True) -> Desk:
+    def open(
+        cls, file: StudyFile, store: Store, clock: Callable[[], float] = time.time, *, write: bool = True
+    ) -> SurveyService:
         """The desk of a study: draws the cases and lays out tasks and seats on the first day.
 
         With `write=False` it can only be looked at, also while a server has it open.
         """
-        section = pipeline.study.file.survey
+        section = file.sections.survey
         if section is None:
             raise EvenEditError("study.toml has no [survey]; add the table to ask people")
-        database = Database(pipeline.study.folder, pipeline.study.file.store.url, write=write)
+        database = Database(file.folder, file.sections.store.url, write=write)
         try:
-            return cls(database, section, pipeline, clock)
+            return cls(database, section, file, store, clock)
         except BaseException:
             database.close()
             raise
@@ -144,14 +156,14 @@ class Desk:
                     "token": secrets.token_urlsafe(32),
                     "resume": _resume_code(),
                     "pseudonym": self.database.pseudonym(survey, arrival.platform, arrival.participant),
-                    "stage": Stage.GUIDE if free else Stage.DONE,
-                    "ending": None if free else Ending.NO_SEAT,
+                    "stage": VisitStage.GUIDE if free else VisitStage.DONE,
+                    "ending": None if free else VisitEnding.NO_SEAT,
                     "tries": 0,
                     "arrived": self.clock(),
                 }
                 row = db.execute(sa.insert(participants).values(values).returning(participants)).one()
-            elif row.ending == Ending.NO_SEAT and free:
-                again = Stage.CONSENT if row.consented else Stage.GUIDE
+            elif row.ending == VisitEnding.NO_SEAT and free:
+                again = VisitStage.CONSENT if row.consented else VisitStage.GUIDE
                 row = self._move(db, row.id, stage=again, ending=None)
             return _visit(row)
 
@@ -183,7 +195,7 @@ class Desk:
 
         def work(db: sa.Connection) -> Visit:
             row = self._mine(db, token)
-            return _visit(self._move(db, row.id, stage=Stage.CHECK) if row.stage == Stage.GUIDE else row)
+            return _visit(self._move(db, row.id, stage=VisitStage.CHECK) if row.stage == VisitStage.GUIDE else row)
 
         return self.database.write(work)
 
@@ -196,13 +208,15 @@ class Desk:
 
         def work(db: sa.Connection) -> Visit:
             row = self._mine(db, token)
-            if row.stage != Stage.CHECK:
+            if row.stage != VisitStage.CHECK:
                 return _visit(row)
             if all(answers.get(check.question.id) == check.right for check in checks(row.survey)):
-                return _visit(self._move(db, row.id, stage=Stage.CONSENT, tries=row.tries + 1))
+                return _visit(self._move(db, row.id, stage=VisitStage.CONSENT, tries=row.tries + 1))
             if row.tries + 1 < TRIES:
                 return _visit(self._move(db, row.id, tries=row.tries + 1))
-            return _visit(self._move(db, row.id, tries=row.tries + 1, stage=Stage.DONE, ending=Ending.SCREENED_OUT))
+            return _visit(
+                self._move(db, row.id, tries=row.tries + 1, stage=VisitStage.DONE, ending=VisitEnding.SCREENED_OUT)
+            )
 
         return self.database.write(work)
 
@@ -219,11 +233,11 @@ class Desk:
 
         def work(db: sa.Connection) -> Visit:
             row = self._mine(db, token)
-            if row.stage != Stage.CONSENT:
+            if row.stage != VisitStage.CONSENT:
                 return _visit(row)
             if not agreed:
-                return _visit(self._move(db, row.id, stage=Stage.DONE, ending=Ending.NO_CONSENT))
-            row = self._move(db, row.id, consented=self.clock(), stage=Stage.CHOOSE)
+                return _visit(self._move(db, row.id, stage=VisitStage.DONE, ending=VisitEnding.NO_CONSENT))
+            row = self._move(db, row.id, consented=self.clock(), stage=VisitStage.CHOOSE)
             return _visit(row if self.section.dashboard else self._seat(db, row, None))
 
         return self.database.write(work)
@@ -248,9 +262,9 @@ class Desk:
 
         def work(db: sa.Connection) -> Visit:
             row = self._mine(db, token)
-            if row.stage in (Stage.TASK, Stage.DONE):
+            if row.stage in (VisitStage.TASK, VisitStage.DONE):
                 return _visit(row)
-            if row.stage != Stage.CHOOSE:
+            if row.stage != VisitStage.CHOOSE:
                 raise Refused("please read the guide and decide about taking part first")
             return _visit(self._seat(db, row, task))
 
@@ -258,7 +272,7 @@ class Desk:
 
     # -- the task ------------------------------------------------------------------------------------------
 
-    def items(self, token: str) -> list[Item]:
+    def items(self, token: str) -> list[ParticipantItem]:
         """All items of the participant's task, in their order, with answers so far."""
         sheet = self.sheets.of(token)
         given: dict[int, dict[tuple[str, str], int]] = {}
@@ -314,7 +328,7 @@ class Desk:
 
         def work(db: sa.Connection) -> int:
             state = self._state(db, {"token": token}).one_or_none()
-            if state is None or state.stage != Stage.TASK:
+            if state is None or state.stage != VisitStage.TASK:
                 raise Refused("this task is submitted; its answers cannot be changed any more")
             self.seats.stay(db, state)
             stored = self._keep(db, row).scalar_one_or_none()
@@ -327,13 +341,13 @@ class Desk:
     def submit(self, token: str) -> Visit:
         """Finish the task; raises Incomplete while answers are missing. Submitting again changes nothing."""
         done = self.visit(token)
-        if done is not None and done.stage is Stage.DONE:
+        if done is not None and done.stage is VisitStage.DONE:
             return done
         sheet = self.sheets.of(token)
 
         def work(db: sa.Connection) -> Visit:
             row = self._mine(db, token)
-            if row.stage != Stage.TASK:
+            if row.stage != VisitStage.TASK:
                 return _visit(row)
             mine = sa.select(answers).where(answers.c.participant == row.id)
             given = {(a.item, a.slot, a.question): a.value for a in db.execute(mine)}
@@ -349,12 +363,14 @@ class Desk:
                 for page in sheet.pages
                 if page.public.instructed is not None
             )
-            ending = Ending.FAILED_CHECKS if failed >= self.section.exclude.instructed_failed else Ending.COMPLETED
-            if ending is Ending.FAILED_CHECKS:
+            ending = (
+                VisitEnding.FAILED_CHECKS if failed >= self.section.exclude.instructed_failed else VisitEnding.COMPLETED
+            )
+            if ending is VisitEnding.FAILED_CHECKS:
                 self.seats.leave(db, row.id)
             else:
                 self.seats.keep(db, row.id, row.survey, row.task)
-            return _visit(self._move(db, row.id, stage=Stage.DONE, ending=ending, submitted=self.clock()))
+            return _visit(self._move(db, row.id, stage=VisitStage.DONE, ending=ending, submitted=self.clock()))
 
         return self.database.write(work)
 
@@ -363,9 +379,9 @@ class Desk:
         row = self.database.row(sa.select(participants).where(participants.c.token == token))
         if row is None or row.ending is None:
             return None
-        return self._completion(Ending(row.ending), row.platform, row.external, row.study, row.session)
+        return self._completion(VisitEnding(row.ending), row.platform, row.external, row.study, row.session)
 
-    def farewell(self, ending: Ending) -> Completion:
+    def farewell(self, ending: VisitEnding) -> Completion:
         """What an ending gives when there is no visit to ask any more, such as after withdrawal."""
         return self._completion(ending, self.section.platform.kind, "", "", "")
 
@@ -391,7 +407,7 @@ class Desk:
         if taken is None:
             if task is not None and self.seats.free(db, row.survey) > 0:
                 raise Refused("that task has just been taken; please pick another")
-            return self._move(db, row.id, stage=Stage.DONE, ending=Ending.NO_SEAT)
+            return self._move(db, row.id, stage=VisitStage.DONE, ending=VisitEnding.NO_SEAT)
         query = sa.select(items).where(items.c.survey == row.survey, items.c.task == taken).order_by(items.c.id)
         pages = db.execute(query).all()
         rng = np.random.default_rng(secrets.randbits(64))
@@ -408,11 +424,11 @@ class Desk:
                 for number, page in enumerate(pages)
             ],
         )
-        return self._move(db, row.id, stage=Stage.TASK, task=taken, claimed=self.clock())
+        return self._move(db, row.id, stage=VisitStage.TASK, task=taken, claimed=self.clock())
 
     # endings
 
-    def _completion(self, ending: Ending, platform: str, participant: str, study: str, session: str) -> Completion:
+    def _completion(self, ending: VisitEnding, platform: str, participant: str, study: str, session: str) -> Completion:
         section = self.section.endings.get(ending.value)
         code = (section.code if section else "") or self.sheets.opaque("code", ending.value)[:8].upper()
         redirect = section.redirect if section else ""
@@ -486,4 +502,4 @@ def _resume_code() -> str:
 
 
 def _visit(row: Any) -> Visit:
-    return Visit(row.token, row.survey, Stage(row.stage), Ending(row.ending) if row.ending else None)
+    return Visit(row.token, row.survey, VisitStage(row.stage), VisitEnding(row.ending) if row.ending else None)

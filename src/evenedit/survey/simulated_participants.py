@@ -9,22 +9,21 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import httpx
 import numpy as np
 
+from evenedit.config.study_file import StudyFile
 from evenedit.core.errors import EvenEditError
 from evenedit.core.interfaces import Case
 from evenedit.core.records import Outcome
 from evenedit.protocol import QUESTIONS
 from evenedit.simulation.editors import truth_of
 from evenedit.simulation.judges import SimulatedJudge
+from evenedit.storage.store import Store
 from evenedit.survey.participant_tasks import jpeg
 from evenedit.survey.questions import PAIRWISE, ROLE, checks
-
-if TYPE_CHECKING:
-    from evenedit.run.runner import Pipeline
 
 PACE = 3.5
 """Median seconds that a simulated answer takes."""
@@ -35,19 +34,19 @@ Shown = tuple[str, ...]
 class Memory:
     """What is known about every picture of a study whose editors are all simulated, by how it looks on the page."""
 
-    def __init__(self, pipeline: Pipeline) -> None:
-        self._images = pipeline.store.images
-        self._study = pipeline.study
-        sources, edits = pipeline.store.sources(), pipeline.store.edits()
+    def __init__(self, file: StudyFile, store: Store) -> None:
+        self._images = store.images
+        self._file = file
+        sources, edits = store.sources(), store.edits()
         looks = {s.image: _look(jpeg(self._images.open(s.image))) for s in sources.values()}
         self._known: dict[Shown, tuple[str, str]] = {}
-        for ident, request in pipeline.store.requests().items():
+        for ident, request in store.requests().items():
             edit = edits.get(ident)
             if edit is None or edit.outcome is not Outcome.EDITED or not edit.image:
                 continue
             if "truth" not in edit.detail:
                 raise EvenEditError(f"simulated people need simulated editors; '{request.editor}' is a real one")
-            prompt = self._study.prompt(request.prompt_id)
+            prompt = self._file.prompt(request.prompt_id)
             told = prompt.swapped_text if request.condition == "swapped" else prompt.text
             seen = (
                 str(told),
@@ -60,7 +59,7 @@ class Memory:
         """The case behind what is on the page, and its truth."""
         image, prompt_id = self._known[instruction, *(_look(picture) for picture in pictures)]
         edited = self._images.open(image)
-        prompt = self._study.prompt(prompt_id)
+        prompt = self._file.prompt(prompt_id)
         return Case([], edited, prompt, prompt.text), truth_of(edited)[1]
 
 

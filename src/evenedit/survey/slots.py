@@ -13,7 +13,7 @@ RENEW = 60.0
 """Seconds: a seat's expiry is moved at most this often."""
 
 
-class Seats:
+class Slots:
     """Who sits where. Every method works inside the caller's transaction."""
 
     def __init__(self, minutes: float, clock: Callable[[], float]) -> None:

@@ -9,7 +9,7 @@ from enum import StrEnum
 from evenedit.core.records import Question
 
 
-class Stage(StrEnum):
+class VisitStage(StrEnum):
     """Where a participant is."""
 
     GUIDE = "guide"
@@ -20,7 +20,7 @@ class Stage(StrEnum):
     DONE = "done"
 
 
-class Ending(StrEnum):
+class VisitEnding(StrEnum):
     """How a visit ended; each has its own completion code or redirect."""
 
     COMPLETED = "completed"
@@ -53,12 +53,12 @@ class Visit:
     """Opaque and unguessable; the browser's cookie."""
     survey: int
     """1: five axes for each output; 2: which keeps the identity; 3: who got the role."""
-    stage: Stage
-    ending: Ending | None = None
+    stage: VisitStage
+    ending: VisitEnding | None = None
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class AskedQuestion:
     """One question to be answered about one item."""
 
     slot: str
@@ -67,7 +67,7 @@ class Asked:
 
 
 @dataclass(frozen=True, slots=True)
-class Item:
+class ParticipantItem:
     """One page of the evaluation."""
 
     number: int
@@ -78,7 +78,7 @@ class Item:
     """What the editor was asked to do; for an instructed check, what to answer."""
     pictures: Mapping[str, str]
     """Opaque picture ids by slot: source (or source_1, source_2), A, B."""
-    asked: Sequence[Asked]
+    asked: Sequence[AskedQuestion]
     answers: Mapping[tuple[str, str], int]
     """Given so far, by slot and question id."""
     role: str = ""
@@ -107,7 +107,7 @@ class TaskCard:
 class Completion:
     """What a participant takes home."""
 
-    ending: Ending
+    ending: VisitEnding
     code: str
     redirect: str | None
 

@@ -27,9 +27,9 @@ from fastapi.responses import HTMLResponse, RedirectResponse, Response
 
 from evenedit.core.errors import EvenEditError
 from evenedit.survey import export, prolific
-from evenedit.survey.admin import Office
+from evenedit.survey.admin import SurveyAdmin
 from evenedit.web.auth import COOKIE, door, staff
-from evenedit.web.errors import LONGEST_WISH, Problem
+from evenedit.web.errors import LONGEST_WISH, HttpProblem
 from evenedit.web.pages import page
 
 Staff = Annotated[str, Depends(staff)]
@@ -54,7 +54,7 @@ def room() -> APIRouter:
         address = request.client.host if request.client else ""
         try:
             cookie = door(request).enter(name, password, address)
-        except Problem as problem:
+        except HttpProblem as problem:
             shown = page(
                 request,
                 "login.html",
@@ -80,13 +80,13 @@ def room() -> APIRouter:
     @routes.get("")
     def overview(request: Request, name: Staff) -> Response:
         office = _office(request)
-        study = request.app.state.pipeline.study
+        file = request.app.state.study.file
         return page(
             request,
             "admin/overview.html",
             staff=name,
-            title=study.file.study.title,
-            planned=study.file.survey is not None,
+            title=file.sections.study.title,
+            planned=file.sections.survey is not None,
             tasks=office.progress() if office else None,
             endings=office.endings() if office else {},
             log=_log(request, office),
@@ -114,7 +114,7 @@ def _people(routes: APIRouter) -> None:
     def ask_withdrawal(request: Request, name: Staff, pseudonym: str = "") -> Response:
         known = {person.pseudonym for person in _needed(request).people()}
         if pseudonym not in known:
-            raise Problem(404, "Nobody is called that here.")
+            raise HttpProblem(404, "Nobody is called that here.")
         return page(request, "admin/withdraw.html", staff=name, pseudonym=pseudonym)
 
     @routes.post("/withdraw")
@@ -130,9 +130,10 @@ def _decisions(routes: APIRouter) -> None:
     @routes.get("/export.zip", response_class=Response, responses={200: {"content": {"application/zip": {}}}})
     def export_tables(request: Request, name: Staff) -> Response:
         _needed(request).note(name, "exported the ratings")
+        study = request.app.state.study
         buffer = io.BytesIO()
         with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
-            for file, content in export.files(request.app.state.pipeline, request.app.state.desk.database).items():
+            for file, content in export.files(study.file, study.store, request.app.state.desk.database).items():
                 archive.writestr(file, content)
         headers = {"Content-Disposition": 'attachment; filename="ratings.zip"'}
         return Response(buffer.getvalue(), media_type="application/zip", headers=headers)
@@ -171,15 +172,15 @@ def _rejections(request: Request) -> prolific.Rejections:
     return prolific.Rejections(desk, api, next(iter(platform.study_ids), ""))
 
 
-def _office(request: Request) -> Office | None:
+def _office(request: Request) -> SurveyAdmin | None:
     desk = getattr(request.app.state, "desk", None)
-    return Office(desk) if desk else None
+    return SurveyAdmin(desk) if desk else None
 
 
-def _needed(request: Request) -> Office:
+def _needed(request: Request) -> SurveyAdmin:
     office = _office(request)
     if office is None:
-        raise Problem(404, "This study has no survey.")
+        raise HttpProblem(404, "This study has no survey.")
     return office
 
 
@@ -188,14 +189,14 @@ def _told() -> Iterator[None]:
     try:
         yield
     except EvenEditError as error:
-        raise Problem(404, str(error)) from None
+        raise HttpProblem(404, str(error)) from None
 
 
 def _back(told: str) -> Response:
     return RedirectResponse(f"/admin/people?told={quote(told)}", 303)
 
 
-def _log(request: Request, office: Office | None, most: int = 40) -> list[dict[str, str]]:
+def _log(request: Request, office: SurveyAdmin | None, most: int = 40) -> list[dict[str, str]]:
     """What staff did, from the app's log and the survey's, newest first."""
     rows = [(entry["time"][:19], entry["name"], entry["action"]) for entry in request.app.state.log.entries(most)]
     for entry in office.log(most) if office else []:

@@ -9,12 +9,12 @@ from fastapi import FastAPI
 from fastapi.responses import FileResponse, RedirectResponse
 from fastapi.staticfiles import StaticFiles
 
-from evenedit.config.study_file import Study
+from evenedit.config.study_file import StudyFile
 from evenedit.core.records import is_simulated
 from evenedit.report.render.html import PALETTE
-from evenedit.run.runner import Pipeline
 from evenedit.study.gallery.search import LiveGallery
-from evenedit.survey.sessions import Desk
+from evenedit.study.study import Study
+from evenedit.survey.sessions import SurveyService
 from evenedit.web import admin, curation, gallery, pictures, review, survey
 from evenedit.web.access_log import AuditLog
 from evenedit.web.auth import Door
@@ -25,10 +25,10 @@ from evenedit.web.settings import Setup
 from evenedit.web.throttle import Limit
 
 
-def _simulated(study: Study) -> bool:
+def _simulated(file: StudyFile) -> bool:
     """Whether any editor, judge or person of the study is simulated: every page is marked then, and names none."""
-    people = study.file.survey is not None and study.file.survey.simulated_people > 0
-    names = [*(editor.id for editor in study.file.editors), *(judge.id for judge in study.file.judges)]
+    people = file.sections.survey is not None and file.sections.survey.simulated_people > 0
+    names = [*(editor.id for editor in file.sections.editors), *(judge.id for judge in file.sections.judges)]
     return people or any(map(is_simulated, names))
 
 
@@ -39,7 +39,7 @@ async def _until_stopped(app: FastAPI) -> AsyncIterator[None]:
         desk.close()
 
 
-def create_app(pipeline: Pipeline, setup: Setup | None = None) -> FastAPI:
+def create_app(study: Study, setup: Setup | None = None) -> FastAPI:
     """The web app of one study."""
     setup = setup or Setup()
     app = FastAPI(
@@ -49,30 +49,30 @@ def create_app(pipeline: Pipeline, setup: Setup | None = None) -> FastAPI:
         openapi_url=None if setup.production else "/openapi.json",
         lifespan=_until_stopped,
     )
-    app.state.pipeline = pipeline
+    app.state.study = study
     app.state.setup = setup
-    app.state.simulated = _simulated(pipeline.study)
+    app.state.simulated = _simulated(study.file)
     app.state.rooms = {"/admin": "Overview"}
     """Where staff can go, by path; every page of theirs shows it."""
-    app.state.log = AuditLog(pipeline.store.folder)
-    app.state.door = Door(pipeline.store, setup, app.state.log)
+    app.state.log = AuditLog(study.store.folder)
+    app.state.door = Door(study.store, setup, app.state.log)
     app.add_api_route("/static/palette.css", lambda: FileResponse(PALETTE), include_in_schema=False)
     app.mount("/static", StaticFiles(directory=HERE / "static"), name="static")
-    if pipeline.study.file.survey is not None and pipeline.store.edits():  # before that there is nothing to show
-        app.state.desk = Desk.open(pipeline)
+    if study.file.sections.survey is not None and study.store.edits():  # before that there is nothing to show
+        app.state.desk = SurveyService.open(study.file, study.store)
         app.state.codes = Limit(tries=20)
         app.state.rooms |= {"/admin/people": "Participants", "/admin/rejections": "Decisions"}
         app.include_router(survey.room())
     app.include_router(admin.room())
     app.include_router(pictures.room())
-    if pipeline.study.file.editors:
-        app.state.gallery = LiveGallery(pipeline)
+    if study.file.sections.editors:
+        app.state.gallery = LiveGallery(study)
         app.state.rooms |= {"/gallery": "Gallery"}
         app.include_router(gallery.room())
-    if pipeline.study.file.curation:
+    if study.file.sections.curation:
         app.state.rooms |= {"/curate": "Portraits"}
         app.include_router(curation.room())
-    if pipeline.study.file.judges and pipeline.store.edits():
+    if study.file.sections.judges and study.store.edits():
         app.state.rooms |= {"/review": "Review"}
         app.include_router(review.room())
     handle_errors(app)

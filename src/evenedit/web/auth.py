@@ -12,7 +12,7 @@ from itsdangerous import BadSignature, TimestampSigner
 from evenedit.core.hashing import digest
 from evenedit.storage.store import Store
 from evenedit.web.access_log import AuditLog
-from evenedit.web.errors import Problem, SignIn
+from evenedit.web.errors import HttpProblem, SignIn
 from evenedit.web.security_headers import SAFE, is_own
 from evenedit.web.settings import Setup, check_password
 from evenedit.web.throttle import Limit
@@ -31,7 +31,7 @@ def staff(request: Request) -> str:
     if name is None:
         raise SignIn
     if request.method not in SAFE and not is_own(request.headers):
-        raise Problem(403, "This request did not come from a page of this server.")
+        raise HttpProblem(403, "This request did not come from a page of this server.")
     return name
 
 
@@ -61,14 +61,14 @@ class Door:
         """The cookie of somebody who knows the password; slows down those who do not."""
         try:
             self._limit.check(address)
-        except Problem:
+        except HttpProblem:
             self._log.note(name, "sign-in blocked", address=address)
             raise
         known = self._hashes().get(name)
         if not _matches(known or _NOBODY, password) or known is None:
             self._limit.count(address)
             self._log.note(name, "sign-in failed", address=address)
-            raise Problem(401, "Name or password is wrong.")
+            raise HttpProblem(401, "Name or password is wrong.")
         self._log.note(name, "signed in", address=address)
         return self._signer.sign(f"{name}/{digest(known)}").decode()
 

@@ -13,17 +13,17 @@ from fastapi.responses import FileResponse, HTMLResponse, JSONResponse
 from evenedit.core.errors import EvenEditError
 from evenedit.curation import portraits
 from evenedit.curation.authors import log_file
-from evenedit.curation.log import CRITERIA, Action, CellState, Deed, Standing, undone
+from evenedit.curation.log import CRITERIA, Action, CellState, CellStatus, Deed, undone
 from evenedit.curation.pools import CELLS
 from evenedit.curation.screen import CHECKS, by_screen, pass_rates
-from evenedit.curation.session import Desk, Outcome
+from evenedit.curation.session import CurationOutcome, CurationSession
 from evenedit.protocol import FACTORS, factor
 from evenedit.web.auth import staff
 from evenedit.web.pages import page
 
 KEYS = dict(zip(CRITERIA, "fclinu", strict=True))
 """The key that ticks each criterion."""
-STANDINGS = {Standing.OPEN: "open", Standing.UNMET: "criteria unmet", Standing.DONE: "done"}
+STANDINGS = {CellStatus.OPEN: "open", CellStatus.UNMET: "criteria unmet", CellStatus.DONE: "done"}
 DEEDS = {Deed.ASSESS: "assessed", Deed.SELECT: "selected", Deed.DESELECT: "deselected"}
 LONGEST_NOTE = 2000
 LOG_PAGE = 200
@@ -50,29 +50,29 @@ def room() -> APIRouter:
     return router
 
 
-def _desk(request: Request) -> Desk:
+def _desk(request: Request) -> CurationSession:
     """The study's desk, opened at the first visit."""
     state = request.app.state
     if not hasattr(state, "curation"):
-        study = state.pipeline.study
-        section = study.file.curation
+        file = state.study.file
+        section = file.sections.curation
         try:
-            state.curation = Desk(
-                study.folder, study.folder / section.pools, study.folder / section.out, section.faces_per_cell
+            state.curation = CurationSession(
+                file.folder, file.folder / section.pools, file.folder / section.out, section.faces_per_cell
             )
         except EvenEditError as error:
             raise HTTPException(503, str(error)) from None
-    desk: Desk = state.curation
+    desk: CurationSession = state.curation
     return desk
 
 
-OpenDesk = Annotated[Desk, Depends(_desk)]
+OpenDesk = Annotated[CurationSession, Depends(_desk)]
 
 
 # -- pages ---------------------------------------------------------------------------------------------------
 
 
-def grid(request: Request, reviewer: Reviewer, state: Standing | None = None) -> HTMLResponse:
+def grid(request: Request, reviewer: Reviewer, state: CellStatus | None = None) -> HTMLResponse:
     """All cells with their state."""
     try:
         desk = _desk(request)
@@ -97,11 +97,11 @@ def grid(request: Request, reviewer: Reviewer, state: Standing | None = None) ->
         standings=STANDINGS,
         races=races,
         distribution=desk.distribution(cells),
-        next_open=next((c for c in CELLS if standings[c] is not Standing.DONE), None),
+        next_open=next((c for c in CELLS if standings[c] is not CellStatus.DONE), None),
     )
 
 
-def _tile(desk: Desk, cell: str, at: CellState) -> dict[str, Any]:
+def _tile(desk: CurationSession, cell: str, at: CellState) -> dict[str, Any]:
     candidates = desk.pools.of(cell)
     pool = at.selected[0] if at.selected else candidates[0].pool if candidates else None
     standing = at.standing(desk.faces)
@@ -126,7 +126,7 @@ def cell_page(
     desk: OpenDesk,
     reviewer: Reviewer,
     cell: str,
-    state: Standing | None = None,
+    state: CellStatus | None = None,
     sort: str = "",
 ) -> HTMLResponse:
     """One cell's candidates side by side."""
@@ -227,7 +227,7 @@ def log_json(desk: OpenDesk) -> JSONResponse:
 def screen_page(request: Request, desk: OpenDesk, reviewer: Reviewer) -> HTMLResponse:
     """How the pre-screen treats the groups."""
     rates = pass_rates(desk.pools.candidates.values())
-    titles = {f.id: {level.code: level.title for level in f.levels} for f in FACTORS}
+    titles = {f.name: {level.code: level.title for level in f.levels} for f in FACTORS}
     return page(
         request,
         "curation/screen.html",
@@ -263,7 +263,7 @@ def finalise_page(request: Request, desk: OpenDesk, reviewer: Reviewer) -> HTMLR
     )
 
 
-def _finalised(desk: Desk, cells: dict[str, CellState]) -> dict[str, Any] | None:
+def _finalised(desk: CurationSession, cells: dict[str, CellState]) -> dict[str, Any] | None:
     """The set that is on disk already, and whether it is what is chosen now."""
     try:
         manifest = json.loads((desk.out / portraits.MANIFEST).read_text("utf-8"))
@@ -324,7 +324,7 @@ def undo(
     return _answer(desk, outcome, cell, reviewer)
 
 
-def _answer(desk: Desk, outcome: Outcome, cell: str, reviewer: str) -> JSONResponse:
+def _answer(desk: CurationSession, outcome: CurationOutcome, cell: str, reviewer: str) -> JSONResponse:
     actions = desk.log.actions()
     view = _view(desk, actions, desk.state(actions), cell, reviewer)
     if outcome.clash:
@@ -347,7 +347,9 @@ def finalise(desk: OpenDesk, reviewer: Reviewer, sure: Annotated[bool, Body(embe
     return JSONResponse({"manifest": str(manifest)})
 
 
-def _view(desk: Desk, actions: list[Action], cells: dict[str, CellState], cell: str, reviewer: str) -> dict[str, Any]:
+def _view(
+    desk: CurationSession, actions: list[Action], cells: dict[str, CellState], cell: str, reviewer: str
+) -> dict[str, Any]:
     """What a cell's page shows."""
     at = cells.get(cell, CellState())
     next_undo = desk.last_of(reviewer, actions)

@@ -38,7 +38,7 @@ _SENTENCES = {
 }
 
 
-class Told(BaseModel):
+class ErrorMessage(BaseModel):
     """What went wrong."""
 
     type: str
@@ -52,10 +52,10 @@ class Told(BaseModel):
 class ErrorBody(BaseModel):
     """The body of every 4xx answer to a program."""
 
-    error: Told
+    error: ErrorMessage
 
 
-class Problem(Exception):
+class HttpProblem(Exception):
     """A request that cannot be met; the message is shown."""
 
     def __init__(self, status: int, message: str = "", *, type: str = "", **more: Any) -> None:
@@ -66,7 +66,7 @@ class Problem(Exception):
         self.headers: dict[str, str] = {}
 
 
-class SignIn(Problem):
+class SignIn(HttpProblem):
     """Only staff may enter, and nobody has signed in."""
 
     def __init__(self) -> None:
@@ -78,7 +78,7 @@ def wants_page(request: Request) -> bool:
     return "text/html" in request.headers.get("accept", "")
 
 
-def _answer(request: Request, problem: Problem) -> Response:
+def _answer(request: Request, problem: HttpProblem) -> Response:
     if wants_page(request):
         language = language_of(request, LANGUAGES)
         hint = words(language)["error"]["hint"]
@@ -86,14 +86,14 @@ def _answer(request: Request, problem: Problem) -> Response:
             request, "error.html", problem.status, message=str(problem), hint=hint, language=language
         )
     else:
-        told = Told(type=problem.type, message=str(problem), **problem.more)
+        told = ErrorMessage(type=problem.type, message=str(problem), **problem.more)
         answer = JSONResponse(ErrorBody(error=told).model_dump(exclude_none=True), problem.status)
     answer.headers.update(problem.headers)
     return answer
 
 
 def _on_problem(request: Request, error: Exception) -> Response:
-    assert isinstance(error, Problem)
+    assert isinstance(error, HttpProblem)
     if isinstance(error, SignIn) and wants_page(request) and request.method == "GET":
         wished = f"{request.url.path}?{request.url.query}".rstrip("?")
         if len(wished) > LONGEST_WISH:
@@ -105,25 +105,25 @@ def _on_problem(request: Request, error: Exception) -> Response:
 def _on_invalid(request: Request, error: Exception) -> Response:
     assert isinstance(error, RequestValidationError)
     fields = sorted({".".join(map(str, found["loc"])) for found in error.errors()})
-    return _answer(request, Problem(422, fields=fields))
+    return _answer(request, HttpProblem(422, fields=fields))
 
 
 def _on_http(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
     status = error.status_code if error.status_code in _TYPES else 400
-    return _answer(request, Problem(status))
+    return _answer(request, HttpProblem(status))
 
 
 def _on_failure(request: Request, error: Exception) -> Response:
     """Our own fault: told without its details, which go to the server's log."""
-    answer = _answer(request, Problem(500))
+    answer = _answer(request, HttpProblem(500))
     answer.headers.update(HEADERS)  # such an answer leaves the app by another door
     return answer
 
 
 def handle_errors(app: FastAPI) -> None:
     """Answer every error in one form."""
-    app.add_exception_handler(Problem, _on_problem)
+    app.add_exception_handler(HttpProblem, _on_problem)
     app.add_exception_handler(RequestValidationError, _on_invalid)
     app.add_exception_handler(HTTPException, _on_http)
     app.add_exception_handler(Exception, _on_failure)

@@ -22,11 +22,11 @@ from evenedit.core.errors import EvenEditError
 from evenedit.study.gallery import grids as panels
 from evenedit.study.gallery.cases import labels
 from evenedit.study.gallery.change_maps import ChangeMaps
-from evenedit.study.gallery.grids import Choice, Panel
+from evenedit.study.gallery.grids import Choice, PictureGrid
 from evenedit.study.gallery.search import PAGE, Gallery, LiveGallery, Wanted
 from evenedit.study.gallery.thumbnails import Thumbnails
 from evenedit.web.auth import staff
-from evenedit.web.errors import Problem
+from evenedit.web.errors import HttpProblem
 from evenedit.web.pages import page
 
 LONG_LIST = 200
@@ -37,7 +37,7 @@ SIDE, TINY = 256, 96
 """Pictures of a panel and of a sheet, in pixels."""
 
 Staff = Annotated[str, Depends(staff)]
-View = Callable[[Gallery, Mapping[str, Sequence[str]]], tuple[Panel, list[Choice]]]
+View = Callable[[Gallery, Mapping[str, Sequence[str]]], tuple[PictureGrid, list[Choice]]]
 
 
 def room() -> APIRouter:
@@ -113,7 +113,7 @@ def change(request: Request, request_id: str) -> Response:
         case = gallery.book.open(request_id)
         if case.edit.image is None or len(case.sources) != 1:
             raise EvenEditError("A change map needs one source and one output.")
-        store = request.app.state.pipeline.store
+        store = request.app.state.study.store
         made = _maps(request, store).get(case.sources[0].image, case.edit.image)
     return Response(made, media_type="image/webp", headers={"Cache-Control": "private, max-age=600"})
 
@@ -209,7 +209,7 @@ def _asked(request: Request) -> dict[str, list[str]]:
 
 
 def _thumbnails(request: Request) -> Thumbnails:
-    store = request.app.state.pipeline.store
+    store = request.app.state.study.store
     return Thumbnails(store.images, store.folder)
 
 
@@ -232,4 +232,4 @@ def _told(status: int) -> Iterator[None]:
     try:
         yield
     except EvenEditError as error:
-        raise Problem(status, str(error)) from None
+        raise HttpProblem(status, str(error)) from None

@@ -15,7 +15,7 @@ from evenedit.core.errors import EvenEditError
 from evenedit.storage.store import Store
 from evenedit.study.gallery.thumbnails import WIDTHS, Thumbnails
 from evenedit.web.auth import staff
-from evenedit.web.errors import Problem
+from evenedit.web.errors import HttpProblem
 
 FOREVER = "private, max-age=31536000, immutable"
 
@@ -38,27 +38,27 @@ def full(request: Request, sha256: Sha) -> Response:
     try:
         return _kept(store.images.read(sha256), "image/png", sha256)
     except FileNotFoundError:
-        raise Problem(404, "There is no picture with this hash.") from None
+        raise HttpProblem(404, "There is no picture with this hash.") from None
 
 
 def small(request: Request, sha256: Sha, width: str) -> Response:
     """The picture made small."""
     store = _checked(request, sha256)
     if width not in map(str, WIDTHS):
-        raise Problem(404, f"Pictures are made small to these widths: {', '.join(map(str, WIDTHS))}.")
+        raise HttpProblem(404, f"Pictures are made small to these widths: {', '.join(map(str, WIDTHS))}.")
     tag = f"{sha256}-{width}"
     if _is_known(request, tag):
         return _unchanged(tag)
     try:
         return _kept(Thumbnails(store.images, store.folder).get(sha256, int(width)), "image/webp", tag)
     except EvenEditError:
-        raise Problem(404, "There is no whole picture with this hash; 'evenedit doctor' tells more.") from None
+        raise HttpProblem(404, "There is no whole picture with this hash; 'evenedit doctor' tells more.") from None
 
 
 def _checked(request: Request, sha256: str) -> Store:
     if not re.fullmatch(r"[0-9a-f]{64}", sha256):
-        raise Problem(404, "A picture's address is its sha256 in hex.")
-    store: Store = request.app.state.pipeline.store
+        raise HttpProblem(404, "A picture's address is its sha256 in hex.")
+    store: Store = request.app.state.study.store
     return store
 
 

@@ -14,9 +14,9 @@ import uvicorn
 
 from evenedit.core.errors import EvenEditError
 from evenedit.core.progress import Progress
-from evenedit.run.runner import Pipeline
-from evenedit.survey.admin import Office
-from evenedit.survey.sessions import Desk
+from evenedit.study.study import Study
+from evenedit.survey.admin import SurveyAdmin
+from evenedit.survey.sessions import SurveyService
 from evenedit.survey.simulated_participants import Memory, Person, name_of
 from evenedit.web.app import create_app
 
@@ -24,19 +24,19 @@ AT_ONCE = 4
 """People who answer at the same time."""
 
 
-def rehearse(pipeline: Pipeline) -> str:
+def rehearse(study: Study) -> str:
     """Let simulated people take every free seat and submit; returns what happened in a line.
 
     They come one after the other, so that the same study gives the same seats, and then work side by side.
     """
-    section = pipeline.study.file.survey
+    section = study.file.sections.survey
     if section is None:
         raise EvenEditError("study.toml has no [survey]; add the table to ask people")
     answers = 0
-    with serving(pipeline) as (base, desk), ThreadPoolExecutor(AT_ONCE) as pool:
-        memory = Memory(pipeline)
+    with serving(study) as (base, desk), ThreadPoolExecutor(AT_ONCE) as pool:
+        memory = Memory(study.file, study.store)
         for survey in section.surveys:
-            seats = sum(task.seats for task in Office(desk).progress() if task.survey == survey)
+            seats = sum(task.seats for task in SurveyAdmin(desk).progress() if task.survey == survey)
             come = section.simulated_people or seats
             busy: list[tuple[Person, httpx.Client]] = []
             for number in range(1, come + 1):
@@ -51,15 +51,15 @@ def rehearse(pipeline: Pipeline) -> str:
                 for given in pool.map(_work, busy):
                     answers += given
                     progress.advance(1)
-        filled = sum(task.done for task in Office(desk).progress())
-        seats = sum(task.seats for task in Office(desk).progress())
+        filled = sum(task.done for task in SurveyAdmin(desk).progress())
+        seats = sum(task.seats for task in SurveyAdmin(desk).progress())
     return f"{filled} of {seats} seats filled by SIMULATED people, who gave {answers:,} answers over HTTP"
 
 
 @contextmanager
-def serving(pipeline: Pipeline) -> Iterator[tuple[str, Desk]]:
+def serving(study: Study) -> Iterator[tuple[str, SurveyService]]:
     """The study's web app on a free port of this machine, for as long as the block lasts."""
-    app = create_app(pipeline)
+    app = create_app(study)
     config = uvicorn.Config(app, host="127.0.0.1", port=0, log_level=logging.WARNING, access_log=False)
     server = uvicorn.Server(config)
     socket = config.bind_socket()

@@ -23,9 +23,9 @@ from evenedit.core.records import Question
 from evenedit.protocol import QUESTIONS
 from evenedit.ratings.reviews import PREFIX
 from evenedit.study.gallery.cases import CaseFile
-from evenedit.study.review_queue import LONGEST_NOTE, Desk, Overtaken, Sheet, rater_id
+from evenedit.study.review_queue import LONGEST_NOTE, Overtaken, ReviewForm, ReviewQueue, rater_id
 from evenedit.web.auth import staff
-from evenedit.web.errors import Problem
+from evenedit.web.errors import HttpProblem
 from evenedit.web.pages import page
 from evenedit.web.translations import wording
 
@@ -56,12 +56,12 @@ def room() -> APIRouter:
     return routes
 
 
-def _desk(request: Request) -> Desk:
+def _desk(request: Request) -> ReviewQueue:
     """The study's desk, opened at the first visit."""
     state = request.app.state
     if not hasattr(state, "review"):
-        state.review = Desk(state.pipeline)
-    desk: Desk = state.review
+        state.review = ReviewQueue(state.study)
+    desk: ReviewQueue = state.review
     return desk
 
 
@@ -76,16 +76,18 @@ def _rater(request: Request) -> str | None:
 def _needed(request: Request) -> str:
     found = _rater(request)
     if found is None:
-        raise Problem(403, "Say first under which name you review: the page Review asks for it.")
+        raise HttpProblem(403, "Say first under which name you review: the page Review asks for it.")
     return found
 
 
-OpenDesk = Annotated[Desk, Depends(_desk)]
+OpenDesk = Annotated[ReviewQueue, Depends(_desk)]
 Rater = Annotated[str, Depends(_needed)]
 
 
-def _page(request: Request, desk: Desk, template: str, staff_name: str, status: int = 200, **context: Any) -> Response:
-    study = request.app.state.pipeline.study
+def _page(
+    request: Request, desk: ReviewQueue, template: str, staff_name: str, status: int = 200, **context: Any
+) -> Response:
+    file = request.app.state.study.file
     return page(
         request,
         f"review/{template}.html",
@@ -93,7 +95,7 @@ def _page(request: Request, desk: Desk, template: str, staff_name: str, status: 
         staff=staff_name,
         reviewer=(_rater(request) or "").removeprefix(PREFIX),
         reviewers=desk.reviewers,
-        settles=study.file.ensemble.review == "settles",
+        settles=file.sections.ensemble.review == "settles",
         titles={q.id: q.title for q in QUESTIONS.values()},
         **context,
     )
@@ -152,14 +154,16 @@ def case(
     except Overtaken as error:
         return _page(request, desk, "overtaken", staff_name, 409, message=str(error), request_id=request_id)
     except EvenEditError as error:
-        raise Problem(404, str(error)) from None
+        raise HttpProblem(404, str(error)) from None
     desk.hold(request_id, rater)
     before = desk.last(rater) if saved else None
     saved_review = before if before is not None and before.id == saved else None
     return _sheet(request, desk, staff_name, sheet, saved=saved_review)
 
 
-def _sheet(request: Request, desk: Desk, staff_name: str, sheet: Sheet, status: int = 200, **more: Any) -> Response:
+def _sheet(
+    request: Request, desk: ReviewQueue, staff_name: str, sheet: ReviewForm, status: int = 200, **more: Any
+) -> Response:
     file = desk.open(sheet.case)
     return _page(
         request,
@@ -237,7 +241,7 @@ def settle(
         try:
             sheet = desk.sheet(request_id, rater)
         except EvenEditError:
-            raise Problem(404, str(error)) from None
+            raise HttpProblem(404, str(error)) from None
         return _sheet(request, desk, staff_name, sheet, 422, answers=answers, note=note, problems=error.problems)
     request.app.state.log.note(
         staff_name,
@@ -258,6 +262,6 @@ def undo(request: Request, desk: OpenDesk, staff_name: Staff, rater: Rater, revi
     except Overtaken as error:
         return _page(request, desk, "overtaken", staff_name, 409, message=str(error), request_id="")
     except EvenEditError as error:
-        raise Problem(404, str(error)) from None
+        raise HttpProblem(404, str(error)) from None
     request.app.state.log.note(staff_name, "undid a review", case=undone.request_id, reviewer=rater, review=undone.id)
     return RedirectResponse(f"/review/case/{undone.request_id}", 303)

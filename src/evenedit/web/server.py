@@ -11,17 +11,17 @@ import uvicorn
 
 from evenedit.core.errors import EvenEditError
 from evenedit.core.progress import say
-from evenedit.run.runner import Pipeline
+from evenedit.study.study import Study
 from evenedit.web.app import create_app
 from evenedit.web.settings import Setup
 
 LOCK = "serve.lock"
 
 
-def run(pipeline: Pipeline, setup: Setup, host: str, port: int, proxy: str | None) -> None:
+def run(study: Study, setup: Setup, host: str, port: int, proxy: str | None) -> None:
     """Serve until stopped."""
-    with _only_server(pipeline):
-        app = create_app(pipeline, setup)
+    with _only_server(study):
+        app = create_app(study, setup)
         config = uvicorn.Config(
             app,
             host=host,
@@ -49,17 +49,17 @@ def run(pipeline: Pipeline, setup: Setup, host: str, port: int, proxy: str | Non
 
 
 @contextmanager
-def _only_server(pipeline: Pipeline) -> Iterator[None]:
+def _only_server(study: Study) -> Iterator[None]:
     """SQLite has one writer: a second server on the same study is turned away. PostgreSQL takes several."""
-    if pipeline.study.file.store.url:
+    if study.file.sections.store.url:
         yield
         return
-    with (pipeline.store.folder / LOCK).open("w") as file:
+    with (study.store.folder / LOCK).open("w") as file:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             raise EvenEditError(
-                f"another server already serves the study in {pipeline.store.folder}, and SQLite takes one process; "
+                f"another server already serves the study in {study.store.folder}, and SQLite takes one process; "
                 "stop the other, or give the study a PostgreSQL [store] url"
             ) from None
         yield

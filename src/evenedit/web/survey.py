@@ -48,9 +48,9 @@ from evenedit.config.study_file import SurveySection
 from evenedit.protocol import AXES, QUESTIONS
 from evenedit.survey.prolific import Webhooks
 from evenedit.survey.questions import PAIRWISE, ROLE
-from evenedit.survey.sessions import Desk, Ending, Incomplete, Item, Refused, Stage, Visit
+from evenedit.survey.sessions import Incomplete, ParticipantItem, Refused, SurveyService, Visit, VisitEnding, VisitStage
 from evenedit.web import guide
-from evenedit.web.errors import ErrorBody, Problem
+from evenedit.web.errors import ErrorBody, HttpProblem
 from evenedit.web.pages import page
 from evenedit.web.translations import COOKIE as LANGUAGE
 from evenedit.web.translations import language_of, wording, words
@@ -58,12 +58,12 @@ from evenedit.web.translations import language_of, wording, words
 COOKIE = "visit"
 COOKIE_DAYS = 30
 PAGES = {
-    Stage.GUIDE: "/survey/guide",
-    Stage.CHECK: "/survey/check",
-    Stage.CONSENT: "/survey/consent",
-    Stage.CHOOSE: "/survey/choose",
-    Stage.TASK: "/survey/task",
-    Stage.DONE: "/survey/done",
+    VisitStage.GUIDE: "/survey/guide",
+    VisitStage.CHECK: "/survey/check",
+    VisitStage.CONSENT: "/survey/consent",
+    VisitStage.CHOOSE: "/survey/choose",
+    VisitStage.TASK: "/survey/task",
+    VisitStage.DONE: "/survey/done",
 }
 ERRORS: dict[int | str, dict[str, Any]] = {
     status: {"model": ErrorBody} for status in (400, 401, 403, 404, 409, 413, 422)
@@ -72,7 +72,7 @@ BIGGEST = 2**53 - 1
 """What a browser can count to."""
 
 
-class Answer(BaseModel):
+class AnswerBody(BaseModel):
     """One answer, as the evaluation page sends it."""
 
     model_config = ConfigDict(extra="forbid")
@@ -94,7 +94,7 @@ class Stored(BaseModel):
     """The highest sequence kept for this answer: more than the one sent, if a newer answer was there already."""
 
 
-class Row(BaseModel):
+class QuestionRow(BaseModel):
     """One question about an item."""
 
     id: str
@@ -112,14 +112,14 @@ class Given(BaseModel):
     value: int
 
 
-class Picture(BaseModel):
+class PictureBody(BaseModel):
     """A picture of an item."""
 
     slot: str
     id: str
 
 
-class Page(BaseModel):
+class PageBody(BaseModel):
     """One item."""
 
     number: int
@@ -127,12 +127,12 @@ class Page(BaseModel):
     instruction: str
     note: str
     instructed: bool
-    pictures: list[Picture]
-    questions: list[Row]
+    pictures: list[PictureBody]
+    questions: list[QuestionRow]
     answers: list[Given]
 
 
-class Task(BaseModel):
+class TaskBody(BaseModel):
     """All that the evaluation page needs."""
 
     visit: str
@@ -140,7 +140,7 @@ class Task(BaseModel):
     survey: int
     sequence: int
     """Where counting goes on."""
-    items: list[Page]
+    items: list[PageBody]
 
 
 class Received(BaseModel):
@@ -156,9 +156,9 @@ class Next(BaseModel):
     next: str
 
 
-def desk(request: Request) -> Desk:
+def desk(request: Request) -> SurveyService:
     """The survey's desk."""
-    found: Desk = request.app.state.desk
+    found: SurveyService = request.app.state.desk
     return found
 
 
@@ -166,7 +166,7 @@ def present(request: Request) -> Visit:
     """The visit of the request's cookie."""
     visit = _known(request)
     if visit is None:
-        raise Problem(401, _words(request)["error"]["gone"], type="no_visit")
+        raise HttpProblem(401, _words(request)["error"]["gone"], type="no_visit")
     return visit
 
 
@@ -202,7 +202,7 @@ def _pages(routes: APIRouter) -> None:
     @routes.get("/language/{language}")
     def choose_language(request: Request, language: str) -> Response:
         if language not in _section(request).languages:
-            raise Problem(404)
+            raise HttpProblem(404)
         answer = RedirectResponse("/survey", 303)
         _set_cookie(request, answer, LANGUAGE, language)
         return answer
@@ -210,7 +210,7 @@ def _pages(routes: APIRouter) -> None:
     @routes.get("/guide")
     def guide_page(request: Request) -> Response:
         visit = _known(request)
-        if visit is None or visit.stage is Stage.DONE:
+        if visit is None or visit.stage is VisitStage.DONE:
             return RedirectResponse("/survey", 303)
         asked = [QUESTIONS[axis] for axis in AXES]
         asked = asked if visit.survey == 1 else list(PAIRWISE) if visit.survey == 2 else [QUESTIONS["stereotype"], ROLE]
@@ -228,7 +228,7 @@ def _pages(routes: APIRouter) -> None:
     def example(name: str) -> Response:
         picture = guide.example(name)
         if picture is None:
-            raise Problem(404)
+            raise HttpProblem(404)
         return Response(picture, media_type="image/jpeg")
 
     @routes.get("/check")
@@ -240,23 +240,23 @@ def _pages(routes: APIRouter) -> None:
             ]
             return {"rows": rows, "again": desk(request).tries_left(visit.token) == 1}
 
-        return _stage(request, Stage.CHECK, more)
+        return _stage(request, VisitStage.CHECK, more)
 
     @routes.get("/consent")
     def consent_page(request: Request) -> Response:
-        return _stage(request, Stage.CONSENT)
+        return _stage(request, VisitStage.CONSENT)
 
     @routes.get("/choose")
     def choose_page(request: Request) -> Response:
-        return _stage(request, Stage.CHOOSE, lambda visit: {"tasks": desk(request).tasks(visit.survey)})
+        return _stage(request, VisitStage.CHOOSE, lambda visit: {"tasks": desk(request).tasks(visit.survey)})
 
     @routes.get("/task")
     def task_page(request: Request) -> Response:
-        return _stage(request, Stage.TASK, lambda visit: {"code": desk(request).resume_code(visit.token)})
+        return _stage(request, VisitStage.TASK, lambda visit: {"code": desk(request).resume_code(visit.token)})
 
     @routes.get("/done")
     def done_page(request: Request) -> Response:
-        return _stage(request, Stage.DONE, lambda visit: {"completion": desk(request).completion(visit.token)})
+        return _stage(request, VisitStage.DONE, lambda visit: {"completion": desk(request).completion(visit.token)})
 
     @routes.get("/withdraw")
     def withdraw_page(request: Request) -> Response:
@@ -265,7 +265,7 @@ def _pages(routes: APIRouter) -> None:
 
     @routes.get("/withdrawn")
     def withdrawn_page(request: Request) -> Response:
-        return _page(request, "done", completion=desk(request).farewell(Ending.WITHDRAWN))
+        return _page(request, "done", completion=desk(request).farewell(VisitEnding.WITHDRAWN))
 
 
 def _steps(routes: APIRouter) -> None:
@@ -322,13 +322,13 @@ def _interface(routes: APIRouter) -> None:
     """What the evaluation page's script calls."""
 
     @routes.get("/items")
-    def items(request: Request, visit: Present) -> Task:
+    def items(request: Request, visit: Present) -> TaskBody:
         """The participant's whole task, with the answers so far."""
         with told(request, 409):
             found = desk(request).items(visit.token)
         name = hashlib.sha256(visit.token.encode()).hexdigest()[:16]
         pages = [_item(item, _language(request)) for item in found]
-        return Task(visit=name, survey=visit.survey, sequence=desk(request).sequence(visit.token), items=pages)
+        return TaskBody(visit=name, survey=visit.survey, sequence=desk(request).sequence(visit.token), items=pages)
 
     @routes.get("/pictures/{picture}", responses={200: {"content": {"image/jpeg": {}}}}, response_class=Response)
     def picture(request: Request, visit: Present, picture: str) -> Response:
@@ -336,17 +336,17 @@ def _interface(routes: APIRouter) -> None:
         with told(request, 409):
             found = desk(request).picture(visit.token, picture)
         if found is None:
-            raise Problem(404)
+            raise HttpProblem(404)
         return Response(found, media_type="image/jpeg")
 
     @routes.post("/answers")
-    async def answers(request: Request, answer: Answer) -> Stored:
+    async def answers(request: Request, answer: AnswerBody) -> Stored:
         """Keep one answer: the reply comes when it is on disk."""
         try:
             with told(request, 409):
                 kept = desk(request).saving(_token(request), **answer.model_dump())
                 return Stored(stored=await wrap_future(kept))
-        except Problem:
+        except HttpProblem:
             present(request)  # looked up only now: most answers are kept, and need no second look at the database
             raise
 
@@ -371,41 +371,41 @@ def told(request: Request, status: int, sentence: str = "") -> Iterator[None]:
     try:
         yield
     except Incomplete as missing:
-        raise Problem(status, str(missing), type="incomplete", items=list(missing.items)) from None
+        raise HttpProblem(status, str(missing), type="incomplete", items=list(missing.items)) from None
     except Refused as refused:
-        raise Problem(status, _words(request)["error"][sentence] if sentence else str(refused)) from None
+        raise HttpProblem(status, _words(request)["error"][sentence] if sentence else str(refused)) from None
 
 
-def _item(item: Item, language: str) -> Page:
+def _item(item: ParticipantItem, language: str) -> PageBody:
     slots: dict[str, list[str]] = {}
     for asked in item.asked:
         slots.setdefault(asked.question.id, []).append(asked.slot)
     questions = {asked.question.id: asked.question for asked in item.asked}
-    return Page(
+    return PageBody(
         number=item.number,
         id=item.id,
         instruction=_instruction(item, language),
         note=_role(item, language),
         instructed=item.instructed is not None,
-        pictures=[Picture(slot=slot, id=ident) for slot, ident in item.pictures.items()],
-        questions=[Row(id=q.id, slots=slots[q.id], **wording(q, language)) for q in questions.values()],
+        pictures=[PictureBody(slot=slot, id=ident) for slot, ident in item.pictures.items()],
+        questions=[QuestionRow(id=q.id, slots=slots[q.id], **wording(q, language)) for q in questions.values()],
         answers=[Given(slot=slot, question=question, value=value) for (slot, question), value in item.answers.items()],
     )
 
 
-def _instruction(item: Item, language: str) -> str:
+def _instruction(item: ParticipantItem, language: str) -> str:
     if item.instructed is None:
         return item.instruction
     return str(words(language)["task"]["instructed"]).format(value=item.instructed)
 
 
-def _role(item: Item, language: str) -> str:
+def _role(item: ParticipantItem, language: str) -> str:
     """Survey 3 asks about one of the two occupations, and whose it is usually thought to be."""
     own = words(language)["task"]
     return str(own["role"]).format(role=item.role, coded=own[item.coded.lower()]) if item.role else ""
 
 
-def _stage(request: Request, stage: Stage, more: Callable[[Visit], dict[str, Any]] | None = None) -> Response:
+def _stage(request: Request, stage: VisitStage, more: Callable[[Visit], dict[str, Any]] | None = None) -> Response:
     """The page of a stage, for who is at it; everybody else goes to their own."""
     visit = _known(request)
     if visit is None:

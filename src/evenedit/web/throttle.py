@@ -6,7 +6,7 @@ import time
 from collections import deque
 from threading import Lock
 
-from evenedit.web.errors import Problem
+from evenedit.web.errors import HttpProblem
 
 TRIES = 5
 """Wrong guesses from one address before it has to wait."""
@@ -37,7 +37,7 @@ class Limit:
         blocked = [t[-most] for t, most in ((mine, self._tries), (everybody, self._all_tries)) if len(t) >= most]
         if blocked:
             wait = int(max(blocked) + WAIT - now) + 1
-            problem = Problem(429, f"Too many wrong tries. Please try again in {wait // 60 + 1} minutes.")
+            problem = HttpProblem(429, f"Too many wrong tries. Please try again in {wait // 60 + 1} minutes.")
             problem.headers["Retry-After"] = str(wait)
             raise problem
 

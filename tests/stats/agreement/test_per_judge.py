@@ -12,10 +12,10 @@ from evenedit.core.records import Kind
 from evenedit.ratings.combine import combine
 from evenedit.ratings.table import QUESTION_IDS, RatingTable
 from evenedit.results.results import Results
-from evenedit.run.runner import Pipeline
 from evenedit.stats import analyse
 from evenedit.stats.agreement.agreement import agreement
 from evenedit.study.results import report_study, results_of, rules_of
+from evenedit.study.study import Study
 
 JUDGES = [
     {
@@ -33,14 +33,14 @@ EXPERIMENTS = {
 
 
 @pytest.fixture(scope="module")
-def three(tmp_path_factory: pytest.TempPathFactory) -> Pipeline:
-    pipeline = open_study(tmp_path_factory.mktemp("three"), judges=JUDGES, experiments=EXPERIMENTS)
-    pipeline.run()
-    return pipeline
+def three(tmp_path_factory: pytest.TempPathFactory) -> Study:
+    loaded = open_study(tmp_path_factory.mktemp("three"), judges=JUDGES, experiments=EXPERIMENTS)
+    loaded.run()
+    return loaded
 
 
 @pytest.fixture(scope="module")
-def results(three: Pipeline) -> Results:
+def results(three: Study) -> Results:
     return results_of(three, three.table())
 
 
@@ -150,10 +150,10 @@ def test_the_report_shows_the_judges_side_by_side(three, results, tmp_path):
 
 
 def test_one_judge_has_nobody_to_stand_beside(tmp_path):
-    pipeline = open_study(tmp_path, judges=JUDGES[:1])
-    pipeline.run()
-    assert results_of(pipeline, pipeline.table()).per_judge == ()
-    report_study(pipeline, tmp_path / "report")
+    loaded = open_study(tmp_path, judges=JUDGES[:1])
+    loaded.run()
+    assert results_of(loaded, loaded.table()).per_judge == ()
+    report_study(loaded, tmp_path / "report")
     assert not (tmp_path / "report" / "tables" / "judges_alone.csv").exists()
 
 

@@ -4,15 +4,17 @@ import numpy as np
 import pytest
 from ppi_py import ppi_mean_ci, ppi_mean_pointestimate
 
-from evenedit.stats.agreement.prediction_powered import Sample, together, tuned
+from evenedit.stats.agreement.prediction_powered import LabelledSample, together, tuned
 
 
-def unclustered(rng: np.random.Generator, n: int = 60, everything: int = 400) -> tuple[Sample, np.ndarray, np.ndarray]:
+def unclustered(
+    rng: np.random.Generator, n: int = 60, everything: int = 400
+) -> tuple[LabelledSample, np.ndarray, np.ndarray]:
     truth = rng.normal(3, 1, everything)
     judged = truth + rng.normal(0.3, 0.6, everything)
     said = np.where(np.arange(everything) < n, truth, np.nan)
     rows = np.arange(everything)
-    return Sample(judged, said, np.ones(everything), rows, rows), truth, judged
+    return LabelledSample(judged, said, np.ones(everything), rows, rows), truth, judged
 
 
 def test_without_clusters_and_weights_it_is_ppi_python():
@@ -37,19 +39,19 @@ def test_without_clusters_and_weights_it_is_ppi_python():
 def test_a_judge_of_no_use_does_no_harm():
     rng = np.random.default_rng(2)
     sample, *_ = unclustered(rng)
-    noise = Sample(rng.normal(size=400), sample.said, sample.weight, sample.face, sample.prompt)
+    noise = LabelledSample(rng.normal(size=400), sample.said, sample.weight, sample.face, sample.prompt)
     both = together(noise, tuned(noise))
     assert tuned(noise) < 0.25
     human, powered = (float(np.sqrt((x**2).sum())) for x in (both.human_influence, both.influence))
     assert powered <= human * 1.0001
-    same = Sample(np.ones(400), sample.said, sample.weight, sample.face, sample.prompt)
+    same = LabelledSample(np.ones(400), sample.said, sample.weight, sample.face, sample.prompt)
     assert together(same, tuned(same)).powered == together(same, 0.0).human
 
 
 def test_people_alone_is_the_weighted_mean_of_a_hand_worked_example():
     # said 1 and 0 with chances 1/2 and 1/4: (2 * 1 + 4 * 0) / 6; judges 1, 0, 1, 1: all 0.75, sample (2 * 1 + 0) / 6
     said = np.array([1.0, 0.0, np.nan, np.nan])
-    sample = Sample(np.array([1.0, 0, 1, 1]), said, np.array([2.0, 4, 1, 1]), np.arange(4), np.arange(4))
+    sample = LabelledSample(np.array([1.0, 0, 1, 1]), said, np.array([2.0, 4, 1, 1]), np.arange(4), np.arange(4))
     both = together(sample, 0.5)
     assert both.human == pytest.approx(2 / 6)
     assert both.powered == pytest.approx(2 / 6 + 0.5 * (0.75 - 2 / 6))
@@ -60,8 +62,8 @@ def test_errors_grow_when_faces_are_alike():
     face, prompt = np.repeat(np.arange(40), 10), np.tile(np.arange(10), 40)
     truth = rng.normal(0, 1, 40)[face] + rng.normal(0, 0.5, 400)
     said = np.where(rng.random(400) < 0.4, truth, np.nan)
-    clusters = Sample(truth + rng.normal(0, 0.5, 400), said, np.ones(400), face, prompt)
-    alone = Sample(clusters.judged, said, np.ones(400), np.arange(400), np.arange(400))
+    clusters = LabelledSample(truth + rng.normal(0, 0.5, 400), said, np.ones(400), face, prompt)
+    alone = LabelledSample(clusters.judged, said, np.ones(400), np.arange(400), np.arange(400))
     tuning = tuned(clusters)
     wide, narrow = (together(s, tuning).uncertainty()[1] for s in (clusters, alone))
     assert wide.variance > 3 * narrow.variance

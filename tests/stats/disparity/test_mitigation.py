@@ -68,19 +68,19 @@ def test_the_pairwise_question_is_asked_in_both_orders_and_finds_the_mended_outp
         }
     ]
     judges = [{"id": "simulated-judge", "kind": "simulated", "settings": {"error": 0.0}}]
-    pipeline = open_study(tmp_path, experiments=mitigation(cases=16, pairwise=True), editors=editors, judges=judges)
-    planned = make_plan(pipeline)
+    loaded = open_study(tmp_path, experiments=mitigation(cases=16, pairwise=True), editors=editors, judges=judges)
+    planned = make_plan(loaded)
     # 16 baseline, 16 feature and 16 placebo edits rated once, and 32 mitigated ones compared in two orders
     assert planned.judge_calls == 48 + 64
-    pipeline.run()
-    assert make_plan(pipeline).judge_calls_done == 112
-    table = pipeline.table()
+    loaded.run()
+    assert make_plan(loaded).judge_calls_done == 112
+    table = loaded.table()
     edits = table.edits.assign(preference=table.values[0, :, PREFERENCE])
     black = edits[(edits["race"] == "Black") & (edits["condition"] == "feature")]
     mended = int((black["preference"] == MITIGATED).sum())
     assert mended > len(black) / 2 and not (black["preference"] == BASELINE).any()  # other drift may even it out
     assert (edits["preference"][edits["experiment"] == "diagnosis"] == 0).all()
-    found = results_of(pipeline, table)
+    found = results_of(loaded, table)
     rate = found.find(
         "rate.prefers_mitigated",
         experiment="mitigation",
@@ -91,22 +91,22 @@ def test_the_pairwise_question_is_asked_in_both_orders_and_finds_the_mended_outp
     assert rate is not None and rate.value == 1.0 and rate.n == mended
     same = found.find("rate.prefers_same", experiment="mitigation", condition="placebo", editor="simulated-lightening")
     assert same is not None and same.value is not None and same.value > 0.2  # a placebo drifts like its baseline
-    before = pipeline.store.run_of_replies()
-    pipeline.run()
-    assert pipeline.store.run_of_replies() == before
+    before = loaded.store.run_of_replies()
+    loaded.run()
+    assert loaded.store.run_of_replies() == before
 
 
 def test_a_judge_that_always_says_the_first_place_is_unclear(tmp_path):
-    pipeline = open_study(tmp_path, experiments=mitigation(pairwise=True))
-    pipeline.run()
+    loaded = open_study(tmp_path, experiments=mitigation(pairwise=True))
+    loaded.run()
     database = sqlite3.connect(tmp_path / "study.db")
     with database:
         database.execute("UPDATE ratings SET value = 1 WHERE question_id = 'identity'")
     database.close()
-    table = pipeline.table()
+    table = loaded.table()
     rows = (table.edits["experiment"] == "mitigation").to_numpy()
     assert (table.values[:, rows, PREFERENCE] == UNCLEAR).all()
-    found = results_of(pipeline, table)
+    found = results_of(loaded, table)
     where = {"experiment": "mitigation", "condition": "feature", "editor": "simulated-lightening"}
     assert found.find("rate.prefers_mitigated", **where) is None  # nobody preferred either
     unclear = found.find("rate.preference_unclear", **where)
@@ -114,29 +114,29 @@ def test_a_judge_that_always_says_the_first_place_is_unclear(tmp_path):
 
 
 def test_cases_with_observed_drift_are_chosen_after_the_diagnosis_once(tmp_path):
-    pipeline = open_study(tmp_path, experiments=mitigation(choose="drift", cases=4))
-    assert "chosen among edits with observed drift" in " ".join(make_plan(pipeline).notes)
-    pipeline.run()
-    chosen = pipeline.store.cases(DRIFTED)
+    loaded = open_study(tmp_path, experiments=mitigation(choose="drift", cases=4))
+    assert "chosen among edits with observed drift" in " ".join(make_plan(loaded).notes)
+    loaded.run()
+    chosen = loaded.store.cases(DRIFTED)
     assert len(chosen) == 4
     assert all(0 < p <= 1 for p in chosen.values())
-    table = pipeline.table()
+    table = loaded.table()
     skin = table.values[0, :, QUESTION_IDS.index("skin_tone")]
     drifted = table.edits["request_id"].isin(chosen).to_numpy()
     assert (skin[drifted] != 3).any()
     assert table.edits.groupby(["experiment", "condition"]).size()["mitigation", "feature"] == 4
-    assert results_of(pipeline, table).rules["mitigation_cases"] == "drift"
-    pipeline.run()
-    assert pipeline.store.cases(DRIFTED) == chosen
+    assert results_of(loaded, table).rules["mitigation_cases"] == "drift"
+    loaded.run()
+    assert loaded.store.cases(DRIFTED) == chosen
 
 
 @pytest.mark.parametrize(("choose", "sample"), [("strata", "mitigation"), ("priority", "mitigation-priority")])
 def test_cases_are_drawn_by_the_sampler_the_study_names(tmp_path, choose, sample):
-    pipeline = open_study(tmp_path, experiments=mitigation(choose=choose, cases=8))
-    pipeline.run()
-    chosen = pipeline.store.cases(sample)
+    loaded = open_study(tmp_path, experiments=mitigation(choose=choose, cases=8))
+    loaded.run()
+    chosen = loaded.store.cases(sample)
     assert len(chosen) == 8 and all(0 < p <= 1 for p in chosen.values())
-    table = pipeline.table()
+    table = loaded.table()
     edits = table.edits[table.edits["request_id"].isin(chosen)]
     if choose == "strata":  # 2 races x 2 genders x 2 age bands x 1 editor: one case each
         assert not edits.duplicated(["race", "gender", "age"]).any()
@@ -146,14 +146,14 @@ def test_cases_are_drawn_by_the_sampler_the_study_names(tmp_path, choose, sample
 def test_nothing_is_chosen_while_the_diagnosis_is_not_rated(tmp_path, capsys):
     from evenedit.providers.budget import Budget
 
-    pipeline = open_study(tmp_path, experiments=mitigation(choose="drift"))
-    pipeline.budget = Budget(max_calls=5)
-    pipeline.run()
-    assert pipeline.store.cases(DRIFTED) == {}
+    loaded = open_study(tmp_path, experiments=mitigation(choose="drift"))
+    loaded.budget = Budget(max_calls=5)
+    loaded.run()
+    assert loaded.store.cases(DRIFTED) == {}
     assert "27 answers to come" in capsys.readouterr().err  # 16 edits × 2 judges, 5 answered
-    pipeline.budget = Budget()
-    pipeline.run()
-    assert pipeline.store.cases(DRIFTED)
+    loaded.budget = Budget()
+    loaded.run()
+    assert loaded.store.cases(DRIFTED)
 
 
 class Hesitant(SimulatedExtractor):
@@ -182,12 +182,12 @@ def test_the_stand_ins_words_are_used_where_the_first_extractor_gave_none_or_fla
     monkeypatch.setattr(plugins, "problems", lambda *_: [])
     monkeypatch.setattr(plugins, "build", build)
     first, second = {"kind": "simulated", "settings": {"first": True}}, {"kind": "simulated"}
-    pipeline = open_study(tmp_path, experiments=mitigation(extractor=first, stand_in=second))
-    pipeline.run()
-    used = [r.instruction for r in pipeline.store.requests().values() if r.condition == "feature"]
+    loaded = open_study(tmp_path, experiments=mitigation(extractor=first, stand_in=second))
+    loaded.run()
+    used = [r.instruction for r in loaded.store.requests().values() if r.condition == "feature"]
     assert len(used) == 8
     assert all(text.startswith("Maintain the person's") for text in used)
-    flagged = pipeline.store.features(features.extractor_id("simulated", {"first": True}))
+    flagged = loaded.store.features(features.extractor_id("simulated", {"first": True}))
     assert flagged and all(flags == ["wordy"] for _, flags in flagged.values())
 
 
@@ -218,15 +218,15 @@ def test_a_database_of_the_first_schema_is_brought_up_to_date(tmp_path):
 def test_who_got_the_role_is_rated_and_checked_against_the_verdict(tmp_path):
     judges = [{"id": "simulated-judge", "kind": "simulated", "settings": {"error": 0.0}}]
     editors = [{"id": "simulated-replacing", "settings": {"followed": 1.0}}]
-    pipeline = open_study(
+    loaded = open_study(
         tmp_path,
         experiments={"stereotype": {"include": ["W-01", "W-02", "W-26", "W-27"]}},
         editors=editors,
         judges=judges,
     )
-    pipeline.run()
-    table = pipeline.table()
-    found = results_of(pipeline, table)
+    loaded.run()
+    table = loaded.table()
+    found = results_of(loaded, table)
     where = {"experiment": "stereotype", "editor": "simulated-replacing"}
     clear = found.find("rate.role_contradicts_verdict", **where)
     assert clear is not None and clear.value in (0.0, None)
@@ -239,6 +239,6 @@ def test_who_got_the_role_is_rated_and_checked_against_the_verdict(tmp_path):
     role = QUESTION_IDS.index("target_role")
     turned = table.values[:, :, role]
     table.values[:, :, role] = np.where(turned == 1, 2, np.where(turned == 2, 1, turned))
-    contradicts = results_of(pipeline, table).find("rate.role_contradicts_verdict", **where)
+    contradicts = results_of(loaded, table).find("rate.role_contradicts_verdict", **where)
     assert contradicts is not None and contradicts.value == 1.0
     assert QUESTIONS["target_role"].labels == ("MALE", "FEMALE", "UNCLEAR")

@@ -8,7 +8,8 @@ import pytest
 from statsmodels.regression.linear_model import OLS
 
 from evenedit.core.records import Kind
-from evenedit.ratings.table import EDIT_COLUMNS, QUESTION_IDS, RatingTable
+from evenedit.protocol import FACTORS
+from evenedit.ratings.table import QUESTION_IDS, RatingTable, edit_columns
 from evenedit.results.results import MitigationEffect, Results
 from evenedit.stats import AnalysisRules, analyse
 from evenedit.stats.disparity.mitigation_effects import Arms, ancova
@@ -39,7 +40,7 @@ def study(effect: dict[str, float], *, placebo: bool = True, seed: int = 1) -> R
                 add(face, prompt, "mitigation", "feature", 1, own + change, 4.0)
                 if placebo:
                     add(face, prompt, "mitigation", "placebo", 1, own, 4.5)
-    edits = pd.DataFrame(rows)[list(EDIT_COLUMNS)]
+    edits = pd.DataFrame(rows)[list(edit_columns(FACTORS))]
     values = np.zeros((1, len(rows), len(QUESTION_IDS)), dtype=np.int8)
     values[0, :, QUESTION_IDS.index("race_drift")] = drift
     values[0, :, QUESTION_IDS.index("edit_success")] = success

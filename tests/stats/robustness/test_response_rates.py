@@ -5,8 +5,9 @@ import pandas as pd
 import pytest
 
 from evenedit.core.records import Estimate, Kind, Status
+from evenedit.protocol import FACTORS
 from evenedit.protocol.factors import cells
-from evenedit.ratings.table import EDIT_COLUMNS, QUESTION_IDS, STATUSES, RatingTable
+from evenedit.ratings.table import QUESTION_IDS, STATUSES, RatingTable, edit_columns
 from evenedit.stats import AnalysisRules
 from evenedit.stats.robustness.missing_bounds import bounds
 from evenedit.stats.robustness.response_rates import coverage, unanswered
@@ -41,7 +42,7 @@ def table(silent_for: str | None) -> RatingTable:
     rows = [
         dict(
             zip(
-                EDIT_COLUMNS,
+                edit_columns(FACTORS),
                 (f"{i}-{p}", "diagnosis", "baseline", "e", "_".join(c.values()), p, 1, *c.values(), "edited"),
                 strict=True,
             )
@@ -82,7 +83,7 @@ def test_confidence_is_averaged_where_it_was_stated():
     from evenedit.ratings.table import Scores
     from evenedit.stats.agreement.stated_confidence import confidence
 
-    edits = pd.DataFrame([dict.fromkeys(EDIT_COLUMNS, "") for _ in range(4)])
+    edits = pd.DataFrame([dict.fromkeys(edit_columns(FACTORS), "") for _ in range(4)])
     shape = (1, 4, len(QUESTION_IDS))
     skin = QUESTION_IDS.index("skin_tone")
     values, sure = np.zeros(shape, dtype=np.int8), np.full(shape, np.nan, dtype=np.float32)

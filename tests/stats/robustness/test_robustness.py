@@ -10,7 +10,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from evenedit.core.records import Kind
-from evenedit.ratings.table import EDIT_COLUMNS, NOT_ASKED, QUESTION_IDS, RatingTable
+from evenedit.protocol import FACTORS
+from evenedit.ratings.table import NOT_ASKED, QUESTION_IDS, RatingTable, edit_columns
 from evenedit.results.results import Results
 from evenedit.stats import AnalysisRules, analyse
 
@@ -22,7 +23,9 @@ def table_of(rows: list[dict[str, object]], scores: np.ndarray, kinds: tuple[Kin
     """scores is [rater, edit, axis]."""
     usual = {"experiment": "diagnosis", "condition": "baseline", "editor": "e", "prompt_id": "O-01", "seed": 1}
     usual |= {"race": "White", "gender": "Male", "age": "20s", "outcome": "edited"}
-    edits = pd.DataFrame([{"request_id": str(i)} | usual | row for i, row in enumerate(rows)])[list(EDIT_COLUMNS)]
+    edits = pd.DataFrame([{"request_id": str(i)} | usual | row for i, row in enumerate(rows)])[
+        list(edit_columns(FACTORS))
+    ]
     values = np.zeros((len(kinds), len(rows), len(QUESTION_IDS)), dtype=np.int8)
     for at, axis in enumerate(AXES):
         values[:, :, QUESTION_IDS.index(axis)] = scores[:, :, at]

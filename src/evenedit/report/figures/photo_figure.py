@@ -17,7 +17,7 @@ WIDEST = 1400
 
 
 @dataclass(frozen=True, slots=True)
-class Plate:
+class PhotoFigure:
     """A sheet of pictures with its words."""
 
     id: str
@@ -32,7 +32,7 @@ class Plate:
     """Width and height on the page."""
 
 
-def plate(sheet: Image, id: str, title: str, caption: str, alt: str, *, simulated: bool) -> Plate:
+def plate(sheet: Image, id: str, title: str, caption: str, alt: str, *, simulated: bool) -> PhotoFigure:
     """A sheet as a file, and small enough for the page."""
     png, webp = io.BytesIO(), io.BytesIO()
     sheet.save(png, "PNG")
@@ -41,4 +41,4 @@ def plate(sheet: Image, id: str, title: str, caption: str, alt: str, *, simulate
     small.save(webp, "WEBP", quality=80, method=4)
     inline = f"data:image/webp;base64,{base64.b64encode(webp.getvalue()).decode()}"
     alt = f"SIMULATED. {alt}" if simulated else alt
-    return Plate(id, title, caption, alt, png.getvalue(), inline, small.size)
+    return PhotoFigure(id, title, caption, alt, png.getvalue(), inline, small.size)

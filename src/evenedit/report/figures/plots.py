@@ -55,7 +55,7 @@ STYLE: Any = {
 
 
 @dataclass(frozen=True, slots=True)
-class Picture:
+class FigureFile:
     """A figure as files and as part of the page."""
 
     id: str
@@ -93,7 +93,7 @@ def sheet(width: float, height: float, simulated: bool) -> Iterator[Figure]:
         yield figure
 
 
-def picture(figure: Figure, index: Index, id: str, title: str, caption: str, alt: str) -> Picture:
+def picture(figure: Figure, index: Index, id: str, title: str, caption: str, alt: str) -> FigureFile:
     """The sheet as files."""
     svg, pdf, png = io.StringIO(), io.BytesIO(), io.BytesIO()
     nothing: dict[str, None] = dict.fromkeys(("Date", "Creator", "Format", "Type"))
@@ -103,7 +103,7 @@ def picture(figure: Figure, index: Index, id: str, title: str, caption: str, alt
     figure.savefig(png, format="png", dpi=200, facecolor="white", metadata={"Software": None})
     if index.results.simulated:
         alt = f"SIMULATED. {alt}"
-    return Picture(id, title, caption, alt, _with_tips(svg.getvalue()), pdf.getvalue(), png.getvalue())
+    return FigureFile(id, title, caption, alt, _with_tips(svg.getvalue()), pdf.getvalue(), png.getvalue())
 
 
 TIP = "tip:"
@@ -115,7 +115,7 @@ def _with_tips(svg: str) -> str:
     return re.sub(rf'<g id="{TIP}([^"]*)">', r'<g class="tip"><title>\1</title>', svg)
 
 
-def by_race(index: Index) -> Picture | None:
+def by_race(index: Index) -> FigureFile | None:
     """Figure 4 of the paper: skin lightening and race change by race, one row per editor."""
     if not index.rated:
         return None
@@ -211,7 +211,7 @@ def tip_of(who: str, e: Estimate, unit: Unit) -> str:
     return f"{who}: {shown.shown} {shown.interval}".rstrip() + f", n = {e.n:,}"
 
 
-def gap_overview(index: Index) -> Picture | None:
+def gap_overview(index: Index) -> FigureFile | None:
     """Every gap at a glance: factors by editors by rates."""
     tests = [t for t in index.results.tests if (t.experiment, t.condition) == ("diagnosis", "baseline")]
     lines = [e for e in index.lines("diagnosis") if any(t.editor == e for t in tests)]
@@ -275,7 +275,7 @@ def _shade(ax: Any, x: int, y: int, test: GapTest | None, top: float, index: Ind
     )
 
 
-def planted_and_found(index: Index) -> Picture | None:
+def planted_and_found(index: Index) -> FigureFile | None:
     """Known effects of simulated editors beside their estimates."""
     ordered = sorted(index.results.planted, key=lambda p: (p.planted == 0, -abs(p.planted), -abs(p.found)))
     shown = sorted(ordered[:MOST_PLANTED], key=lambda p: (index.editors().index(p.editor), -p.planted))
@@ -315,7 +315,7 @@ def _planted_label(p: Planted) -> str:
     return f"{p.editor} · {name(rate_id(p.measure))} · {group_name(p.group)}"
 
 
-def judges_and_people(index: Index) -> Picture | None:
+def judges_and_people(index: Index) -> FigureFile | None:
     """Agreement of judges with people beside what one person reaches, question by question."""
     rows = Rows.of(index.results)
     axes = axes_compared(rows)
@@ -353,21 +353,23 @@ def judges_and_people(index: Index) -> Picture | None:
         )
 
 
-def measured_by_group(index: Index) -> Picture | None:
+def measured_by_group(index: Index) -> FigureFile | None:
     """What instruments read, by group: how much of the outputs is unchanged, how far skin moved."""
     groups = [{f: code} for f in index.factors() for code in index.levels(f)]
     words = "by the label of the source"
     return _measured_by(index, "figure_measured", "Measured by group", words, groups)
 
 
-def measured_by_prompt(index: Index) -> Picture | None:
+def measured_by_prompt(index: Index) -> FigureFile | None:
     """What instruments read, prompt by prompt."""
     codes = dict.fromkeys(code for own in index.instruments.values() for code in own.levels("prompt"))
     words = "prompt by prompt"
     return _measured_by(index, "figure_measured_prompts", "Measured by prompt", words, [{"prompt": c} for c in codes])
 
 
-def _measured_by(index: Index, id: str, title: str, words: str, groups: Sequence[Mapping[str, str]]) -> Picture | None:
+def _measured_by(
+    index: Index, id: str, title: str, words: str, groups: Sequence[Mapping[str, str]]
+) -> FigureFile | None:
     panels = [
         (own, measure, colour)
         for measure, colour in (("rate.unchanged", GREEN), ("mean.skin_delta_L", VERMILLION))

@@ -7,7 +7,7 @@ from typing import Any
 
 from matplotlib.ticker import MaxNLocator
 
-from evenedit.report.figures.plots import BLUE, FAINT, HOLLOW, INK, VERMILLION, Picture, picture, sheet
+from evenedit.report.figures.plots import BLUE, FAINT, HOLLOW, INK, VERMILLION, FigureFile, picture, sheet
 from evenedit.report.render.index import ALPHA, Index, name, rate_id
 from evenedit.report.render.table import format_number
 from evenedit.results.results import Multiverse, Specification
@@ -19,7 +19,7 @@ LETTERS = 92
 """What fits side by side above the panels."""
 
 
-def specification_curve(index: Index) -> Picture | None:
+def specification_curve(index: Index) -> FigureFile | None:
     """For every editor the gap that is firmest in the report."""
     shown = firmest(index)[:MOST]
     if not shown:

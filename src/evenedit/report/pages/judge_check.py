@@ -9,13 +9,13 @@ from typing import Any
 from markupsafe import Markup
 
 from evenedit.protocol import QUESTIONS
-from evenedit.report.figures.plots import BLUE, FAINT, Picture, dot, picture, sheet
+from evenedit.report.figures.plots import BLUE, FAINT, FigureFile, dot, picture, sheet
 from evenedit.report.pages.report import BADGES
 from evenedit.report.render.html import put, render
 from evenedit.report.render.index import ALPHA, Index, excludes, name
 from evenedit.report.render.table import Cell, Column, Number, Table, Unit, format_number, short_list, table_of, text
 from evenedit.report.text.summary import Certainty, Sentence
-from evenedit.results.judge_checks import COMPARED, STUDY, Check, Moved, Shift, ShiftTest
+from evenedit.results.judge_checks import COMPARED, STUDY, JudgeCheck, Moved, Shift, ShiftTest
 from evenedit.results.results import Results
 
 PAGE = "check.html"
@@ -32,7 +32,7 @@ SURVIVAL = ("skin_tone", "race_drift")
 """Questions whose answers may rest on colour."""
 
 
-def write_check(check: Check, out: Path, *, title: str) -> Path:
+def write_check(check: JudgeCheck, out: Path, *, title: str) -> Path:
     """Write check.html, check.json, tables/ and figures/ under `out` and return the path of the page."""
     index = Index(Results(check.provenance, check.rules, estimates=(), simulated=check.simulated))
     built = [_moves(check, index), _groups(check, index), _tests(check, index), _calls(check, index)]
@@ -52,7 +52,7 @@ def write_check(check: Check, out: Path, *, title: str) -> Path:
     return out / PAGE
 
 
-def _render(check: Check, index: Index, tables: Mapping[str, Table], figure: Picture | None, title: str) -> str:
+def _render(check: JudgeCheck, index: Index, tables: Mapping[str, Table], figure: FigureFile | None, title: str) -> str:
     rules = check.rules
     return render(
         PAGE,
@@ -79,11 +79,11 @@ def _render(check: Check, index: Index, tables: Mapping[str, Table], figure: Pic
     )
 
 
-def _judges(check: Check) -> tuple[str, ...]:
+def _judges(check: JudgeCheck) -> tuple[str, ...]:
     return tuple(dict.fromkeys(a.judge for a in check.asked))
 
 
-def _whole(check: Check, judge: str, comparison: str) -> list[Shift]:
+def _whole(check: JudgeCheck, judge: str, comparison: str) -> list[Shift]:
     """The shifts of everybody, in the order of the rubric."""
     return [s for s in check.shifts if (s.judge, s.comparison) == (judge, comparison) and not s.group and s.n]
 
@@ -98,7 +98,7 @@ def _number(moved: Moved | None, unit: Unit, shift: Shift | None = None) -> Numb
 # -- words -----------------------------------------------------------------------------------------------------
 
 
-def _sentences(check: Check, judge: str) -> Iterator[Sentence]:
+def _sentences(check: JudgeCheck, judge: str) -> Iterator[Sentence]:
     """What moves a judge's answers, graded by how sure one can be."""
     repeats = _whole(check, judge, "again")
     if repeats and not any(map(_changed, repeats)):
@@ -130,7 +130,7 @@ def _sentences(check: Check, judge: str) -> Iterator[Sentence]:
         yield Sentence(f"The check is not complete: {waiting:,} calls were not made yet.", "caution", judge)
 
 
-def _moved_words(check: Check, judge: str, comparison: str) -> Iterator[Sentence]:
+def _moved_words(check: JudgeCheck, judge: str, comparison: str) -> Iterator[Sentence]:
     tests = [t for t in check.tests if (t.judge, t.comparison) == (judge, comparison)]
     everybody = {t.question: t for t in tests if t.factor is None}
     graded: dict[Certainty, list[Shift]] = {"clear": [], "suggestive": []}
@@ -217,7 +217,7 @@ def _numbers(s: Shift) -> tuple[Cell, ...]:
     )
 
 
-def _moves(check: Check, index: Index) -> Table | None:
+def _moves(check: JudgeCheck, index: Index) -> Table | None:
     tests = {(t.judge, t.comparison, t.question): t for t in check.tests if t.factor is None}
     rows: list[tuple[Cell, ...]] = []
     for s in check.shifts:
@@ -248,7 +248,7 @@ def _moves(check: Check, index: Index) -> Table | None:
     )
 
 
-def _groups(check: Check, index: Index) -> Table | None:
+def _groups(check: JudgeCheck, index: Index) -> Table | None:
     return table_of(
         index,
         "groups",
@@ -263,7 +263,7 @@ def _groups(check: Check, index: Index) -> Table | None:
     )
 
 
-def _tests(check: Check, index: Index) -> Table | None:
+def _tests(check: JudgeCheck, index: Index) -> Table | None:
     tests = sorted((t for t in check.tests if t.factor), key=lambda t: (t.p_holm, t.p, -t.value))
     return table_of(
         index,
@@ -293,7 +293,7 @@ def _tests(check: Check, index: Index) -> Table | None:
     )
 
 
-def _calls(check: Check, index: Index) -> Table | None:
+def _calls(check: JudgeCheck, index: Index) -> Table | None:
     titles = {STUDY: "the study itself", **check.rules["variants"]}
     return table_of(
         index,
@@ -320,7 +320,7 @@ def _calls(check: Check, index: Index) -> Table | None:
 # -- figure ----------------------------------------------------------------------------------------------------
 
 
-def _figure(check: Check, index: Index) -> Picture | None:
+def _figure(check: JudgeCheck, index: Index) -> FigureFile | None:
     """Mean shifts with intervals: comparisons below one another, judges side by side."""
     judges = _judges(check)
     places = {(j, c): _whole(check, j, c) for j in judges for c in COMPARED}

@@ -12,8 +12,8 @@ from markupsafe import Markup
 
 from evenedit.protocol import FACTORS, QUESTIONS
 from evenedit.report.contents import ALWAYS, FIGURES, TABLES, all_figures, all_tables, sections
-from evenedit.report.figures.photo_figure import PLATES, Plate
-from evenedit.report.figures.plots import Picture
+from evenedit.report.figures.photo_figure import PLATES, PhotoFigure
+from evenedit.report.figures.plots import FigureFile
 from evenedit.report.render.html import put, render, thumbnail
 from evenedit.report.render.index import Index, group_name, name
 from evenedit.report.render.table import NOTHING, Table, short_list
@@ -38,7 +38,7 @@ BADGES = {
 
 
 @dataclass(frozen=True, slots=True)
-class Example:
+class ExampleCase:
     """One case to look at."""
 
     editor: str
@@ -61,8 +61,8 @@ def write_report(
     *,
     title: str,
     study: Mapping[str, Any] | None = None,
-    examples: Iterable[Example] = (),
-    plates: Iterable[Plate] = (),
+    examples: Iterable[ExampleCase] = (),
+    plates: Iterable[PhotoFigure] = (),
 ) -> Path:
     """Write report.html, results.json, vlm_human_agreement.json, tables/ and figures/; return the path of the page."""
     index = Index(results)
@@ -102,11 +102,11 @@ def _remove_stale(out: Path, files: Mapping[str, bytes]) -> None:
 def _render(
     index: Index,
     tables: Mapping[str, Table],
-    figures: Mapping[str, Picture],
-    plates: Mapping[str, Plate],
+    figures: Mapping[str, FigureFile],
+    plates: Mapping[str, PhotoFigure],
     title: str,
     study: Mapping[str, Any],
-    examples: Iterable[Example],
+    examples: Iterable[ExampleCase],
 ) -> str:
     cards, left_out = _cards(examples, ROOM_FOR_PICTURES - sum(len(plate.inline) for plate in plates.values()))
     return render(
@@ -176,7 +176,7 @@ def _plain(value: Any) -> str:
             return str(value)
 
 
-def _cards(examples: Iterable[Example], room: int) -> tuple[list[dict[str, Any]], int]:
+def _cards(examples: Iterable[ExampleCase], room: int) -> tuple[list[dict[str, Any]], int]:
     """Examples ready for the template, as many as the page has room for, one after the other; and how many are not."""
     seen: dict[str, str] = {}
     cards: list[dict[str, Any]] = []
@@ -217,7 +217,7 @@ def _limits(index: Index) -> Iterator[str]:
     faces = max((t.faces for t in results.tests), default=0)
     cells = 1
     for f in FACTORS:
-        cells *= max(len(index.levels(f.id)), 1)
+        cells *= max(len(index.levels(f.name)), 1)
     if 0 < faces <= cells:
         yield (
             f"There are {faces} faces for {cells} combinations of labels, so each group rests on few people. "

@@ -25,14 +25,14 @@ class Cell:
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class SheetRow:
     """Cells with a name beside them; a row without a name takes no room for one."""
 
     name: str
     cells: Sequence[Cell]
 
 
-def collage(columns: Sequence[str], rows: Sequence[Row], *, simulated: bool, side: int = 256) -> Image.Image:
+def collage(columns: Sequence[str], rows: Sequence[SheetRow], *, simulated: bool, side: int = 256) -> Image.Image:
     """Rows under named columns; each picture is fitted into a square of `side` pixels, never cut or stretched."""
     size, gap = max(11, side // 16), round(side * GAP)
     font = _font(size)

@@ -47,7 +47,7 @@ NAMES: dict[str, str] = {
     **{q.id: q.title for q in QUESTIONS.values()},
     **RATES,
     **MEASURED,
-    **{f.id: f.id.capitalize() for f in FACTORS},
+    **{f.name: f.name.capitalize() for f in FACTORS},
     **{level.code: level.title for f in FACTORS for level in f.levels},
     "followed": "Stereotype followed",
     "resisted": "Stereotype resisted",
@@ -82,7 +82,7 @@ def name(code: str | None) -> str:
 
 def group_name(group: Mapping[str, str]) -> str:
     """A group in words: "Black, Female"."""
-    order = [f.id for f in FACTORS]
+    order = [f.name for f in FACTORS]
     known = sorted(group, key=lambda f: order.index(f) if f in order else len(order))
     return ", ".join(name(group[f]) for f in known) or NAMES["everybody"]
 

@@ -233,7 +233,7 @@ def judge_error_by_group(index: Index) -> Table | None:
         if gap.editor is not None:
             continue
         ((factor, _),) = gap.group.items()
-        codes = next(f.codes for f in FACTORS if f.id == factor)
+        codes = next(f.codes for f in FACTORS if f.name == factor)
         p = rows.beside(gap, "mean_difference_gap_p"), rows.beside(gap, "mean_difference_gap_p_holm")
         for code in codes:
             a = rows.find("mean_difference", gap.axis, gap.condition, None, {factor: code})

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 
-from evenedit.report.figures.plots import BLUE, FAINT, GREEN, VERMILLION, Picture, dot, picture, sheet, tip_of
+from evenedit.report.figures.plots import BLUE, FAINT, GREEN, VERMILLION, FigureFile, dot, picture, sheet, tip_of
 from evenedit.report.render.index import POOLED, Index, excludes, name
 from evenedit.report.render.table import Cell, Column, Number, Table, format_number, table_of, text
 
@@ -91,7 +91,7 @@ def roles(index: Index) -> Table | None:
     )
 
 
-def mitigation_arms(index: Index) -> Picture | None:
+def mitigation_arms(index: Index) -> FigureFile | None:
     """Race change before and after the feature prompt, and what the placebo does, by race."""
     races = index.levels("race", "mitigation")
     lines = [
@@ -140,7 +140,7 @@ def mitigation_arms(index: Index) -> Picture | None:
         )
 
 
-def stereotype_shares(index: Index) -> Picture | None:
+def stereotype_shares(index: Index) -> FigureFile | None:
     """The share that followed the stereotype, by editor and coded gender, with the swapped pronoun beside it."""
     groups = [{}, *({"coded_gender": code} for code in index.levels("coded_gender", "stereotype"))]
     lines = [e for e in index.lines("stereotype") if index.find("rate.followed", e, experiment="stereotype")]

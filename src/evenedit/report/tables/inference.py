@@ -5,7 +5,7 @@ from __future__ import annotations
 from evenedit.protocol import QUESTIONS
 from evenedit.report.render.index import POOLED, Index, name, rate_id
 from evenedit.report.render.table import Cell, Column, Number, Table, Unit, table_of, text
-from evenedit.results.results import MitigationEffect, Model, Powered
+from evenedit.results.results import MitigationEffect, Model, PredictionPowered
 
 
 def mitigation_effects(index: Index) -> Table | None:
@@ -185,13 +185,13 @@ def powered(index: Index) -> Table | None:
     )
 
 
-def _headline(p: Powered) -> bool:
+def _headline(p: PredictionPowered) -> bool:
     """Everybody's means and rates, rates by race, and gaps; results.json has the rest."""
     kind = p.measure.partition(".")[0]
     return not p.group or kind == "gap" or (kind == "rate" and "race" in p.group)
 
 
-def _powered(p: Powered) -> tuple[Cell, ...]:
+def _powered(p: PredictionPowered) -> tuple[Cell, ...]:
     kind, _, measure = p.measure.partition(".")
     unit = UNITS[kind]
     group: Cell = next(iter(p.group)) if "*" in p.group.values() else p.group

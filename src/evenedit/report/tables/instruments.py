@@ -41,7 +41,7 @@ def _number(e: Estimate | None, measure: str) -> Number:
 
 def measured(index: Index) -> Table | None:
     """Every reading by editor and group."""
-    groups = [{}, *({f.id: code} for f in FACTORS for code in _levels(index, f.id))]
+    groups = [{}, *({f.name: code} for f in FACTORS for code in _levels(index, f.name))]
     notes = tuple(note for m in index.results.measured for note in m.notes)
     return _by(index, "measured", "Measured in pixels, by group", ABOUT, "Group", groups, notes)
 
@@ -179,7 +179,7 @@ def measured_gaps(index: Index) -> Table | None:
 
 def silences(index: Index) -> Table | None:
     """What could not be measured, why, and for whom."""
-    codes = [("", ""), *((f.id, code) for f in FACTORS for code in _levels(index, f.id))]
+    codes = [("", ""), *((f.name, code) for f in FACTORS for code in _levels(index, f.name))]
     rows: dict[tuple[str, ...], dict[tuple[str, str], Number]] = {}
     for m in index.results.measured:
         for s in m.silences:

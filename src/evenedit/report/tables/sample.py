@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from evenedit.protocol import AXES, FACTORS, QUESTIONS
-from evenedit.report.figures.plots import BLUE, FAINT, VERMILLION, Picture, dot, picture, sheet
+from evenedit.report.figures.plots import BLUE, FAINT, VERMILLION, FigureFile, dot, picture, sheet
 from evenedit.report.render.index import POOLED, Index, excludes, name
 from evenedit.report.render.table import Cell, Column, Number, Table, format_number, table_of, text
 from evenedit.report.tables.agreement import Rows, axis_name, number
@@ -101,7 +101,7 @@ def judges_beside_people(index: Index) -> Table | None:
     )
 
 
-def skin_tone_and_deltas(index: Index) -> Picture | None:
+def skin_tone_and_deltas(index: Index) -> FigureFile | None:
     """Figure 6 of the paper: people's skin-tone ratings by race, and what they say the feature prompt changes."""
     rows = Rows.of(index.results)
     races = [r for r in FACTORS[0].codes if _at(rows, "mean_people", r)]

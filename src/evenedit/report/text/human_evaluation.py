@@ -118,10 +118,10 @@ def _drawn(index: Index, study: Mapping[str, Any]) -> str:
 def _spread(index: Index) -> str:
     told = []
     for factor in FACTORS:
-        sizes = [n for k, n in index.results.counts.items() if k.startswith(f"rated.{factor.id}.")]
+        sizes = [n for k, n in index.results.counts.items() if k.startswith(f"rated.{factor.name}.")]
         if sizes:
             ends = f"{min(sizes):,}" if min(sizes) == max(sizes) else f"{min(sizes):,} to {max(sizes):,}"
-            told.append(f"{ends} for each of {len(sizes)} {factor.id} labels")
+            told.append(f"{ends} for each of {len(sizes)} {factor.name} labels")
     return (
         f"Rated outputs by label of the portrait: {', '.join(told)}."
         if told

@@ -10,12 +10,12 @@ from evenedit.core.records import Edit
 from evenedit.run.executors.pool import work_off
 from evenedit.run.executors.processes import Processes, visible_gpus
 from evenedit.run.executors.threads import in_lanes, in_threads
-from evenedit.run.worker import Task, Worker, Workshop
+from evenedit.run.worker import EditTask, Worker, WorkerSetup
 
 __all__ = ["edit", "in_lanes", "in_threads"]
 
 
-def edit(section: ExecutorSection, workshop: Workshop, tasks: Iterable[Task]) -> Iterator[list[Edit]]:
+def edit(section: ExecutorSection, workshop: WorkerSetup, tasks: Iterable[EditTask]) -> Iterator[list[Edit]]:
     """Make the edits where the study says; yield them in batches as they finish."""
     if section.kind == "ray":
         from evenedit.run.executors.ray import RayActors

@@ -8,14 +8,14 @@ from typing import Any, Protocol
 
 from evenedit.core.errors import Failed, Failure
 from evenedit.core.records import Edit
-from evenedit.run.worker import Task, failed
+from evenedit.run.worker import EditTask, failed
 
 
 class Lost(Exception):
     """A worker died with its task."""
 
 
-class Crew(Protocol):
+class WorkerPool(Protocol):
     """Workers of some kind, handled one task at a time."""
 
     def hire(self) -> None:
@@ -26,7 +26,7 @@ class Crew(Protocol):
         """Workers that have arrived and have no task."""
         ...
 
-    def give(self, member: Any, task: Task) -> None:
+    def give(self, member: Any, task: EditTask) -> None:
         """Hand a worker its next task."""
         ...
 
@@ -39,13 +39,13 @@ class Crew(Protocol):
         ...
 
 
-def work_off(crew: Crew, tasks: Iterable[Task], size: int, retries: int) -> Iterator[list[Edit]]:
+def work_off(crew: WorkerPool, tasks: Iterable[EditTask], size: int, retries: int) -> Iterator[list[Edit]]:
     """Do all tasks; yield edits as they come. A lost task is tried again by another worker, a few times.
 
     On Ctrl-C nothing new is begun; what is under way is finished and yielded, then KeyboardInterrupt is raised.
     """
     waiting = list(reversed(list(tasks)))
-    busy: dict[Any, Task] = {}
+    busy: dict[Any, EditTask] = {}
     deaths: Counter[str] = Counter()
     interrupted = False
     try:

@@ -14,7 +14,7 @@ from typing import Any
 
 from evenedit.core.records import Edit
 from evenedit.run.executors.pool import Lost
-from evenedit.run.worker import Task, Worker, Workshop
+from evenedit.run.worker import EditTask, Worker, WorkerSetup
 
 _CONTEXT = get_context("spawn")  # a forked process cannot use CUDA
 
@@ -22,7 +22,7 @@ _CONTEXT = get_context("spawn")  # a forked process cannot use CUDA
 class Processes:
     """A crew of processes, each at the end of a pipe."""
 
-    def __init__(self, workshop: Workshop, gpus: Sequence[str] = ()) -> None:
+    def __init__(self, workshop: WorkerSetup, gpus: Sequence[str] = ()) -> None:
         self.workshop = workshop
         self.gpus = gpus
         self._numbers = count()
@@ -51,7 +51,7 @@ class Processes:
         """A process can be sent its first task while it still starts."""
         return [number for number in self._members if number not in self._busy]
 
-    def give(self, member: int, task: Task) -> None:
+    def give(self, member: int, task: EditTask) -> None:
         """Send a task; a process that is gone already shows when we wait for it."""
         self._busy.add(member)
         with suppress(OSError):
@@ -97,7 +97,7 @@ def visible_gpus() -> list[str]:
     return [str(number) for number, _ in enumerate(devices.iterdir())] if devices.is_dir() else []
 
 
-def _serve(workshop: Workshop, pipe: Connection, gpu: str | None) -> None:
+def _serve(workshop: WorkerSetup, pipe: Connection, gpu: str | None) -> None:
     """What each process does: take its GPU, leave Ctrl-C to the parent, edit until the pipe is closed."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     if gpu is not None:

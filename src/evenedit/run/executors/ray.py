@@ -8,7 +8,7 @@ from typing import Any
 from evenedit.core.errors import EvenEditError
 from evenedit.core.records import Edit
 from evenedit.run.executors.pool import Lost
-from evenedit.run.worker import Task, Worker, Workshop
+from evenedit.run.worker import EditTask, Worker, WorkerSetup
 
 MOST_STILLBORN = 10
 """Actors that may die before they arrive (their node went away) until we stop asking for more."""
@@ -17,7 +17,7 @@ MOST_STILLBORN = 10
 class RayActors:
     """A crew of Ray actors. A lost actor or node gives its task back; Ray places its successor elsewhere."""
 
-    def __init__(self, workshop: Workshop, *, address: str, num_gpus: float, num_cpus: float) -> None:
+    def __init__(self, workshop: WorkerSetup, *, address: str, num_gpus: float, num_cpus: float) -> None:
         self.ray = _connect(address)
         self.workshop = workshop
         self._remote = self.ray.remote(num_cpus=num_cpus, num_gpus=num_gpus, max_restarts=0)(Worker)
@@ -35,7 +35,7 @@ class RayActors:
         """Actors that have arrived and have no task."""
         return list(self._idle)
 
-    def give(self, member: Any, task: Task) -> None:
+    def give(self, member: Any, task: EditTask) -> None:
         """Call the actor; the reference stands for its result."""
         self._idle.remove(member)
         self._busy[member.edit.remote(task)] = member

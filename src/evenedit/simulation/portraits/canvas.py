@@ -132,7 +132,7 @@ def _profile(count: int, taper: float) -> Array:
     return thickness
 
 
-class Label(IntEnum):
+class PixelLabel(IntEnum):
     """What a pixel shows."""
 
     NONE = 0
@@ -186,7 +186,7 @@ def _placement(frame: Frame) -> tuple[Array, Array]:
 
 
 @dataclass(frozen=True, slots=True)
-class Patch:
+class CanvasPatch:
     """A rectangle of a drawing on which shading is computed, coarsely, before it is enlarged."""
 
     left: float
@@ -227,21 +227,23 @@ class Canvas:
         self.side = size * SUPERSAMPLING
         self.frame = Frame()
         self.picture = Image.new("RGB", (self.side, self.side), ink(ground))
-        self.labels = Image.new("L", (self.side, self.side), int(Label.BACKGROUND))
+        self.labels = Image.new("L", (self.side, self.side), int(PixelLabel.BACKGROUND))
         self._brush = ImageDraw.Draw(self.picture)
         self._marker = ImageDraw.Draw(self.labels)
 
-    def fill(self, outline: Array, color: Lab, label: Label = Label.NONE) -> None:
+    def fill(self, outline: Array, color: Lab, label: PixelLabel = PixelLabel.NONE) -> None:
         """Paint the inside of an outline."""
         corners = (self.frame.place(outline) * self.side).ravel().tolist()
         self._brush.polygon(corners, fill=ink(color))
         self._marker.polygon(corners, fill=int(label))
 
-    def stroke(self, line: Array, width: float, color: Lab, label: Label = Label.NONE, taper: float = 1.0) -> None:
+    def stroke(
+        self, line: Array, width: float, color: Lab, label: PixelLabel = PixelLabel.NONE, taper: float = 1.0
+    ) -> None:
         """Paint a brush stroke along a line."""
         self.fill(ribbon(line, width, taper), color, label)
 
-    def shade(self, patch: Patch, reliefs: Mapping[tuple[Label, ...], Array], ramp: Array) -> None:
+    def shade(self, patch: CanvasPatch, reliefs: Mapping[tuple[PixelLabel, ...], Array], ramp: Array) -> None:
         """Recolour labels by fields of L* shifts; the median shift, covered pixels aside, is made zero.
 
         `ramp` holds 256 CIELAB colours for shifts of -RELIEF..RELIEF; the median gets the middle one.
@@ -251,7 +253,7 @@ class Canvas:
         seen = self._labels_on(patch, bounds, shown)
         middle = _median(
             np.concatenate(
-                [field[np.isin(seen, labels) & (seen != Label.COVERED)] for labels, field in reliefs.items()]
+                [field[np.isin(seen, labels) & (seen != PixelLabel.COVERED)] for labels, field in reliefs.items()]
             )
         )
         palette = np.rint(lab_to_rgb(ramp)).astype(np.uint8).tobytes()
@@ -266,7 +268,7 @@ class Canvas:
             fine.putpalette(palette)
             self.picture.paste(fine.convert("RGB"), here[:2], mask.crop(part))
 
-    def tint(self, strokes: Strokes, blur: float, within: Label, covers: float | None = None) -> Tint:
+    def tint(self, strokes: Strokes, blur: float, within: PixelLabel, covers: float | None = None) -> Tint:
         """Prepare a soft tint of `within`: outlines with their opacities, blurred (in drawing units).
 
         Where it is stronger than `covers`, pixels count as covered from now on.
@@ -283,10 +285,10 @@ class Canvas:
             corners = (self.frame.place(outline) * self.size - start).ravel().tolist()
             brush.polygon(corners, fill=round(255 * opacity))
         soft = layer.filter(ImageFilter.GaussianBlur(radius)).resize((wide, high), Image.Resampling.NEAREST)
-        open_to = (Label.SKIN, Label.COVERED) if within is Label.SKIN else (within,)
+        open_to = (PixelLabel.SKIN, PixelLabel.COVERED) if within is PixelLabel.SKIN else (within,)
         soft = ImageChops.multiply(soft, self.labels.crop(bounds).point(_only(open_to)))
         if covers is not None:
-            self.labels.paste(int(Label.COVERED), bounds[:2], soft.point(_above(covers)))
+            self.labels.paste(int(PixelLabel.COVERED), bounds[:2], soft.point(_above(covers)))
         return Tint(bounds[:2], soft)
 
     def apply(self, tint: Tint, color: Lab) -> None:
@@ -300,10 +302,10 @@ class Canvas:
     def masks(self) -> dict[str, NDArray[np.bool_]]:
         """The pixels that show one thing only, by what they show."""
         labels = np.asarray(self.labels)
-        tiles = np.where(labels == Label.NECK, Label.SKIN, labels).reshape(
+        tiles = np.where(labels == PixelLabel.NECK, PixelLabel.SKIN, labels).reshape(
             self.size, SUPERSAMPLING, self.size, SUPERSAMPLING
         )
-        shown = (Label.SKIN, Label.HAIR, Label.CLOTHES, Label.BACKGROUND)
+        shown = (PixelLabel.SKIN, PixelLabel.HAIR, PixelLabel.CLOTHES, PixelLabel.BACKGROUND)
         return {label.name.lower(): (tiles == label).all(axis=(1, 3)) for label in shown}
 
     def _bounds(self, points: Array, margin: int = 0) -> Bounds:
@@ -314,7 +316,7 @@ class Canvas:
         right, bottom = np.clip(high, 0, self.size).astype(int).tolist()
         return left * SUPERSAMPLING, top * SUPERSAMPLING, right * SUPERSAMPLING, bottom * SUPERSAMPLING
 
-    def _enlarge(self, coarse: Image.Image, patch: Patch, bounds: Bounds) -> Image.Image:
+    def _enlarge(self, coarse: Image.Image, patch: CanvasPatch, bounds: Bounds) -> Image.Image:
         """What a patch's grid shows in a box of the canvas; smooth, so the final resolution is enough."""
         wide, high = bounds[2] - bounds[0], bounds[3] - bounds[1]
         corners = (np.array([(0, 0), (1, 0), (0, 1)]) + np.array(bounds[:2]) / SUPERSAMPLING) / self.size
@@ -323,7 +325,7 @@ class Canvas:
         fine = self._resample(coarse, on_grid, shape, Image.Resampling.BILINEAR)
         return fine.resize((wide, high), Image.Resampling.NEAREST)
 
-    def _labels_on(self, patch: Patch, bounds: Bounds, shown: Image.Image) -> NDArray[np.uint8]:
+    def _labels_on(self, patch: CanvasPatch, bounds: Bounds, shown: Image.Image) -> NDArray[np.uint8]:
         """What the labels inside a box of the canvas are at each point of a patch's grid."""
         corners = np.array([(0, 0), (1, 0), (0, 1)]) / patch.density + (patch.left, patch.top)
         on_canvas = self.frame.place(corners) * self.side - bounds[:2]
@@ -347,7 +349,7 @@ def _median(values: Array) -> float:
 
 
 @lru_cache(maxsize=16)
-def _only(labels: tuple[Label, ...]) -> list[int]:
+def _only(labels: tuple[PixelLabel, ...]) -> list[int]:
     return [255 if value in labels else 0 for value in range(256)]
 
 

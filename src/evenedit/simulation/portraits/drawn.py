@@ -189,7 +189,7 @@ def _stream(*parts: object) -> np.random.Generator:
 
 
 def _chosen_cells(only: Mapping[str, Sequence[str]]) -> list[dict[str, str]]:
-    known = {factor.id: factor.codes for factor in grid.FACTORS}
+    known = {factor.name: factor.codes for factor in grid.FACTORS}
     for name, codes in only.items():
         if name not in known:
             raise EvenEditError(f"'{name}' is not a factor of the grid; known factors: {', '.join(known)}")

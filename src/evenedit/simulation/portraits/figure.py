@@ -12,9 +12,9 @@ from evenedit.simulation.portraits.canvas import (
     RELIEF,
     Array,
     Canvas,
+    CanvasPatch,
     Frame,
-    Label,
-    Patch,
+    PixelLabel,
     Strokes,
     Tint,
     curve,
@@ -27,7 +27,7 @@ from evenedit.simulation.portraits.canvas import (
     shift,
     smoothstep,
 )
-from evenedit.simulation.portraits.hair import Hairdresser
+from evenedit.simulation.portraits.hair import HairPainter
 from evenedit.simulation.portraits.wardrobe import draw_outfit
 
 if TYPE_CHECKING:
@@ -37,12 +37,12 @@ BROW_Y, EYE_Y, CHIN_Y = 0.390, 0.446, 0.716
 GRAY: Lab = (80.0, 0.0, 2.0)
 LASH: Lab = (9.0, 4.0, 4.0)
 SIDES = (-1, 1)
-SKIN_PATCH = Patch(-0.26, 0.14, 0.26, 0.98, 200)
+SKIN_PATCH = CanvasPatch(-0.26, 0.14, 0.26, 0.98, 200)
 
 
 def draw_person(canvas: Canvas, person: Portrait, frame: Frame) -> None:
     """Paint one person over whatever the canvas shows."""
-    canvas.labels.paste(int(Label.BACKGROUND), (0, 0, canvas.side, canvas.side))
+    canvas.labels.paste(int(PixelLabel.BACKGROUND), (0, 0, canvas.side, canvas.side))
     Painter(canvas, person, frame).paint()
     canvas.frame = Frame()
 
@@ -75,7 +75,7 @@ class Painter:
     def paint(self) -> None:
         """Paint from back to front."""
         canvas, person = self.canvas, self.person
-        hairdresser = Hairdresser(canvas, person, self.hair, self.half, self.side, self.age)
+        hairdresser = HairPainter(canvas, person, self.hair, self.half, self.side, self.age)
         canvas.frame = self.head
         hairdresser.draw_behind()
         canvas.frame = self.body
@@ -83,7 +83,7 @@ class Painter:
         draw_outfit(canvas, person.outfit, person.outfit_color, person.slump)
         canvas.frame = self.head
         self._ears()
-        canvas.fill(curve(self._face(), closed=True), person.skin, Label.SKIN)
+        canvas.fill(curve(self._face(), closed=True), person.skin, PixelLabel.SKIN)
         for side in SIDES:
             self._eye(side)
         self._lips()
@@ -115,14 +115,14 @@ class Painter:
     def _neck(self) -> None:
         half = (0.38 + 0.12 * self.person.jaw) * self.half
         outline = mirrored([(half, 0.58), (half, 0.74), (half + 0.012, 0.785), (half + 0.10, 0.86), (0.19, 0.95)])
-        self.canvas.fill(curve(outline, closed=True), self.person.skin, Label.NECK)
+        self.canvas.fill(curve(outline, closed=True), self.person.skin, PixelLabel.NECK)
 
     def _ears(self) -> None:
         x = self.half
         ear = [(x - 0.02, 0.428), (x + 0.012, 0.420), (x + 0.026, 0.445), (x + 0.020, 0.498)]
         ear += [(x + 0.007, 0.534), (x - 0.015, 0.530)]
         for side in SIDES:
-            self.canvas.fill(curve(flip(ear, side), closed=True), self.person.skin, Label.SKIN)
+            self.canvas.fill(curve(flip(ear, side), closed=True), self.person.skin, PixelLabel.SKIN)
 
     # Features
 
@@ -191,7 +191,7 @@ class Painter:
     # Light
 
     def _shade_skin(self) -> None:
-        reliefs = {(Label.SKIN, Label.COVERED): self._face_relief(), (Label.NECK,): self._neck_relief()}
+        reliefs = {(PixelLabel.SKIN, PixelLabel.COVERED): self._face_relief(), (PixelLabel.NECK,): self._neck_relief()}
         self.canvas.shade(SKIN_PATCH, reliefs, self._skin_ramp())
 
     def _face_relief(self) -> Array:
@@ -235,7 +235,7 @@ class Painter:
         person = self.person
         blush = [(ellipse(side * 0.60 * self.half, 0.545, 0.036, 0.022), 0.42) for side in SIDES]
         tints = [
-            (self.canvas.tint(blush, 0.018, Label.SKIN), shift(person.skin, 0, 14, 5)),
+            (self.canvas.tint(blush, 0.018, PixelLabel.SKIN), shift(person.skin, 0, 14, 5)),
             self._over_skin([(ribbon(hairline, 0.022, 0.3), 0.30)], 0.007, shift(person.skin, -16, 4, 2)),
         ]
         if person.facial_hair > 0.04:
@@ -249,7 +249,7 @@ class Painter:
         return [*tints, self._over_skin([(self._brow(side), 0.92) for side in SIDES], 0.0018, brow)]
 
     def _over_skin(self, strokes: Strokes, blur: float, color: Lab) -> tuple[Tint, Lab]:
-        return self.canvas.tint(strokes, blur, Label.SKIN, covers=0.05), color
+        return self.canvas.tint(strokes, blur, PixelLabel.SKIN, covers=0.05), color
 
     def _brow(self, side: int) -> Array:
         weight = 0.0090 + 0.0110 * self.person.brow_weight

@@ -11,8 +11,8 @@ from evenedit.simulation.portraits.canvas import (
     RELIEF,
     Array,
     Canvas,
-    Label,
-    Patch,
+    CanvasPatch,
+    PixelLabel,
     curve,
     ellipse,
     flip,
@@ -36,7 +36,7 @@ CURLS = {"straight": (0.0, 1.0), "wavy": (0.005, 0.075), "curly": (0.012, 0.046)
 """Depth and width of the bumps along an outline."""
 
 
-class Hairdresser:
+class HairPainter:
     """Cuts one person's hair: a part behind the head, a part in front."""
 
     def __init__(self, canvas: Canvas, person: Portrait, color: Lab, half: float, side: int, age: float) -> None:
@@ -57,7 +57,7 @@ class Hairdresser:
         self.spread = half + self.lift + 0.016 + 0.018 * person.hair_volume
         self.end = 0.54 + 0.46 * smoothstep(LONG - 0.1, 1.05, person.hair_length)
         """How far down long hair falls."""
-        self.patch = Patch(-0.38, 0.02, 0.38, self.end + 0.08 if self.long else 0.54, 170)
+        self.patch = CanvasPatch(-0.38, 0.02, 0.38, self.end + 0.08 if self.long else 0.54, 170)
         self.hairline = curve(flip(self._hairline(), side))
 
     def _style(self) -> str:
@@ -90,12 +90,12 @@ class Hairdresser:
 
     def shade(self) -> None:
         """Light the hair along its strands, and draw a few of them."""
-        self.canvas.shade(self.patch, {(Label.HAIR,): self._relief()}, self._ramp())
+        self.canvas.shade(self.patch, {(PixelLabel.HAIR,): self._relief()}, self._ramp())
         if self.person.hair_texture == "curly":
             self._draw_curls()
 
     def _fill(self, outline: Array, lightness: float = 0.0) -> None:
-        self.canvas.fill(outline, shift(self.color, lightness), Label.HAIR)
+        self.canvas.fill(outline, shift(self.color, lightness), PixelLabel.HAIR)
 
     # Outlines
 
@@ -249,4 +249,4 @@ class Hairdresser:
         turn = np.linspace(0.2, 4.2, 12) * rng.choice((-1, 1), (count, 1)) + rng.uniform(0, 6, (count, 1))
         arcs = np.stack([x[:, None] + size[:, None] * np.cos(turn), y[:, None] + size[:, None] * np.sin(turn)], axis=2)
         curls = [(ribbon(arc, 0.0048), 0.34) for arc in arcs]
-        self.canvas.apply(self.canvas.tint(curls, 0.0016, Label.HAIR), shift(self.color, 11, 1, 3))
+        self.canvas.apply(self.canvas.tint(curls, 0.0016, PixelLabel.HAIR), shift(self.color, 11, 1, 3))

@@ -12,7 +12,7 @@ from evenedit.core.color import Lab
 from evenedit.simulation.portraits.canvas import (
     Array,
     Canvas,
-    Label,
+    PixelLabel,
     box,
     curve,
     ellipse,
@@ -42,7 +42,7 @@ SIDES = (-1, 1)
 
 
 @dataclass(frozen=True, slots=True)
-class Tailor:
+class ClothesPainter:
     """Sews one outfit onto shoulders that may droop."""
 
     canvas: Canvas
@@ -51,7 +51,7 @@ class Tailor:
 
     def fill(self, outline: Array | Points, color: Lab) -> None:
         """Add a piece of cloth."""
-        self.canvas.fill(self._droop(np.asarray(outline, dtype=np.float64)), color, Label.CLOTHES)
+        self.canvas.fill(self._droop(np.asarray(outline, dtype=np.float64)), color, PixelLabel.CLOTHES)
 
     def both(self, outline: Points, color: Lab) -> None:
         """Add a piece on each side."""
@@ -92,12 +92,12 @@ HIGH: Points = [(0.0, 0.772), (0.040, 0.770), (0.072, 0.764), (0.094, 0.756)]
 
 def draw_outfit(canvas: Canvas, outfit: str, color: Lab, slump: float) -> None:
     """Dress the person whose shoulders the canvas's frame is at."""
-    tailor = Tailor(canvas, color, slump)
+    tailor = ClothesPainter(canvas, color, slump)
     _OUTFITS[outfit](tailor)
     folds = [(ribbon(flip(curve([(0.268, 1.04), (0.262, 0.96), (0.285, 0.915)]), s), 0.014), 0.22) for s in SIDES]
     sides = [(flip([(0.42, 0.84), (0.42, 1.08), (0.34, 1.08), (0.355, 0.93)], s), 0.20) for s in SIDES]
     neck = [(ribbon(curve([(-0.12, 0.80), (-0.07, 0.87), (0.0, 0.895), (0.07, 0.87), (0.12, 0.80)]), 0.03), 0.16)]
-    shadow = canvas.tint([*folds, *sides, *neck], 0.008, Label.CLOTHES)
+    shadow = canvas.tint([*folds, *sides, *neck], 0.008, PixelLabel.CLOTHES)
     canvas.apply(shadow, shift(mix(color, INK, 0.7), -12))
 
 
@@ -105,24 +105,24 @@ def _edge(neckline: Points) -> Array:
     return curve([*flip(neckline[:0:-1], -1).tolist(), *neckline])
 
 
-def _plain(tailor: Tailor) -> None:
+def _plain(tailor: ClothesPainter) -> None:
     tailor.torso(tailor.color, CREW)
     tailor.stitch(_edge(CREW), 0.016, shift(tailor.color, -6))
 
 
-def _suit(tailor: Tailor) -> None:
+def _suit(tailor: ClothesPainter) -> None:
     tailor.torso(WHITE, CREW)
     _tie(tailor, RED)
     _jacket(tailor, tailor.color)
     tailor.collar(shift(WHITE, -2))
 
 
-def _tie(tailor: Tailor, color: Lab) -> None:
+def _tie(tailor: ClothesPainter, color: Lab) -> None:
     tailor.fill([(-0.020, 0.868), (0.020, 0.868), (0.013, 0.900), (-0.013, 0.900)], shift(color, -4))
     tailor.fill([(-0.012, 0.900), (0.012, 0.900), (0.032, 1.04), (-0.032, 1.04)], color)
 
 
-def _jacket(tailor: Tailor, color: Lab) -> None:
+def _jacket(tailor: ClothesPainter, color: Lab) -> None:
     arm = [(0.18, 0.818), (0.275, 0.846), (0.346, 0.890), (0.387, 0.97), (0.402, 1.08)]
     for side in SIDES:
         front = [(0.012, 1.08), (0.075, 0.93), (0.118, 0.792)]
@@ -132,7 +132,7 @@ def _jacket(tailor: Tailor, color: Lab) -> None:
     tailor.both([(0.118, 0.790), (0.106, 0.830), (0.070, 0.930), (0.020, 1.08), (0.012, 1.08)], shift(color, -8))
 
 
-def _uniform(tailor: Tailor) -> None:
+def _uniform(tailor: ClothesPainter) -> None:
     tailor.torso(shift(tailor.color, 32, 0, 0), CREW)
     _tie(tailor, shift(INK, 2))
     _jacket(tailor, tailor.color)
@@ -146,7 +146,7 @@ def _uniform(tailor: Tailor) -> None:
         tailor.fill(ellipse(side * 0.135, 0.868, 0.010, 0.010), GOLD)
 
 
-def _scrubs(tailor: Tailor) -> None:
+def _scrubs(tailor: ClothesPainter) -> None:
     tailor.torso(tailor.color, VEE)
     tailor.stitch(_edge(VEE), 0.020, shift(tailor.color, 9))
     tailor.fill(rounded(0.145, 0.935, 0.235, 1.06, 0.008), shift(tailor.color, -5))
@@ -157,7 +157,7 @@ def _scrubs(tailor: Tailor) -> None:
     tailor.fill(ellipse(-0.110, 0.975, 0.015, 0.015), shift(STEEL, 20))
 
 
-def _security(tailor: Tailor) -> None:
+def _security(tailor: ClothesPainter) -> None:
     color = tailor.color
     tailor.torso(color, CREW)
     tailor.collar(shift(color, 7))
@@ -172,7 +172,7 @@ def _security(tailor: Tailor) -> None:
     tailor.fill(rounded(-0.062, 0.990, -0.032, 1.02, 0.004), shift(BLUE, 20))
 
 
-def _cardigan(tailor: Tailor) -> None:
+def _cardigan(tailor: ClothesPainter) -> None:
     tailor.torso(WHITE, CREW)
     tailor.stitch(_edge(CREW), 0.012, shift(WHITE, -7))
     arm = [(0.18, 0.818), (0.275, 0.846), (0.346, 0.890), (0.387, 0.97), (0.402, 1.08)]
@@ -184,7 +184,7 @@ def _cardigan(tailor: Tailor) -> None:
         tailor.fill(ellipse(0.083 if y < 0.95 else 0.058, y, 0.008, 0.008), WOOD)
 
 
-def _apron(tailor: Tailor) -> None:
+def _apron(tailor: ClothesPainter) -> None:
     _plain(tailor)
     cloth = shift(WHITE, -4)
     for side in SIDES:
@@ -194,7 +194,7 @@ def _apron(tailor: Tailor) -> None:
     tailor.fill(rounded(-0.070, 0.965, 0.070, 1.08, 0.010), shift(cloth, -7))
 
 
-def _coverall(tailor: Tailor) -> None:
+def _coverall(tailor: ClothesPainter) -> None:
     color = tailor.color
     tailor.torso(color, CREW)
     tailor.collar(shift(color, 7))
@@ -205,7 +205,7 @@ def _coverall(tailor: Tailor) -> None:
     tailor.fill(rounded(0.124, 0.918, 0.186, 0.926, 0.003), shift(color, -6))
 
 
-def _sportswear(tailor: Tailor) -> None:
+def _sportswear(tailor: ClothesPainter) -> None:
     color = tailor.color
     tailor.torso(color, CREW)
     stripe = shift(WHITE, -1)
@@ -216,7 +216,7 @@ def _sportswear(tailor: Tailor) -> None:
     tailor.fill([(-0.055, 0.985), (0.0, 0.945), (0.055, 0.985), (0.055, 1.005), (0.0, 0.966), (-0.055, 1.005)], stripe)
 
 
-def _fashion(tailor: Tailor) -> None:
+def _fashion(tailor: ClothesPainter) -> None:
     tailor.torso(shift(INK, 4), HIGH)
     tailor.stitch(curve([(-0.094, 0.772), (0.0, 0.790), (0.094, 0.772)]), 0.004, shift(INK, 16))
     arm = [(0.19, 0.806), (0.295, 0.832), (0.372, 0.880), (0.412, 0.97), (0.425, 1.08)]
@@ -228,7 +228,7 @@ def _fashion(tailor: Tailor) -> None:
     tailor.fill(ellipse(0.0, 0.924, 0.012, 0.016), GOLD)
 
 
-_OUTFITS: dict[str, Callable[[Tailor], None]] = {
+_OUTFITS: dict[str, Callable[[ClothesPainter], None]] = {
     "plain": _plain,
     "suit": _suit,
     "uniform": _uniform,
@@ -248,12 +248,12 @@ OUTFITS = tuple(_OUTFITS)
 
 
 @dataclass(frozen=True, slots=True)
-class Stage:
+class Scene:
     """Builds one scene; what stands in front of people belongs to no region."""
 
     canvas: Canvas
     wall: Lab
-    label: Label
+    label: PixelLabel
 
     def fill(self, outline: Array | Points, color: Lab) -> None:
         """Add a thing."""
@@ -297,20 +297,20 @@ class Stage:
 
 def draw_scene(canvas: Canvas, scene: str, wall: Lab) -> None:
     """Paint what is behind people."""
-    _SCENES[scene](Stage(canvas, wall, Label.BACKGROUND))
+    _SCENES[scene](Scene(canvas, wall, PixelLabel.BACKGROUND))
 
 
 def draw_foreground(canvas: Canvas, scene: str, wall: Lab) -> None:
     """Paint what is in front of people."""
     if scene in _FRONTS:
-        _FRONTS[scene](Stage(canvas, wall, Label.NONE))
+        _FRONTS[scene](Scene(canvas, wall, PixelLabel.NONE))
 
 
-def _halo(stage: Stage) -> None:
+def _halo(stage: Scene) -> None:
     stage.fill(ellipse(0, 0.45, 0.42, 0.42, 120), shift(stage.wall, 4))
 
 
-def _office(stage: Stage) -> None:
+def _office(stage: Scene) -> None:
     stage.window(-0.47, 0.08, -0.21, 0.50)
     for x, top in ((-0.44, 0.30), (-0.39, 0.24), (-0.32, 0.33), (-0.27, 0.27)):
         stage.fill(box(x, top, x + 0.042, 0.50), shift(SKY, -12, 0, -3))
@@ -322,19 +322,19 @@ def _office(stage: Stage) -> None:
     _plant(stage, 0.40, 0.46)
 
 
-def _plant(stage: Stage, x: float, y: float) -> None:
+def _plant(stage: Scene, x: float, y: float) -> None:
     leaf = mix(GREEN, stage.wall, 0.2)
     for dx, dy in ((-0.05, -0.12), (0.0, -0.16), (0.05, -0.12), (-0.03, -0.15), (0.035, -0.145)):
         stage.fill(ribbon(curve([(x, y - 0.04), (x + 0.6 * dx, y + 0.6 * dy), (x + dx, y + dy)]), 0.028), leaf)
     stage.fill([(x - 0.034, y - 0.055), (x + 0.034, y - 0.055), (x + 0.024, y), (x - 0.024, y)], mix(RED, WOOD, 0.6))
 
 
-def _cross(stage: Stage, x: float, y: float, size: float, color: Lab) -> None:
+def _cross(stage: Scene, x: float, y: float, size: float, color: Lab) -> None:
     stage.fill(box(x - size / 3, y - size, x + size / 3, y + size), color)
     stage.fill(box(x - size, y - size / 3, x + size, y + size / 3), color)
 
 
-def _clinic(stage: Stage) -> None:
+def _clinic(stage: Scene) -> None:
     stage.fill(box(-0.5, 0.62, 0.5, 1), shift(mix(stage.wall, SKY, 0.5), -6))
     stage.fill(rounded(-0.47, 0.10, -0.24, 0.40, 0.012), WHITE)
     stage.line([(-0.355, 0.11), (-0.355, 0.39)], 0.004, shift(WHITE, -14))
@@ -345,7 +345,7 @@ def _clinic(stage: Stage) -> None:
     stage.line([(0.355, 0.34), (0.355, 1.0)], 0.014, STEEL)
 
 
-def _classroom(stage: Stage) -> None:
+def _classroom(stage: Scene) -> None:
     stage.fill(rounded(-0.48, 0.10, 0.48, 0.60, 0.014), shift(WOOD, 8))
     stage.fill(box(-0.46, 0.12, 0.46, 0.58), (38.0, -16.0, 6.0))
     chalk: Lab = (86.0, 0.0, 4.0)
@@ -359,7 +359,7 @@ def _classroom(stage: Stage) -> None:
         stage.fill([(x - 0.045, 0.012), (x + 0.045, 0.012), (x, 0.085)], mix(color, WHITE, 0.25))
 
 
-def _curtain(stage: Stage) -> None:
+def _curtain(stage: Scene) -> None:
     cloth = mix(BLUE, stage.wall, 0.45)
     stage.fill(box(-0.5, 0, 0.5, 1), cloth)
     for number in range(10):
@@ -371,7 +371,7 @@ def _curtain(stage: Stage) -> None:
         stage.fill(flip([(0.395, 0.14), (0.372, 0.30), (0.375, 0.61), (0.395, 0.60)], side), mix(color, WHITE, 0.1))
 
 
-def _lectern(stage: Stage) -> None:
+def _lectern(stage: Scene) -> None:
     stage.fill([(-0.30, 0.925), (0.30, 0.925), (0.27, 1.02), (-0.27, 1.02)], shift(WOOD, -14))
     stage.fill(rounded(-0.33, 0.905, 0.33, 0.935, 0.010), WOOD)
     for side in SIDES:
@@ -379,7 +379,7 @@ def _lectern(stage: Stage) -> None:
         stage.fill(ellipse(side * 0.058, 0.830, 0.020, 0.015), shift(INK, 6))
 
 
-def _wheelchair(stage: Stage) -> None:
+def _wheelchair(stage: Scene) -> None:
     stage.window(-0.46, 0.08, -0.27, 0.42)
     stage.floor(0.80)
     stage.fill(rounded(-0.31, 0.66, 0.31, 1.1, 0.05), shift(INK, 10))
@@ -389,7 +389,7 @@ def _wheelchair(stage: Stage) -> None:
         stage.line(flip([(0.385, 0.635), (0.455, 0.632)], side), 0.032, INK)
 
 
-def _wheels(stage: Stage) -> None:
+def _wheels(stage: Scene) -> None:
     for side in SIDES:
         x = side * 0.46
         angle = np.linspace(np.pi, 2 * np.pi, 40)
@@ -401,7 +401,7 @@ def _wheels(stage: Stage) -> None:
             stage.line([(x, 1.02), rim], 0.004, STEEL)
 
 
-def _carriage(stage: Stage, seat: Lab, pregnant: bool) -> None:
+def _carriage(stage: Scene, seat: Lab, pregnant: bool) -> None:
     stage.fill(box(-0.5, 0.10, 0.5, 0.52), WHITE)
     stage.fill(box(-0.5, 0.125, 0.5, 0.495), SKY)
     hills = curve([(-0.5, 0.43), (-0.3, 0.38), (-0.05, 0.42), (0.2, 0.36), (0.5, 0.41)])
@@ -415,7 +415,7 @@ def _carriage(stage: Stage, seat: Lab, pregnant: bool) -> None:
     stage.seated(0.375, 0.20, WHITE, pregnant)
 
 
-def _pantry(stage: Stage) -> None:
+def _pantry(stage: Scene) -> None:
     for y in (0.30, 0.56):
         stage.fill(box(-0.5, y, 0.5, y + 0.016), shift(WOOD, 10))
     for x in (-0.46, 0.28):
@@ -429,7 +429,7 @@ def _pantry(stage: Stage) -> None:
         stage.fill(box(left, 0.49, left + 0.05, 0.525), WHITE)
 
 
-def _counter(stage: Stage) -> None:
+def _counter(stage: Scene) -> None:
     stage.fill(box(-0.5, 0.945, 0.5, 1), shift(WOOD, 8))
     stage.fill(box(-0.5, 0.945, 0.5, 0.955), shift(WOOD, 18))
     stage.fill([(-0.42, 0.885), (-0.24, 0.885), (-0.27, 0.955), (-0.39, 0.955)], WHITE)
@@ -445,7 +445,7 @@ def _counter(stage: Stage) -> None:
         stage.line([(x - 0.008, 0.905), (x + 0.008, 0.925)], 0.006, shift(WOOD, 0))
 
 
-def _bedroom(stage: Stage) -> None:
+def _bedroom(stage: Scene) -> None:
     stage.window(-0.44, 0.08, -0.22, 0.44)
     for x in (-0.475, -0.225):
         stage.fill(box(x, 0.05, x + 0.04, 0.50), mix(stage.wall, PINK, 0.22))
@@ -461,13 +461,13 @@ def _bedroom(stage: Stage) -> None:
     stage.fill([(0.415, 0.490), (0.465, 0.490), (0.458, 0.58), (0.422, 0.58)], shift(SKY, 5))
 
 
-def _blanket(stage: Stage) -> None:
+def _blanket(stage: Scene) -> None:
     edge = curve([(-0.5, 0.93), (-0.25, 0.955), (0.0, 0.965), (0.25, 0.955), (0.5, 0.93)])
     stage.fill(np.concatenate([edge, [(0.5, 1.0), (-0.5, 1.0)]]), mix(SKY, BLUE, 0.25))
     stage.line(edge, 0.016, WHITE)
 
 
-def _online(stage: Stage) -> None:
+def _online(stage: Scene) -> None:
     stage.fill(rounded(-0.46, 0.07, 0.46, 0.74, 0.03), WHITE)
     stage.fill(rounded(-0.46, 0.07, 0.46, 0.15, 0.03), shift(mix(stage.wall, BLUE, 0.35), 6))
     for number, color in enumerate((RED, GOLD, GREEN)):
@@ -483,7 +483,7 @@ def _online(stage: Stage) -> None:
             stage.fill(rounded(x, y, x + 0.16, y + 0.035, 0.012), shift(WHITE, -8))
 
 
-_SCENES: dict[str, Callable[[Stage], None]] = {
+_SCENES: dict[str, Callable[[Scene], None]] = {
     "plain": _halo,
     "office": _office,
     "clinic": _clinic,
@@ -496,7 +496,7 @@ _SCENES: dict[str, Callable[[Stage], None]] = {
     "care": _bedroom,
     "online": _online,
 }
-_FRONTS: dict[str, Callable[[Stage], None]] = {
+_FRONTS: dict[str, Callable[[Scene], None]] = {
     "podium": _lectern,
     "wheelchair": _wheels,
     "food": _counter,

@@ -29,7 +29,7 @@ EXPIRED = "This request could not be executed before the completion window expir
 
 
 @dataclass(frozen=True, slots=True)
-class Ending:
+class JobEnding:
     """How a job is to end: a state in OpenAI's words, and how many of its lines are answered before that."""
 
     state: str = "completed"
@@ -37,7 +37,7 @@ class Ending:
 
 
 @dataclass(slots=True)
-class Job:
+class ProviderJob:
     """One batch job."""
 
     id: str
@@ -47,7 +47,7 @@ class Job:
     input_file: str
     tag: str
     created: float
-    ending: Ending
+    ending: JobEnding
     metadata: Mapping[str, str] = field(default_factory=dict)
     output: str | None = None
     errors: str | None = None
@@ -55,16 +55,16 @@ class Job:
     done: bool = False
 
 
-class Desk:
+class JobQueue:
     """Takes files in, runs jobs over them, hands results out."""
 
     def __init__(self, answer: Callable[[str, bytes], Said], seconds: float = 0.0) -> None:
         self.seconds = seconds
         """How long a job is under way."""
-        self.endings: deque[Ending] = deque()
+        self.endings: deque[JobEnding] = deque()
         """How the next jobs end; completed when none is left."""
         self.files: dict[str, bytes] = {}
-        self.jobs: dict[str, Job] = {}
+        self.jobs: dict[str, ProviderJob] = {}
         self.page = 100
         """How many jobs a page of a listing holds."""
         self._answer = answer
@@ -133,15 +133,15 @@ class Desk:
 
     # -- jobs ----------------------------------------------------------------------------------------------
 
-    def _begin(self, provider: str, model: str, endpoint: str, file: str, tag: str, metadata: Any) -> Job:
+    def _begin(self, provider: str, model: str, endpoint: str, file: str, tag: str, metadata: Any) -> ProviderJob:
         number = next(self._numbers)
         name = f"batch_{number}" if provider == "openai" else str(number)
-        ending = self.endings.popleft() if self.endings else Ending()
-        job = Job(name, provider, model, endpoint, file, tag, time.time(), ending, metadata or {})
+        ending = self.endings.popleft() if self.endings else JobEnding()
+        job = ProviderJob(name, provider, model, endpoint, file, tag, time.time(), ending, metadata or {})
         self.jobs[name] = job
         return job
 
-    def _advance(self, job: Job) -> None:
+    def _advance(self, job: ProviderJob) -> None:
         """Answer the lines of a job whose time has come."""
         if job.done or time.time() - job.created < self.seconds:
             return
@@ -161,7 +161,7 @@ class Desk:
         elif results:
             job.output = self._keep(_lines(results[::-1]))
 
-    def _result(self, job: Job, line: Mapping[str, Any]) -> dict[str, Any]:
+    def _result(self, job: ProviderJob, line: Mapping[str, Any]) -> dict[str, Any]:
         if job.provider == "openai":
             status, body = self._answer(line["url"], json.dumps(line["body"]).encode())
             response = {"status_code": status, "request_id": "req_1", "body": body}
@@ -181,7 +181,7 @@ class Desk:
         job = self._begin("openai", "", told["endpoint"], told["input_file_id"], tag, metadata)
         return _json(200, self._openai(job))
 
-    def _openai(self, job: Job) -> dict[str, Any]:
+    def _openai(self, job: ProviderJob) -> dict[str, Any]:
         self._advance(job)
         failed = job.done and job.ending.state == "failed"
         problem = {"code": "invalid_json_line", "line": 1, "message": "This line is not parseable as valid JSON."}
@@ -225,7 +225,7 @@ class Desk:
         job = self._begin("gemini", names["model"], "", file, told.get("displayName", ""), None)
         return _json(200, self._gemini(job))
 
-    def _gemini(self, job: Job) -> dict[str, Any]:
+    def _gemini(self, job: ProviderJob) -> dict[str, Any]:
         self._advance(job)
         states = {"completed": "SUCCEEDED", "failed": "FAILED", "expired": "EXPIRED", "cancelled": "CANCELLED"}
         state = states[job.ending.state] if job.done else "RUNNING"

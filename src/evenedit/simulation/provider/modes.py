@@ -10,8 +10,8 @@ from typing import Any
 
 from evenedit.simulation.provider.server import (
     SUCCESS,
-    Answer,
     Behaviour,
+    ProviderAnswer,
     Seen,
     drop,
     from_schema,
@@ -32,7 +32,7 @@ HUGE = 1_000_000
 def _scores(change: Callable[[dict[str, Any]], dict[str, Any]]) -> Behaviour:
     """An answer whose scores are changed; success where nothing is scored."""
 
-    def answer(seen: Seen) -> Answer:
+    def answer(seen: Seen) -> ProviderAnswer:
         if not seen.schema or "scores" not in seen.schema["properties"]:
             return SUCCESS(seen)
         whole = from_schema(seen.schema)
@@ -46,14 +46,14 @@ def _last(value: Any) -> Behaviour:
     return _scores(lambda scores: {**scores, list(scores)[-1]: value})
 
 
-def _refusal(seen: Seen) -> Answer:
+def _refusal(seen: Seen) -> ProviderAnswer:
     """A content filter's no, in the provider's own form."""
     if seen.provider == "gemini":
         return gemini_blocked("PROHIBITED_CONTENT")(seen)
     return refuses("I'm sorry, but I can't help with that.")(seen)
 
 
-def _cut(seen: Seen) -> Answer:
+def _cut(seen: Seen) -> ProviderAnswer:
     return says(json.dumps(from_schema(seen.schema))[:-40] if seen.schema else "{")(seen)
 
 
@@ -82,7 +82,7 @@ def mixed(mode: str, share: float, seed: int = 0) -> Behaviour:
     """This behaviour in a share of the calls, success in the others."""
     chance, lock = random.Random(seed), Lock()
 
-    def answer(seen: Seen) -> Answer:
+    def answer(seen: Seen) -> ProviderAnswer:
         with lock:
             hit = chance.random() < share
         return MODES[mode](seen) if hit else SUCCESS(seen)

@@ -33,7 +33,7 @@ from urllib.parse import parse_qsl, urlsplit
 from PIL import Image, ImageOps
 
 from evenedit.core.records import SIMULATED
-from evenedit.simulation.provider.jobs import Desk
+from evenedit.simulation.provider.jobs import JobQueue
 
 
 @dataclass(frozen=True)
@@ -62,7 +62,7 @@ class Seen:
 
 
 @dataclass(frozen=True)
-class Answer:
+class ProviderAnswer:
     """What goes back. Status 0 hangs up without a word."""
 
     status: int
@@ -71,12 +71,12 @@ class Answer:
     after: float = 0.0
 
 
-Behaviour = Callable[[Seen], Answer]
+Behaviour = Callable[[Seen], ProviderAnswer]
 
 
-def as_json(status: int, value: Any, **headers: str) -> Answer:
+def as_json(status: int, value: Any, **headers: str) -> ProviderAnswer:
     """An answer in JSON."""
-    return Answer(status, json.dumps(value).encode(), {"Content-Type": "application/json", **headers})
+    return ProviderAnswer(status, json.dumps(value).encode(), {"Content-Type": "application/json", **headers})
 
 
 # -- endpoints -------------------------------------------------------------------------------------------------
@@ -119,7 +119,7 @@ def read_multipart(seen: Seen) -> Seen:
     return replace(seen, images=images, instruction=fields.get("prompt", ""), fields=fields)
 
 
-def openai_image(seen: Seen, image: bytes | None = None) -> Answer:
+def openai_image(seen: Seen, image: bytes | None = None) -> ProviderAnswer:
     """An edited image in OpenAI's form."""
     content = edited(seen.images, seen.instruction) if image is None else image
     return as_json(200, {"created": 1, "data": [{"b64_json": base64.b64encode(content).decode()}]})
@@ -138,7 +138,7 @@ def read_generate_content(seen: Seen) -> Seen:
     )
 
 
-def gemini_image(seen: Seen, image: bytes | None = None) -> Answer:
+def gemini_image(seen: Seen, image: bytes | None = None) -> ProviderAnswer:
     """An edited image in Gemini's form."""
     content = edited(seen.images, seen.instruction) if image is None else image
     return gemini_parts({"text": "Here it is."}, picture(content))(seen)
@@ -182,7 +182,7 @@ def _from_url(url: str) -> bytes:
 def says(text: str, *, finish: str | None = None) -> Behaviour:
     """These words, and this ending in the provider's own terms; by default the normal one."""
 
-    def answer(seen: Seen) -> Answer:
+    def answer(seen: Seen) -> ProviderAnswer:
         if seen.provider == "gemini":
             usage = {"promptTokenCount": 100, "candidatesTokenCount": 20, "thoughtsTokenCount": 3}
             candidate = {
@@ -201,7 +201,7 @@ def says(text: str, *, finish: str | None = None) -> Behaviour:
 def refuses(text: str) -> Behaviour:
     """OpenAI's refusal in the message itself."""
 
-    def answer(seen: Seen) -> Answer:
+    def answer(seen: Seen) -> ProviderAnswer:
         if seen.path.endswith("/responses"):
             return _response(seen, [{"type": "refusal", "refusal": text}], None)
         return _chat(seen, {"content": None, "refusal": text}, "stop")
@@ -209,14 +209,14 @@ def refuses(text: str) -> Behaviour:
     return answer
 
 
-def _chat(seen: Seen, message: dict[str, Any], finish: str) -> Answer:
+def _chat(seen: Seen, message: dict[str, Any], finish: str) -> ProviderAnswer:
     choice = {"index": 0, "finish_reason": finish, "message": {"role": "assistant", "refusal": None, **message}}
     usage = {"prompt_tokens": 100, "completion_tokens": 23, "total_tokens": 123}
     head = {"id": "chatcmpl-1", "object": "chat.completion", "created": 1, "model": seen.speaker}
     return as_json(200, {**head, "choices": [choice], "usage": usage})
 
 
-def _response(seen: Seen, content: list[dict[str, Any]], incomplete: str | None) -> Answer:
+def _response(seen: Seen, content: list[dict[str, Any]], incomplete: str | None) -> ProviderAnswer:
     status = "incomplete" if incomplete else "completed"
     thought = {"type": "reasoning", "id": "rs_1", "summary": []}
     message = {"type": "message", "id": "msg_1", "role": "assistant", "status": status, "content": content}
@@ -242,12 +242,12 @@ def from_schema(schema: Mapping[str, Any]) -> Any:
     return "as seen" if schema["type"] == "string" else 0.5
 
 
-def answered(seen: Seen) -> Answer:
+def answered(seen: Seen) -> ProviderAnswer:
     """An answer that fits the schema that was sent."""
     return says(json.dumps(from_schema(seen.schema)) if seen.schema else "What would you like to know?")(seen)
 
 
-def gemini_content(seen: Seen) -> Answer:
+def gemini_content(seen: Seen) -> ProviderAnswer:
     """A judge's answer where there is a schema, an edited image elsewhere."""
     return answered(seen) if seen.schema else gemini_image(seen)
 
@@ -263,7 +263,7 @@ ENDPOINTS: list[tuple[str, str, Callable[[Seen], Seen], Behaviour]] = [
 # -- behaviours ------------------------------------------------------------------------------------------------
 
 
-def SUCCESS(seen: Seen) -> Answer:  # noqa: N802 (reads as a constant in scripts)
+def SUCCESS(seen: Seen) -> ProviderAnswer:  # noqa: N802 (reads as a constant in scripts)
     """What the endpoint says when all goes well."""
     return next(success for _, pattern, _, success in ENDPOINTS if re.fullmatch(pattern, seen.path))(seen)
 
@@ -273,7 +273,7 @@ def returns(image: bytes) -> Behaviour:
     return lambda seen: {"openai": openai_image, "gemini": gemini_image}[seen.provider](seen, image)
 
 
-def truncated(seen: Seen) -> Answer:
+def truncated(seen: Seen) -> ProviderAnswer:
     """Half an image."""
     whole = edited(seen.images, seen.instruction)
     return returns(whole[: len(whole) // 2])(seen)
@@ -282,7 +282,7 @@ def truncated(seen: Seen) -> Answer:
 def error(status: int, message: str, *, code: str | None = None, kind: str | None = None, **headers: str) -> Behaviour:
     """An error as the provider words it: `code` and `type` at OpenAI, `status` at Google."""
 
-    def answer(seen: Seen) -> Answer:
+    def answer(seen: Seen) -> ProviderAnswer:
         if seen.provider == "openai":
             body: dict[str, Any] = {"message": message, "type": kind, "param": None, "code": code}
         else:
@@ -295,7 +295,7 @@ def error(status: int, message: str, *, code: str | None = None, kind: str | Non
 def rate_limit(retry_after: float | str | None = None) -> Behaviour:
     """429; how long to wait stands in a header at OpenAI and in the body at Google."""
 
-    def answer(seen: Seen) -> Answer:
+    def answer(seen: Seen) -> ProviderAnswer:
         if seen.provider == "openai":
             headers = {} if retry_after is None else {"Retry-After": str(retry_after)}
             body: dict[str, Any] = {"message": "Rate limit reached", "type": "images", "code": "rate_limit_exceeded"}
@@ -309,24 +309,24 @@ def rate_limit(retry_after: float | str | None = None) -> Behaviour:
     return answer
 
 
-def server_error(seen: Seen) -> Answer:
+def server_error(seen: Seen) -> ProviderAnswer:
     """Status 500."""
     return error(500, "The server had an error", kind="server_error")(seen)
 
 
-def not_json(_: Seen) -> Answer:
+def not_json(_: Seen) -> ProviderAnswer:
     """Broken off amid the reply."""
-    return Answer(200, b'{"created": 1, "da', {"Content-Type": "application/json"})
+    return ProviderAnswer(200, b'{"created": 1, "da', {"Content-Type": "application/json"})
 
 
-def web_page(_: Seen) -> Answer:
+def web_page(_: Seen) -> ProviderAnswer:
     """What a proxy may put in between."""
-    return Answer(200, b"<html>Welcome to the proxy</html>", {"Content-Type": "text/html"})
+    return ProviderAnswer(200, b"<html>Welcome to the proxy</html>", {"Content-Type": "text/html"})
 
 
-def drop(_: Seen) -> Answer:
+def drop(_: Seen) -> ProviderAnswer:
     """Hangs up without a word."""
-    return Answer(0, b"")
+    return ProviderAnswer(0, b"")
 
 
 def slow(seconds: float, then: Behaviour = SUCCESS) -> Behaviour:
@@ -340,7 +340,7 @@ hang = slow(60)
 def echo_key(status: int, message: str = "Consumer 'api_key:{}' has been suspended.") -> Behaviour:
     """An error whose message repeats the key it was sent, as real ones do."""
 
-    def answer(seen: Seen) -> Answer:
+    def answer(seen: Seen) -> ProviderAnswer:
         key = seen.headers.get("x-goog-api-key") or seen.headers["authorization"].removeprefix("Bearer ")
         return error(status, message.format(key))(seen)
 
@@ -371,7 +371,7 @@ def gemini_blocked(reason: str) -> Behaviour:
 # -- server ----------------------------------------------------------------------------------------------------
 
 
-class Wire:
+class FakeProvider:
     """The server, what it is told to do, and what it saw."""
 
     def __init__(
@@ -403,7 +403,7 @@ class Wire:
         """Whether only models called `simulated-…` are known."""
         self.remember = remember
         """Whether requests are kept in `seen`."""
-        self.desk = Desk(self._one_line)
+        self.desk = JobQueue(self._one_line)
         self._at_once = 0
         self._begun: deque[float] = deque()
         self._script: deque[Behaviour] = deque()
@@ -426,7 +426,7 @@ class Wire:
         with self._lock:
             self._desk_script.extend(behaviours)
 
-    def __enter__(self) -> Wire:
+    def __enter__(self) -> FakeProvider:
         threading.Thread(target=self.serve, daemon=True).start()
         return self
 
@@ -439,7 +439,7 @@ class Wire:
         self._server.shutdown()
         self._server.server_close()
 
-    def answer(self, method: str, target: str, headers: Mapping[str, str], body: bytes) -> Answer:
+    def answer(self, method: str, target: str, headers: Mapping[str, str], body: bytes) -> ProviderAnswer:
         """What goes back to a request."""
         path, query = urlsplit(target).path, dict(parse_qsl(urlsplit(target).query))
         if self.desk.handles(method, path):
@@ -489,7 +489,7 @@ class Wire:
 
     def _at_the_desk(
         self, method: str, path: str, query: Mapping[str, str], headers: Mapping[str, str], body: bytes
-    ) -> Answer:
+    ) -> ProviderAnswer:
         with self._lock:
             behaviour = self._desk_script.popleft() if self._desk_script else None
         if behaviour is not None:
@@ -498,7 +498,7 @@ class Wire:
             self._over.wait(answer.after)
             return answer
         status, content, told = self.desk.serve(method, path, query, headers, body)
-        return Answer(status, content, told)
+        return ProviderAnswer(status, content, told)
 
     def _one_line(self, path: str, body: bytes) -> tuple[int, Any]:
         """The answer to one line of a batch job."""
@@ -525,7 +525,7 @@ class _Server(ThreadingHTTPServer):
     daemon_threads = True
     block_on_close = False
     request_queue_size = 128
-    wire: Wire
+    wire: FakeProvider
 
     def handle_error(self, request: Any, client_address: Any) -> None:
         """A client that was killed is no error of ours."""

@@ -14,7 +14,7 @@ from evenedit.stats.agreement import human_consensus as people
 from evenedit.stats.agreement.judge_error import judge_error
 from evenedit.stats.agreement.nominal import matched, verdicts
 from evenedit.stats.agreement.ordinal import differences, on_means, on_scores, opinions
-from evenedit.stats.agreement.overlap import LIKERT, Evidence, Place, Rows
+from evenedit.stats.agreement.overlap import LIKERT, Overlap, Place, Rows
 from evenedit.stats.agreement.rank_tests import group_tests
 from evenedit.stats.disparity.preference import preference
 from evenedit.stats.engine.rules import AnalysisRules
@@ -24,7 +24,7 @@ STEREOTYPE = "stereotype"
 
 def agreement(scores: Scores, rules: AnalysisRules) -> Iterator[Agreement]:
     """Every statistic of agreement and every test of ratings that the table allows."""
-    evidence = Evidence.of(scores, rules)
+    evidence = Overlap.of(scores, rules)
     if evidence.people:
         yield from _people(evidence)
         yield from judge_error(evidence)
@@ -33,7 +33,7 @@ def agreement(scores: Scores, rules: AnalysisRules) -> Iterator[Agreement]:
     yield from group_tests(evidence)
 
 
-def _asked(evidence: Evidence) -> Iterator[tuple[str, str, Rows]]:
+def _asked(evidence: Overlap) -> Iterator[tuple[str, str, Rows]]:
     """Every question with every arm it is asked in."""
     for pairs, questions in ((False, LIKERT), (True, (STEREOTYPE,))):
         for condition in evidence.conditions(pairs=pairs):
@@ -41,7 +41,7 @@ def _asked(evidence: Evidence) -> Iterator[tuple[str, str, Rows]]:
                 yield question, condition, evidence.rows(condition, pairs=pairs)
 
 
-def _judges(evidence: Evidence) -> Iterator[Agreement]:
+def _judges(evidence: Overlap) -> Iterator[Agreement]:
     """Each pair of judges, question by question."""
     names = evidence.table.raters
     for a, b in combinations(evidence.judges, 2):
@@ -59,7 +59,7 @@ def _judges(evidence: Evidence) -> Iterator[Agreement]:
                     yield from evidence.tell(place, wanted, rows[both], 2 * int(both.sum()))
 
 
-def _people(evidence: Evidence) -> Iterator[Agreement]:
+def _people(evidence: Overlap) -> Iterator[Agreement]:
     """People and the judges beside them: all people for every editor, equally many per item for all editors."""
     for question, condition, every in _asked(evidence):
         answers = evidence.ratings(question, every)

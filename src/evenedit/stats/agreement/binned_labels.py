@@ -11,7 +11,7 @@ from evenedit.stats.engine.rules import AnalysisRules
 
 
 @dataclass(frozen=True, slots=True)
-class Label:
+class BinnedLabel:
     """How a score becomes one of a few words."""
 
     names: tuple[str, ...]
@@ -31,16 +31,16 @@ class Label:
         )
 
 
-def labels(rules: AnalysisRules) -> dict[str, Label]:
+def labels(rules: AnalysisRules) -> dict[str, BinnedLabel]:
     """Each labelled question's label, by the thresholds of the rates."""
     found = {}
     if {"edit_success", "soft_erasure"} <= set(rules.rates):
         applied, erased = rules.rates["edit_success"].at_least or 4, rules.rates["soft_erasure"].at_most or 2
         code = tuple(1 if s >= applied else 3 if s <= erased else 2 for s in range(1, 6))
-        found["edit_success"] = Label(("yes", "partial", "no"), code)
+        found["edit_success"] = BinnedLabel(("yes", "partial", "no"), code)
     for rate in ("gender_change", "race_change"):
         if rate in rules.rates:
             changed = rules.rates[rate].at_least or 3
             code = tuple(1 if s >= changed else 2 for s in range(1, 6))
-            found[rules.rates[rate].question] = Label(("yes", "no"), code)
+            found[rules.rates[rate].question] = BinnedLabel(("yes", "no"), code)
     return found

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from evenedit.protocol import AXES, FACTORS
 from evenedit.results.results import Agreement
 from evenedit.stats.agreement import human_consensus as people
-from evenedit.stats.agreement.overlap import Evidence, Place, Rows
+from evenedit.stats.agreement.overlap import Overlap, Place, Rows
 from evenedit.stats.engine.intervals import Interval, as_interval, percentile
 from evenedit.stats.engine.multiplicity import holm
 from evenedit.stats.engine.permutation import p_values, strata
@@ -34,11 +34,11 @@ class _Errors:
     ratings: int
 
 
-def judge_error(evidence: Evidence) -> Iterator[Agreement]:
+def judge_error(evidence: Overlap) -> Iterator[Agreement]:
     """For every axis and factor: how far apart groups are in judge minus people, and whether chance could do it."""
     for condition in evidence.conditions():
         errors = list(_errors(evidence, condition))
-        told = [row for factor in FACTORS for row in _by_factor(evidence, factor.id, factor.codes, errors)]
+        told = [row for factor in FACTORS for row in _by_factor(evidence, factor.name, factor.codes, errors)]
         yield from told
         for editor in dict.fromkeys(row.editor for row in told):
             family = [row for row in told if row.editor == editor and row.statistic.endswith("_p")]
@@ -48,7 +48,7 @@ def judge_error(evidence: Evidence) -> Iterator[Agreement]:
                 yield replace(row, statistic=f"{row.statistic}_holm", value=p, method=how)
 
 
-def _errors(evidence: Evidence, condition: str) -> Iterator[_Errors]:
+def _errors(evidence: Overlap, condition: str) -> Iterator[_Errors]:
     for question in AXES:
         every = evidence.rows(condition)
         answered = (evidence.ratings(question, every) > 0).any(axis=1) & (evidence.ensemble(question, every) > 0)
@@ -60,12 +60,12 @@ def _errors(evidence: Evidence, condition: str) -> Iterator[_Errors]:
             yield _Errors(Place(question, condition, editor), rows, parts.astype(np.int64), one, int(count.sum()))
 
 
-def _by_factor(evidence: Evidence, factor: str, levels: tuple[str, ...], errors: list[_Errors]) -> Iterator[Agreement]:
+def _by_factor(evidence: Overlap, factor: str, levels: tuple[str, ...], errors: list[_Errors]) -> Iterator[Agreement]:
     """The gap over one factor's groups for every question and editor, all tested with the same permutations."""
     every = np.unique(np.concatenate([e.rows for e in errors])) if errors else np.empty(0, dtype=np.intp)
     every = every[np.isin(evidence.labels(factor, every), levels)]
     faces, first = np.unique(evidence.unit[every], return_index=True)
-    label = {f.id: evidence.labels(f.id, every[first]) for f in FACTORS}
+    label = {f.name: evidence.labels(f.name, every[first]) for f in FACTORS}
     present = [level for level in levels if (label[factor] == level).any()]
     if len(present) < 2:
         return
@@ -81,7 +81,7 @@ def _by_factor(evidence: Evidence, factor: str, levels: tuple[str, ...], errors:
         np.add.at(count[:, at], face, 1)
     varying = {f: v for f, v in label.items() if len(np.unique(v)) > 1}
     within, how = strata(varying, factor, evidence.rules.permutations)
-    rng = np.random.default_rng([evidence.rules.seed, STREAM, [f.id for f in FACTORS].index(factor)])
+    rng = np.random.default_rng([evidence.rules.seed, STREAM, [f.name for f in FACTORS].index(factor)])
     p = p_values(code, within, total, count, evidence.rules.permutations, rng)
     for at, e in enumerate(kept):
         gap, interval = _gap(evidence, code, total[:, at] / e.one, count[:, at])
@@ -95,7 +95,7 @@ def _by_factor(evidence: Evidence, factor: str, levels: tuple[str, ...], errors:
 
 
 def _gap(
-    evidence: Evidence, code: NDArray[np.int8], total: NDArray[np.float64], count: NDArray[np.int64]
+    evidence: Overlap, code: NDArray[np.int8], total: NDArray[np.float64], count: NDArray[np.int64]
 ) -> tuple[float, tuple[float, float] | None]:
     """Highest minus lowest mean over groups, and its interval from faces drawn within groups."""
     means, draws = [], []

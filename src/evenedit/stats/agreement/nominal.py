@@ -14,7 +14,7 @@ from evenedit.stats.agreement import human_consensus as people
 from evenedit.stats.agreement import inter_rater as reliability
 from evenedit.stats.agreement import pairwise as against
 from evenedit.stats.agreement.inter_rater import Ratings
-from evenedit.stats.agreement.overlap import Evidence, Place, Rows, Wanted
+from evenedit.stats.agreement.overlap import Overlap, Place, Rows, Wanted
 
 CEILING = "ceiling_"
 """What a statistic's name begins with when it is each person against the others."""
@@ -27,7 +27,7 @@ def matched(levels: int, a: NDArray[Any], b: NDArray[Any]) -> Wanted:
 
 
 def verdicts(
-    evidence: Evidence, place: Place, rows: Rows, ratings: Ratings, judged: NDArray[np.int8], levels: int
+    evidence: Overlap, place: Place, rows: Rows, ratings: Ratings, judged: NDArray[np.int8], levels: int
 ) -> Iterator[Agreement]:
     """People among themselves, each person against the others' majority, the judges against everybody's majority."""
     n = int((ratings > 0).sum())

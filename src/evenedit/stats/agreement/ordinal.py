@@ -17,7 +17,7 @@ from evenedit.stats.agreement import pairwise as against
 from evenedit.stats.agreement.binned_labels import labels
 from evenedit.stats.agreement.inter_rater import Ratings
 from evenedit.stats.agreement.nominal import CEILING, OTHERS, matched
-from evenedit.stats.agreement.overlap import Evidence, Place, Rows, Wanted
+from evenedit.stats.agreement.overlap import Overlap, Place, Rows, Wanted
 from evenedit.stats.engine.additive import mean_of
 from evenedit.stats.engine.equivalence import MARGIN, tost
 
@@ -43,7 +43,7 @@ def differences(a: NDArray[Any], b: NDArray[Any]) -> Wanted:
     return [(s, (a, b)) for s in (against.mean_difference, against.bland_altman_low, against.bland_altman_high)]
 
 
-def opinions(evidence: Evidence, place: Place, rows: Rows, ratings: Ratings) -> Iterator[Agreement]:
+def opinions(evidence: Overlap, place: Place, rows: Rows, ratings: Ratings) -> Iterator[Agreement]:
     """Everything about people's scores of one question; judges one by one and group by group for all editors."""
     among: Wanted = [(statistic, (ratings,)) for statistic in reliability.ORDERED]
     yield from evidence.tell(place, among, rows, int((ratings > 0).sum()))
@@ -60,14 +60,14 @@ def opinions(evidence: Evidence, place: Place, rows: Rows, ratings: Ratings) -> 
         alone = replace(place, raters=f"{evidence.table.raters[judge]}|all")
         yield from _beside(evidence, alone, rows, evidence.judge(judge, place.axis, rows), ratings)
     for factor in FACTORS:
-        label = evidence.labels(factor.id, rows)
+        label = evidence.labels(factor.name, rows)
         for level in factor.codes:
             of = label == level
-            yield from _beside(evidence, replace(place, group={factor.id: level}), rows[of], judged[of], ratings[of])
+            yield from _beside(evidence, replace(place, group={factor.name: level}), rows[of], judged[of], ratings[of])
 
 
 def _beside(
-    evidence: Evidence, place: Place, rows: Rows, judged: NDArray[np.int8], ratings: Ratings
+    evidence: Overlap, place: Place, rows: Rows, judged: NDArray[np.int8], ratings: Ratings
 ) -> Iterator[Agreement]:
     """Judges' scores against people's means, judge minus people, and whether the difference is smaller than matters."""
     both = judged > 0
@@ -93,7 +93,7 @@ def _beside(
     yield evidence.row(place, "mean_difference_tost_p", p, None, None, len(rows), n, how)
 
 
-def _p(evidence: Evidence, place: Place, rho: Agreement) -> Agreement:
+def _p(evidence: Overlap, place: Place, rho: Agreement) -> Agreement:
     """The p of a rank correlation."""
     p = against.spearman_p(rho.value, rho.n_items)
     how = "t with n - 2 degrees of freedom" if p is not None else "undefined: one side does not vary, or n < 3"
@@ -101,7 +101,7 @@ def _p(evidence: Evidence, place: Place, rho: Agreement) -> Agreement:
 
 
 def _other_centres(
-    evidence: Evidence, place: Place, rows: Rows, judged: NDArray[np.int8], ratings: Ratings
+    evidence: Overlap, place: Place, rows: Rows, judged: NDArray[np.int8], ratings: Ratings
 ) -> Iterator[Agreement]:
     """The judges against people's medians and majorities."""
     both = judged > 0
@@ -122,7 +122,7 @@ def _other_centres(
                 yield _p(evidence, place, renamed)
 
 
-def _ceiling(evidence: Evidence, place: Place, rows: Rows, ratings: Ratings) -> Iterator[Agreement]:
+def _ceiling(evidence: Overlap, place: Place, rows: Rows, ratings: Ratings) -> Iterator[Agreement]:
     """Each person against the mean of the others: what a judge could hope to reach."""
     own, rounded, item = people.others(ratings, people.rounded_mean)
     _, mean, _ = people.others(ratings, people.means)
@@ -131,7 +131,7 @@ def _ceiling(evidence: Evidence, place: Place, rows: Rows, ratings: Ratings) -> 
 
 
 def _labelled(
-    evidence: Evidence, place: Place, rows: Rows, judged: NDArray[np.int8], ratings: Ratings
+    evidence: Overlap, place: Place, rows: Rows, judged: NDArray[np.int8], ratings: Ratings
 ) -> Iterator[Agreement]:
     """The same as labels: judges against people, and the human ceiling."""
     label = labels(evidence.rules).get(place.axis)

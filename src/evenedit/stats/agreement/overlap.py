@@ -16,7 +16,7 @@ from evenedit.ratings.combine import combine, judges_only
 from evenedit.ratings.table import QUESTION_IDS, RatingTable, Scores
 from evenedit.results.results import Agreement
 from evenedit.stats.agreement.inter_rater import Ratings
-from evenedit.stats.engine.additive import Additive, Drawing
+from evenedit.stats.engine.additive import Additive, Resampler
 from evenedit.stats.engine.rules import AnalysisRules
 
 Rows = NDArray[np.intp]
@@ -37,7 +37,7 @@ class Place:
 
 
 @dataclass(frozen=True, slots=True)
-class Evidence:
+class Overlap:
     """Everybody's answers, edit by edit."""
 
     table: RatingTable
@@ -58,12 +58,12 @@ class Evidence:
     """By factor, [edit]: the dataset's label of its face."""
     is_pair: NDArray[np.bool_]
     """[edit]: two portraits, one verdict."""
-    drawing: Drawing
+    drawing: Resampler
     mark: str
     """The end of every method where anything is simulated."""
 
     @classmethod
-    def of(cls, scores: Scores, rules: AnalysisRules) -> Evidence:
+    def of(cls, scores: Scores, rules: AnalysisRules) -> Overlap:
         """The evidence in a table of ratings."""
         table = scores.table
         edits = table.edits
@@ -82,9 +82,9 @@ class Evidence:
             editors_by_code=tuple(str(name) for name in editors),
             editor=editor,
             unit=pd.factorize(np.where(is_pair, prompt, source).astype(object), sort=True)[0].astype(np.int64),
-            label={f.id: edits[f.id].to_numpy(dtype=str) for f in FACTORS},
+            label={f.name: edits[f.name].to_numpy(dtype=str) for f in FACTORS},
             is_pair=is_pair,
-            drawing=Drawing(rules.draws, rules.seed, rules.confidence),
+            drawing=Resampler(rules.draws, rules.seed, rules.confidence),
             mark="; SIMULATED" if simulated else "",
         )
 

@@ -8,7 +8,7 @@ from dataclasses import replace
 from evenedit.core.records import Estimate, Experiment, Kind
 from evenedit.ratings.combine import combine
 from evenedit.ratings.table import RatingTable
-from evenedit.results.results import JudgeAlone
+from evenedit.results.results import PerJudgeEstimate
 from evenedit.stats.disparity.diagnosis import diagnosis_panels
 from evenedit.stats.disparity.gaps import gaps
 from evenedit.stats.disparity.mitigation import mitigation_panels
@@ -25,7 +25,7 @@ REFUSED = ("rate.refused", "gap.refused")
 """The editor's refusals: no judge has a say in them."""
 
 
-def judges_alone(table: RatingTable, rules: AnalysisRules) -> Iterator[JudgeAlone]:
+def judges_alone(table: RatingTable, rules: AnalysisRules) -> Iterator[PerJudgeEstimate]:
     """Rates and gaps by editor as if one judge had been the only one; nothing where there is only one."""
     judges = table.of_kind(Kind.VLM)
     rules = replace(
@@ -35,7 +35,7 @@ def judges_alone(table: RatingTable, rules: AnalysisRules) -> Iterator[JudgeAlon
         own = RatingTable(table.edits, (table.raters[at],), (Kind.VLM,), table.values[[at]], table.status[[at]])
         for estimate in _headline(own, rules):
             if estimate.measure.startswith(HEADLINE) and estimate.measure not in REFUSED:
-                yield JudgeAlone(table.raters[at], estimate)
+                yield PerJudgeEstimate(table.raters[at], estimate)
 
 
 def _headline(table: RatingTable, rules: AnalysisRules) -> Iterator[Estimate]:

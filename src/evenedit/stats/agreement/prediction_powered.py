@@ -19,7 +19,7 @@ from scipy.special import ndtri, stdtrit
 from evenedit.core.records import Estimate, Experiment, Kind, Outcome
 from evenedit.ratings.combine import half_up
 from evenedit.ratings.table import QUESTION_IDS, Scores
-from evenedit.results.results import Contrast, Powered
+from evenedit.results.results import Contrast, PredictionPowered
 from evenedit.stats.disparity.gaps import gap_intervals
 from evenedit.stats.engine.measures import AXIS_QUESTIONS, Answers, met_rates
 from evenedit.stats.engine.panel import Axes, by_face
@@ -34,7 +34,7 @@ Values = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)
-class Sample:
+class LabelledSample:
     """One measure of one set of edits: what judges say of all and people of some."""
 
     judged: Values
@@ -45,9 +45,9 @@ class Sample:
     face: NDArray[np.int64]
     prompt: NDArray[np.int64]
 
-    def only(self, rows: NDArray[np.bool_]) -> Sample:
+    def only(self, rows: NDArray[np.bool_]) -> LabelledSample:
         """Some of the edits."""
-        return Sample(**{f.name: getattr(self, f.name)[rows] for f in fields(self)})
+        return LabelledSample(**{f.name: getattr(self, f.name)[rows] for f in fields(self)})
 
     @property
     def labelled(self) -> NDArray[np.bool_]:
@@ -63,7 +63,7 @@ class Both:
     powered: float
     human_influence: Values
     influence: Values
-    sample: Sample
+    sample: LabelledSample
 
     def uncertainty(self) -> tuple[Uncertainty, Uncertainty]:
         """Of people alone, over the sample; of both together, over all edits."""
@@ -74,14 +74,14 @@ class Both:
         )
 
 
-def tuned(sample: Sample) -> float:
+def tuned(sample: LabelledSample) -> float:
     """The lambda that leaves least variance, within 0 and 1."""
     human, drift = _influences(sample)
     spread = float(drift @ drift)
     return float(np.clip(-(human @ drift) / spread, 0.0, 1.0)) if spread > 0 else 0.0
 
 
-def _influences(sample: Sample) -> tuple[Values, Values]:
+def _influences(sample: LabelledSample) -> tuple[Values, Values]:
     """What each edit adds to people's mean, and to judges on all edits minus judges on the sample."""
     at = sample.labelled
     share = np.where(at, sample.weight, 0.0)
@@ -92,7 +92,7 @@ def _influences(sample: Sample) -> tuple[Values, Values]:
     return human, np.where(at, drift, (sample.judged - sample.judged.mean()) / len(at))
 
 
-def together(sample: Sample, tuning: float) -> Both:
+def together(sample: LabelledSample, tuning: float) -> Both:
     """People's mean, and the same with a share `tuning` of the judges' drift taken off."""
     at = sample.labelled
     share = np.where(at, sample.weight, 0.0)
@@ -108,7 +108,7 @@ NONE: Ends = (None, None)
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class PoweredEstimate:
     """One estimate from people alone and from both."""
 
     measure: str
@@ -129,7 +129,7 @@ def powered(
     inclusion: Mapping[str, float],
     estimates: Iterable[Estimate],
     contrasts: Iterable[Contrast],
-) -> Iterator[Powered]:
+) -> Iterator[PredictionPowered]:
     """Means, rates, contrasts and gaps of the diagnosis three ways, for each editor and pooled."""
     edits = scores.edits
     chosen = (edits["experiment"] == Experiment.DIAGNOSIS) & (edits["condition"] == "baseline")
@@ -155,13 +155,13 @@ def powered(
     for measure, judged, said in _measures(found.rows(rows), given, rules):
         known = said if not weighted else np.where(np.isnan(chance), np.nan, said)
         weight = np.where(np.isnan(chance), 1.0, 1 / np.where(np.isnan(chance), 1.0, chance))
-        whole = Sample(judged, known, weight, axes.cluster_at, axes.prompt_at)
+        whole = LabelledSample(judged, known, weight, axes.cluster_at, axes.prompt_at)
         for name in [*editors, None]:
             mine = ~np.isnan(judged) & ((editor == name) if name is not None else True)
             for told in _three_ways(whole.only(mine), axes, measure, rules):
                 beside = judge.get((told.measure, name, _key(told.group)))
                 if beside is not None:
-                    yield Powered(
+                    yield PredictionPowered(
                         measure=told.measure,
                         experiment="diagnosis",
                         condition="baseline",
@@ -208,7 +208,7 @@ def _measures(found: Answers, given: NDArray[np.int8], rules: AnalysisRules) -> 
             yield f"rate.{name}", np.where(nothing, np.nan, judged), np.where(there, said, np.nan)
 
 
-def _three_ways(sample: Sample, axes: Axes, measure: str, rules: AnalysisRules) -> Iterator[Told]:
+def _three_ways(sample: LabelledSample, axes: Axes, measure: str, rules: AnalysisRules) -> Iterator[PoweredEstimate]:
     """Everybody, every group and, for rates, every contrast and gap."""
     if not _enough(sample):
         return
@@ -231,14 +231,14 @@ def _three_ways(sample: Sample, axes: Axes, measure: str, rules: AnalysisRules) 
         yield replace(told, measure=measure.replace("rate.", "gap.", 1), group={factor: "*"})
 
 
-def _enough(sample: Sample) -> bool:
+def _enough(sample: LabelledSample) -> bool:
     return len(np.unique(sample.face[sample.labelled])) >= FEWEST
 
 
-def _told(both: Both, measure: str, group: Mapping[str, str], tuning: float, rules: AnalysisRules) -> Told:
+def _told(both: Both, measure: str, group: Mapping[str, str], tuning: float, rules: AnalysisRules) -> PoweredEstimate:
     is_rate = measure.startswith("rate.")
     human, everything = both.uncertainty()
-    return Told(
+    return PoweredEstimate(
         measure,
         group,
         both.human,
@@ -262,7 +262,7 @@ def _interval(value: float, sure: Uncertainty, is_rate: bool, rules: AnalysisRul
     return (max(low, 0.0), min(high, 1.0)) if is_rate else (low, high)
 
 
-def _contrast(one: Both, rest: Both, tuning: float, rules: AnalysisRules) -> Told:
+def _contrast(one: Both, rest: Both, tuning: float, rules: AnalysisRules) -> PoweredEstimate:
     """A group minus everybody else."""
     sure = one.uncertainty(), rest.uncertainty()
     prompts = 1 + max(int(one.sample.prompt.max()), int(rest.sample.prompt.max()))
@@ -279,7 +279,7 @@ def _contrast(one: Both, rest: Both, tuning: float, rules: AnalysisRules) -> Tol
         low_high = [(float(low or 0.0), float(high or 0.0)) for low, high in found]
         return difference(first, second, (low_high[0], low_high[1]), float(np.clip(alike, -1, 1)))
 
-    return Told(
+    return PoweredEstimate(
         "",
         {},
         one.human - rest.human,
@@ -292,7 +292,7 @@ def _contrast(one: Both, rest: Both, tuning: float, rules: AnalysisRules) -> Tol
     )
 
 
-def _gap(parts: list[Both], tuning: float, rules: AnalysisRules) -> Told:
+def _gap(parts: list[Both], tuning: float, rules: AnalysisRules) -> PoweredEstimate:
     """Highest minus lowest; the noise that groups share through prompts is left in, which errs on the wide side."""
     sure = [both.uncertainty() for both in parts]
     sizes = np.array([float(b.sample.labelled.sum()) for b in parts])
@@ -310,7 +310,7 @@ def _gap(parts: list[Both], tuning: float, rules: AnalysisRules) -> Told:
     human_ends, ends = (
         (float(low), float(high)) if (noise[way] > 0).all() else NONE for way, (low, high) in enumerate(found.T)
     )
-    return Told(
+    return PoweredEstimate(
         "",
         {},
         float(np.ptp(human)),

@@ -12,7 +12,7 @@ from evenedit.protocol import AXES, QUESTIONS
 from evenedit.results.results import Agreement
 from evenedit.stats.agreement import human_consensus as people
 from evenedit.stats.agreement.inter_rater import Ratings
-from evenedit.stats.agreement.overlap import Evidence, Place, Rows
+from evenedit.stats.agreement.overlap import Overlap, Place, Rows
 from evenedit.stats.disparity.preference import cases
 from evenedit.stats.engine.additive import mean_of
 from evenedit.stats.engine.equivalence import MARGIN, Equivalence, tost, tost_two
@@ -39,7 +39,7 @@ class _Sample:
         return _Sample(self.rows[keep], self.total[keep], self.count[keep])
 
 
-def group_tests(evidence: Evidence) -> Iterator[Agreement]:
+def group_tests(evidence: Overlap) -> Iterator[Agreement]:
     """Kruskal-Wallis over races, White against everybody else, mitigated against baseline; Holm over the axes."""
     told: list[Agreement] = []
     matched = list(cases(evidence))
@@ -59,7 +59,7 @@ def _axes() -> list[str]:
     return [*AXES, *(axis + DISTANCE for axis in AXES if QUESTIONS[axis].sided == "two")]
 
 
-def _sample(evidence: Evidence, axis: str, raters: str, rows: Rows) -> _Sample:
+def _sample(evidence: Overlap, axis: str, raters: str, rows: Rows) -> _Sample:
     """What some raters say of each row; a distance is taken rating by rating."""
     question = axis.removesuffix(DISTANCE)
     ratings: Ratings = evidence.ensemble(question, rows)[:, None]
@@ -73,14 +73,14 @@ def _sample(evidence: Evidence, axis: str, raters: str, rows: Rows) -> _Sample:
     return _Sample(rows, score.sum(axis=1), count)
 
 
-def _told_editors(evidence: Evidence, place: Place, rows: Rows) -> list[tuple[str | None, Rows]]:
+def _told_editors(evidence: Overlap, place: Place, rows: Rows) -> list[tuple[str | None, Rows]]:
     """All editors and each; all only for the people of whom there are equally many per item."""
     if not len(rows):
         return []
     return evidence.editors(rows)[:1] if place.raters == "complete" else evidence.editors(rows)
 
 
-def _over_editors(evidence: Evidence, place: Place, sample: _Sample) -> Iterator[Agreement]:
+def _over_editors(evidence: Overlap, place: Place, sample: _Sample) -> Iterator[Agreement]:
     for editor, rows in _told_editors(evidence, place, sample.rows):
         part = sample.at(np.isin(sample.rows, rows))
         here = replace(place, editor=editor)
@@ -89,7 +89,7 @@ def _over_editors(evidence: Evidence, place: Place, sample: _Sample) -> Iterator
         yield from _races(evidence, here, part)
 
 
-def _sides(evidence: Evidence, place: Place, sample: _Sample) -> Iterator[Agreement]:
+def _sides(evidence: Overlap, place: Place, sample: _Sample) -> Iterator[Agreement]:
     """A two-sided axis as shares to either side and as distance from the middle."""
     n = int(sample.count.sum())
     if place.axis.endswith(DISTANCE):
@@ -107,7 +107,7 @@ def _sides(evidence: Evidence, place: Place, sample: _Sample) -> Iterator[Agreem
                 yield from evidence.tell(place, wanted, sample.rows, n, f"share of items {rate.rule}, mean half up")
 
 
-def _units(evidence: Evidence, place: Place, sample: _Sample) -> tuple[Whole, Rows, str]:
+def _units(evidence: Overlap, place: Place, sample: _Sample) -> tuple[Whole, Rows, str]:
     """What a test ranks, as whole numbers: people's means of items as published; judges' means of faces, whose edits
     are many and alike. Also a row of each unit, and what a unit is."""
     if place.raters != "ensemble":
@@ -117,7 +117,7 @@ def _units(evidence: Evidence, place: Place, sample: _Sample) -> tuple[Whole, Ro
 
 
 def by_face(
-    evidence: Evidence, rows: Rows, total: NDArray[np.int64], count: NDArray[np.int64]
+    evidence: Overlap, rows: Rows, total: NDArray[np.int64], count: NDArray[np.int64]
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], Rows]:
     """Sums of each face's rows, and one row of each."""
     _, first, face = np.unique(evidence.unit[rows], return_index=True, return_inverse=True)
@@ -125,7 +125,7 @@ def by_face(
     return sums[0], sums[1], rows[first]
 
 
-def _races(evidence: Evidence, place: Place, sample: _Sample) -> Iterator[Agreement]:
+def _races(evidence: Overlap, place: Place, sample: _Sample) -> Iterator[Agreement]:
     values, rows, unit = _units(evidence, place, sample)
     race = evidence.labels("race", rows)
     labelled = race != ""
@@ -156,7 +156,7 @@ def _races(evidence: Evidence, place: Place, sample: _Sample) -> Iterator[Agreem
     yield _tost(evidence, against, "mann_whitney_tost_p", same, size)
 
 
-def _paired(evidence: Evidence, place: Place, before: Rows, after: Rows) -> Iterator[Agreement]:
+def _paired(evidence: Overlap, place: Place, before: Rows, after: Rows) -> Iterator[Agreement]:
     """Mitigated minus baseline of the same case."""
     earlier, later = (_sample(evidence, place.axis, place.raters, rows) for rows in (before, after))
     both = (earlier.count > 0) & (later.count > 0)
@@ -165,7 +165,7 @@ def _paired(evidence: Evidence, place: Place, before: Rows, after: Rows) -> Iter
         yield from _signed(evidence, replace(place, editor=editor), earlier.at(of), later.at(of))
 
 
-def _signed(evidence: Evidence, place: Place, before: _Sample, after: _Sample) -> Iterator[Agreement]:
+def _signed(evidence: Overlap, place: Place, before: _Sample, after: _Sample) -> Iterator[Agreement]:
     both, one = people.whole_means(
         np.concatenate([after.total, before.total]), np.concatenate([after.count, before.count])
     )
@@ -186,7 +186,7 @@ def _signed(evidence: Evidence, place: Place, before: _Sample, after: _Sample) -
 
 
 def _test(
-    evidence: Evidence,
+    evidence: Overlap,
     place: Place,
     name: str,
     value: float | None,
@@ -199,14 +199,14 @@ def _test(
     yield evidence.row(place, f"{name}_p", p, None, None, *size, f"{method}; {p_from}" if p is not None else method)
 
 
-def _tost(evidence: Evidence, place: Place, name: str, same: Equivalence | None, size: tuple[int, int]) -> Agreement:
+def _tost(evidence: Overlap, place: Place, name: str, same: Equivalence | None, size: tuple[int, int]) -> Agreement:
     how = (
         f"two one-sided t-tests over faces, margin ±{MARGIN}" if same else "undefined: fewer than two faces in a group"
     )
     return evidence.row(place, name, same.p if same else None, None, None, *size, how)
 
 
-def _adjusted(evidence: Evidence, told: Sequence[Agreement]) -> Iterator[Agreement]:
+def _adjusted(evidence: Overlap, told: Sequence[Agreement]) -> Iterator[Agreement]:
     """Holm within a family: the axes of one test, arm, editor and set of raters. Benjamini-Hochberg over all editors
     and the distances too, for exploration."""
     tests = [row for row in told if row.statistic in TESTS and row.value is not None]

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from evenedit.core.records import Estimate, Experiment, Kind, Status
 from evenedit.protocol import FACTORS
 from evenedit.ratings.table import MISSING, NOT_ASKED, QUESTION_IDS, STATUSES, RatingTable, Reading
-from evenedit.results.results import Measured, Silence
+from evenedit.results.results import Measured, MissingReason
 from evenedit.stats.disparity.gaps import contrasts, gaps
 from evenedit.stats.disparity.mitigation import pairs
 from evenedit.stats.engine.bootstrap import Bootstrap
@@ -141,7 +141,7 @@ def _whole(e: Estimate) -> Estimate:
     return replace(e, value=e.value / PARTS, low=low, high=high)
 
 
-def _silences(table: RatingTable, rows: NDArray[np.intp], reading: Reading) -> Iterator[Silence]:
+def _silences(table: RatingTable, rows: NDArray[np.intp], reading: Reading) -> Iterator[MissingReason]:
     """How often each reason left a reading missing: over everybody, then over each group of each factor."""
     edits = table.edits.iloc[rows]
     reasons = np.array([reading.reasons[row] for row in rows], dtype=object)
@@ -149,11 +149,11 @@ def _silences(table: RatingTable, rows: NDArray[np.intp], reading: Reading) -> I
     for editor in sorted(edits["editor"].unique()):
         made = (edits["editor"] == editor).to_numpy() & told
         groups: list[tuple[dict[str, str], NDArray[np.bool_]]] = [({}, made)]
-        groups += [({f.id: code}, made & (edits[f.id] == code).to_numpy()) for f in FACTORS for code in f.codes]
+        groups += [({f.name: code}, made & (edits[f.name] == code).to_numpy()) for f in FACTORS for code in f.codes]
         seen = [r for r, _ in Counter(reasons[made & (reasons != "")]).most_common()]
         for group, mask in groups:
             for reason in seen if mask.any() else ():
-                yield Silence(
+                yield MissingReason(
                     measure=reading.measure,
                     editor=editor,
                     group=group,

@@ -14,7 +14,7 @@ from evenedit.ratings.table import QUESTION_IDS
 from evenedit.results.results import Agreement
 from evenedit.stats.agreement import inter_rater as reliability
 from evenedit.stats.agreement.nominal import CEILING, OTHERS, matched
-from evenedit.stats.agreement.overlap import Evidence, Place, Rows
+from evenedit.stats.agreement.overlap import Overlap, Place, Rows
 from evenedit.stats.disparity.mitigation import pairs
 from evenedit.stats.engine.additive import mean_of
 
@@ -49,7 +49,7 @@ def preferred(difference: NDArray[np.int64]) -> NDArray[np.int8]:
     return np.select([difference < 0, difference > 0], [1, 2], 3).astype(np.int8)
 
 
-def preference(evidence: Evidence) -> Iterator[Agreement]:
+def preference(evidence: Overlap) -> Iterator[Agreement]:
     """For every mitigated arm: how often the mitigated output is preferred, and whether judges and people agree."""
     for condition, before, after in cases(evidence):
         for editor, rows in evidence.editors(after):
@@ -57,7 +57,7 @@ def preference(evidence: Evidence) -> Iterator[Agreement]:
             yield from _preference(evidence, Place("preference", condition, editor), before[of], after[of])
 
 
-def cases(evidence: Evidence) -> Iterator[tuple[str, Rows, Rows]]:
+def cases(evidence: Overlap) -> Iterator[tuple[str, Rows, Rows]]:
     """Every mitigated arm with the rows of its complete pairs: baseline and mitigated."""
     edits = evidence.table.edits
     experiment = edits["experiment"].to_numpy(dtype=object, copy=True)
@@ -69,7 +69,7 @@ def cases(evidence: Evidence) -> Iterator[tuple[str, Rows, Rows]]:
             yield condition, before[before >= 0], after[before >= 0]
 
 
-def _preference(evidence: Evidence, place: Place, before: Rows, after: Rows) -> Iterator[Agreement]:
+def _preference(evidence: Overlap, place: Place, before: Rows, after: Rows) -> Iterator[Agreement]:
     answers = evidence.table.values[list(evidence.people)]
     earlier, later = change(answers[:, before]), change(answers[:, after])
     asked = (earlier >= 0) & (later >= 0)

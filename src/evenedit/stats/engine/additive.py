@@ -43,7 +43,7 @@ class Additive:
         return _defined(self.of(parts.sum(axis=0)[None])[0]) if len(parts) else None
 
 
-class Told(NamedTuple):
+class ResampledStatistic(NamedTuple):
     """One statistic's value and interval, and how the interval was made or why something is None."""
 
     value: float | None
@@ -53,7 +53,7 @@ class Told(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Drawing:
+class Resampler:
     """How units are drawn anew."""
 
     draws: int
@@ -69,10 +69,10 @@ class Drawing:
 
     def tell(
         self, wanted: Sequence[tuple[Additive, tuple[NDArray[Any], ...]]], unit: NDArray[np.int64], name: str
-    ) -> list[Told]:
+    ) -> list[ResampledStatistic]:
         """Every statistic of the same items, which belong to the units 0, 1, 2 …, drawn together."""
         if not len(unit):
-            return [Told(None, None, None, "undefined: nothing to compare") for _ in wanted]
+            return [ResampledStatistic(None, None, None, "undefined: nothing to compare") for _ in wanted]
         kinds: dict[tuple[object, ...], Array] = {}  # statistics of the same data often have the same parts
         for statistic, data in wanted:
             key = _same_parts(statistic, data)
@@ -120,19 +120,19 @@ class Drawing:
         bounds: Interval | Literal["alike"] | None,
         unit: str,
         units: int,
-    ) -> Told:
+    ) -> ResampledStatistic:
         convention = f"{statistic.method}; " if statistic.method else ""
         if value is None:
-            return Told(None, None, None, f"{convention}undefined: {statistic.undefined}")
+            return ResampledStatistic(None, None, None, f"{convention}undefined: {statistic.undefined}")
         if bounds is None:
-            return Told(value, None, None, f"{convention}no interval: one {unit}")
+            return ResampledStatistic(value, None, None, f"{convention}no interval: one {unit}")
         if bounds != "alike":
-            return Told(value, *bounds, f"{convention}bootstrap({unit}s, {self.draws})")
+            return ResampledStatistic(value, *bounds, f"{convention}bootstrap({unit}s, {self.draws})")
         if statistic.is_share and value in (0.0, 1.0):  # every draw says the same, but not for sure
             share = wilson(round(value * units), units, self.confidence)
             assert share is not None
-            return Told(value, *share, f"{convention}wilson({unit}s)")
-        return Told(value, None, None, f"{convention}no interval: no variation to draw from")
+            return ResampledStatistic(value, *share, f"{convention}wilson({unit}s)")
+        return ResampledStatistic(value, None, None, f"{convention}no interval: no variation to draw from")
 
 
 def mean_of(name: str, *, is_share: bool = False) -> Additive:

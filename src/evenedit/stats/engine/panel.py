@@ -80,8 +80,8 @@ def by_face(edits: pd.DataFrame) -> Axes:
     prompt_at, prompts = _codes(edits["prompt_id"])
     row_of = np.zeros(len(faces), dtype=np.int64)
     row_of[face_at] = np.arange(len(edits))
-    labels = {f.id: edits[f.id].iloc[row_of].to_numpy(dtype=str) for f in FACTORS}
-    levels = {f.id: tuple(c for c in f.codes if (labels[f.id] == c).any()) for f in FACTORS}
+    labels = {f.name: edits[f.name].iloc[row_of].to_numpy(dtype=str) for f in FACTORS}
+    levels = {f.name: tuple(c for c in f.codes if (labels[f.name] == c).any()) for f in FACTORS}
     return Axes("source", faces, labels, {k: v for k, v in levels.items() if v}, prompts, face_at, prompt_at)
 
 

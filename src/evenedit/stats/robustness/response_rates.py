@@ -18,7 +18,7 @@ from evenedit.stats.engine.rules import AnalysisRules
 
 def coverage(table: RatingTable) -> Iterator[Coverage]:
     """Calls by state per judge, experiment and editor: over everybody, then over each group of each factor."""
-    for number, name in enumerate(f.id for f in FACTORS):
+    for number, name in enumerate(f.name for f in FACTORS):
         yield from _by_factor(table, name, whole=number == 0)
 
 

@@ -18,8 +18,8 @@ from evenedit.protocol import FACTORS, QUESTIONS
 from evenedit.ratings.combine import asked, combine, concerns, priority
 from evenedit.ratings.reviews import Reviews
 from evenedit.ratings.table import NOT_ASKED, QUESTION_IDS, STATUSES, Scores
-from evenedit.run.runner import Pipeline
 from evenedit.study.results import rules_of
+from evenedit.study.study import Study
 
 CONDITIONS = ("floor", "baseline", "feature", "placebo", "swapped")
 """The order in which siblings are shown."""
@@ -52,7 +52,7 @@ class Opinion:
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class MeasuredFact:
     """One number an instrument read off the edit, or why it could not."""
 
     rater: str
@@ -97,7 +97,7 @@ class CaseFile:
     """How soon a person should look: high, medium or low …"""
     concern: str
     """… and why: disagreement, drift, erasure, skin or routine."""
-    findings: Sequence[Finding]
+    findings: Sequence[MeasuredFact]
     measured: Mapping[str, Any]
     """Every number of the measurement, where there is one."""
     siblings: Sequence[Sibling]
@@ -138,7 +138,7 @@ class CaseFile:
 class Casebook:
     """Every case of a study as it stood when it was read; one is opened at a time."""
 
-    pipeline: Pipeline
+    study: Study
     scores: Scores
     sources: Mapping[str, Source]
     images: Mapping[str, str]
@@ -151,20 +151,20 @@ class Casebook:
     """The version of the measurements."""
 
     @classmethod
-    def read(cls, pipeline: Pipeline) -> Casebook:
+    def read(cls, study: Study) -> Casebook:
         """The study's cases as they stand."""
-        rules = rules_of(pipeline.study)
-        table = pipeline.table()
-        sources = pipeline.store.sources()
-        measurements = pipeline.measurements(sources)
-        edits = pipeline.store.edits()
+        rules = rules_of(study.file)
+        table = study.table()
+        sources = study.store.sources()
+        measurements = study.design.instruments(sources)
+        edits = study.store.edits()
         return cls(
-            pipeline,
+            study,
             combine(table, rules.ensemble, rules.missing),
             sources,
             {ident: edit.image for ident, edit in edits.items() if edit.image is not None},
             {ident: reason_of(edit) for ident, edit in edits.items() if edit.image is None},
-            {r.id: r.revision for r in pipeline.raters()} | {g.id: g.revision for g in measurements.gauges},
+            {r.id: r.revision for r in study.design.judges()} | {g.id: g.revision for g in measurements.raters},
             measurements.version,
         )
 
@@ -193,7 +193,7 @@ class Casebook:
         row = self.rows.get(request_id)
         if row is None:
             raise EvenEditError(f"there is no edit '{request_id}' in the study as it stands")
-        store, scores = self.pipeline.store, self.scores
+        store, scores = self.study.store, self.scores
         request, edit = store.requests(request_id)[request_id], store.edits(request_id)[request_id]
         questions = [QUESTIONS[q] for q, applies in zip(QUESTION_IDS, self.asked[row], strict=True) if applies]
         opinions = self._opinions(row, store.replies(request_id))
@@ -202,7 +202,7 @@ class Casebook:
             request=request,
             edit=edit,
             sources=[self.sources[s] for s in request.source_ids],
-            prompt=self.pipeline.study.prompt(request.prompt_id),
+            prompt=self.study.file.prompt(request.prompt_id),
             questions=questions,
             opinions=opinions,
             scores=self.scores_of(row),
@@ -228,7 +228,7 @@ class Casebook:
 
     def _opinions(self, row: int, replies: Mapping[tuple[str, str], Reply]) -> list[Opinion]:
         table = self.scores.table
-        notes = Reviews(self.pipeline.store).notes(str(table.edits["request_id"].iloc[row]))
+        notes = Reviews(self.study.store).notes(str(table.edits["request_id"].iloc[row]))
         found = []
         for number, (rater, kind) in enumerate(zip(table.raters, table.kinds, strict=True)):
             code = int(table.status[number, row])
@@ -257,9 +257,9 @@ class Casebook:
             )
         return found
 
-    def _findings(self, row: int) -> list[Finding]:
+    def _findings(self, row: int) -> list[MeasuredFact]:
         return [
-            Finding(
+            MeasuredFact(
                 reading.rater,
                 reading.measure,
                 None if np.isnan(reading.values[row]) else float(reading.values[row]),
@@ -303,7 +303,7 @@ def reason_of(edit: Edit) -> str:
 
 def labels(source: Source) -> dict[str, str]:
     """A portrait's labels as pages print them, in the grid's order; others as the dataset has them."""
-    titles = {f.id: {level.code: level.title for level in f.levels} for f in FACTORS}
+    titles = {f.name: {level.code: level.title for level in f.levels} for f in FACTORS}
     ordered = sorted(source.attributes, key=lambda name: list(titles).index(name) if name in titles else len(titles))
     return {name: titles.get(name, {}).get(source.attributes[name], source.attributes[name]) for name in ordered}
 

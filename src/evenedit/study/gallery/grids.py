@@ -16,7 +16,7 @@ from evenedit.core.errors import EvenEditError
 from evenedit.core.records import is_simulated
 from evenedit.protocol import factor
 from evenedit.ratings.table import QUESTION_IDS
-from evenedit.report.render.contact_sheet import Cell, Row, collage
+from evenedit.report.render.contact_sheet import Cell, SheetRow, collage
 from evenedit.study.gallery.search import Found, Gallery
 from evenedit.study.gallery.thumbnails import Thumbnails
 
@@ -47,7 +47,7 @@ class Shown:
 
 
 @dataclass(frozen=True, slots=True)
-class Panel:
+class PictureGrid:
     """Rows under columns."""
 
     title: str
@@ -67,7 +67,7 @@ class Choice:
     several: bool = False
 
 
-def races(gallery: Gallery, asked: Mapping[str, Sequence[str]]) -> tuple[Panel, list[Choice]]:
+def races(gallery: Gallery, asked: Mapping[str, Sequence[str]]) -> tuple[PictureGrid, list[Choice]]:
     """One editor's outputs for the same prompts, over portraits that differ by labelled race alone."""
     people = {f: {s.attributes.get(f, "") for s in gallery.book.sources.values()} for f in ("race", "gender", "age")}
     levels = {f: {lv.code: lv.title for lv in factor(f).levels if lv.code in people[f]} for f in people}
@@ -94,11 +94,11 @@ def races(gallery: Gallery, asked: Mapping[str, Sequence[str]]) -> tuple[Panel, 
         rows.append((name, [_output(gallery, known.get((found[0], prompt)) if found else None) for found in chosen]))
     who = ", ".join(levels[f].get(one[f], one[f]) for f in ("gender", "age"))
     title = f"{one['editor']}: the same prompt over portraits labelled {who}"
-    panel = Panel(title, [levels["race"][r] for r in columns], rows, _simulated(gallery, [one["editor"]]))
+    panel = PictureGrid(title, [levels["race"][r] for r in columns], rows, _simulated(gallery, [one["editor"]]))
     return panel, _offered(choices)
 
 
-def mosaic(gallery: Gallery, asked: Mapping[str, Sequence[str]]) -> tuple[Panel, list[Choice]]:
+def mosaic(gallery: Gallery, asked: Mapping[str, Sequence[str]]) -> tuple[PictureGrid, list[Choice]]:
     """One portrait under many prompts by every editor."""
     portraits = {s.id: s.id for s in gallery.book.sources.values()}
     choices = {c.name: c for c in _runs(gallery, asked, several=True)}
@@ -113,10 +113,10 @@ def mosaic(gallery: Gallery, asked: Mapping[str, Sequence[str]]) -> tuple[Panel,
         made = [_output(gallery, known[editor].get((source, prompt))) for editor in editors]
         rows.append((choices["prompt"].values[prompt], [_portrait(gallery, source, caption=""), *made]))
     title = f"{source}: one portrait, prompt by prompt and editor by editor"
-    return Panel(title, ["source", *editors], rows, _simulated(gallery, editors)), _offered(choices)
+    return PictureGrid(title, ["source", *editors], rows, _simulated(gallery, editors)), _offered(choices)
 
 
-def sheet(gallery: Gallery, found: Found) -> Panel:
+def sheet(gallery: Gallery, found: Found) -> PictureGrid:
     """The outputs of a search in its order, without words: how many there are at a glance."""
     tiles = (gallery.tile(int(row)) for row in found.rows)
     shown: list[Shown] = []
@@ -133,17 +133,17 @@ def sheet(gallery: Gallery, found: Found) -> Panel:
     empty = [Shown(None, "")] * (-len(shown) % width)
     filled = [*shown, *empty]
     rows = [("", filled[at : at + width]) for at in range(0, len(filled), width)]
-    return Panel(f"{len(shown)} outputs", [""] * width, rows, any(map(is_simulated, editors)))
+    return PictureGrid(f"{len(shown)} outputs", [""] * width, rows, any(map(is_simulated, editors)))
 
 
-def picture(panel: Panel, thumbnails: Thumbnails, side: int) -> bytes:
+def picture(panel: PictureGrid, thumbnails: Thumbnails, side: int) -> bytes:
     """The panel as one PNG."""
     width = next((w for w in (160, 320, 640) if w >= side), 640)
 
     def opened(sha256: str | None) -> Image.Image | None:
         return None if sha256 is None else Image.open(io.BytesIO(thumbnails.get(sha256, width)))
 
-    rows = [Row(name, [Cell(opened(shown.image), shown.caption) for shown in cells]) for name, cells in panel.rows]
+    rows = [SheetRow(name, [Cell(opened(shown.image), shown.caption) for shown in cells]) for name, cells in panel.rows]
     buffer = io.BytesIO()
     collage(panel.columns, rows, simulated=panel.simulated, side=side).save(buffer, "PNG", optimize=True)
     return buffer.getvalue()

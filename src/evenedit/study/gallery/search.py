@@ -27,9 +27,9 @@ from evenedit.core.records import Experiment, Kind, Outcome
 from evenedit.protocol import FACTORS, QUESTIONS
 from evenedit.ratings.combine import spread
 from evenedit.ratings.table import QUESTION_IDS, RatingTable, Scores
-from evenedit.run.runner import Pipeline
 from evenedit.storage import survey_schema as tables
 from evenedit.study.gallery.cases import CONDITIONS, Casebook
+from evenedit.study.study import Study
 
 PAGE = 48
 """Cases on one page."""
@@ -78,7 +78,7 @@ class Field:
 
 
 @dataclass(frozen=True, slots=True)
-class Number:
+class NumberRange:
     """Something measured or counted on every case; NaN where it is not there."""
 
     id: str
@@ -174,7 +174,7 @@ class Gallery:
         self.built = datetime.now(UTC)
         self._newest = newest
         scores, edits = book.scores, book.scores.edits
-        self._prompts = {p: book.pipeline.study.prompt(p) for p in dict.fromkeys(edits["prompt_id"])}
+        self._prompts = {p: book.study.file.prompt(p) for p in dict.fromkeys(edits["prompt_id"])}
         self.fields = {made.id: made for made in (*self._told(edits), *self._scored(scores, book.asked))}
         self.numbers = {made.id: made for made in self._counted(scores, book.asked) if not np.isnan(made.values).all()}
 
@@ -192,8 +192,8 @@ class Gallery:
         yield _field("outcome", "Outcome", edits["outcome"], order=[o.value for o in Outcome])
         for factor in FACTORS:
             titles = {level.code: level.title for level in factor.levels} | {PAIR: "two portraits"}
-            own = edits[factor.id].where(edits[factor.id] != "", PAIR)
-            yield _field(factor.id, f"Labelled {factor.id}", own, titles, list(titles))
+            own = edits[factor.name].where(edits[factor.name] != "", PAIR)
+            yield _field(factor.name, f"Labelled {factor.name}", own, titles, list(titles))
         rated = (self.book.scores.values > 0).any(axis=1)
         priorities = pd.Series(np.where(rated, self.book.priorities, UNRATED))
         yield _field("priority", "Review priority", priorities, {UNRATED: "not rated"}, PRIORITIES)
@@ -222,15 +222,15 @@ class Gallery:
             codes = np.where(asked[:, column], scores.values[:, column], len(words) + 1).astype(np.int32)
             yield Field(name, question.title, values, codes)
 
-    def _counted(self, scores: Scores, asked: Mask) -> Iterable[Number]:
-        yield Number("disagreement", "Disagreement between judges, in points", disagreement(scores, asked))
-        yield Number("drift", "Drift of the person, in points", drift(scores))
+    def _counted(self, scores: Scores, asked: Mask) -> Iterable[NumberRange]:
+        yield NumberRange("disagreement", "Disagreement between judges, in points", disagreement(scores, asked))
+        yield NumberRange("drift", "Drift of the person, in points", drift(scores))
         means = people_means(scores.table)
         apart = np.abs(np.where(scores.values > 0, scores.values, np.nan) - means)
-        yield Number("people_gap", "Judges apart from people, in points", _largest(apart))
+        yield NumberRange("people_gap", "Judges apart from people, in points", _largest(apart))
         for reading in scores.table.readings:
             name = reading.measure.partition(".")[2]
-            yield Number(f"{reading.rater}.{name}", f"{name.replace('_', ' ')} ({reading.rater})", reading.values)
+            yield NumberRange(f"{reading.rater}.{name}", f"{name.replace('_', ' ')} ({reading.rater})", reading.values)
 
     # -- searching -------------------------------------------------------------------------------------------
 
@@ -325,7 +325,7 @@ class Gallery:
         if sort == "study":
             return np.arange(len(self))
         if sort == "shuffled":
-            return np.random.default_rng(self.book.pipeline.study.file.study.seed).permutation(len(self))
+            return np.random.default_rng(self.book.study.file.sections.study.seed).permutation(len(self))
         if sort == "newest":
             place = {ident: n for n, ident in enumerate(self._newest)}
             return np.argsort([-place.get(ident, -1) for ident in self._idents], kind="stable")
@@ -347,7 +347,7 @@ class Gallery:
         """One case for the grid."""
         book, edit = self.book, self.book.scores.edits.iloc[row]
         ident, prompt = str(edit["request_id"]), self._prompts[edit["prompt_id"]]
-        titles = [self.fields[f.id].values[edit[f.id]] for f in FACTORS if edit[f.id]]
+        titles = [self.fields[f.name].values[edit[f.name]] for f in FACTORS if edit[f.name]]
         return Tile(
             request_id=ident,
             editor=str(edit["editor"]),
@@ -381,8 +381,8 @@ class Gallery:
 class LiveGallery:
     """The gallery of a study that may be running: built anew once something was written."""
 
-    def __init__(self, pipeline: Pipeline) -> None:
-        self._pipeline = pipeline
+    def __init__(self, study: Study) -> None:
+        self._study = study
         self._building = threading.Lock()
         self._gallery: Gallery | None = None
         self._mark: tuple[int, ...] = ()
@@ -412,7 +412,7 @@ class LiveGallery:
         threading.Thread(target=build, name="gallery", daemon=True).start()
 
     def _written(self) -> tuple[int, ...]:
-        return self._pipeline.store.mark(tables.DATABASE)
+        return self._study.store.mark(tables.DATABASE)
 
     def _build_and_release(self) -> Gallery:
         try:
@@ -422,9 +422,9 @@ class LiveGallery:
 
     def _build(self) -> Gallery:
         started, mark = time.monotonic(), self._written()
-        runs = self._pipeline.store.run_of_edits()  # in the order in which they came
+        runs = self._study.store.run_of_edits()  # in the order in which they came
         newest = sorted(runs, key=runs.__getitem__)
-        self._gallery = built = Gallery(Casebook.read(self._pipeline), newest)
+        self._gallery = built = Gallery(Casebook.read(self._study), newest)
         self._finished = time.monotonic()
         self._took, self._mark = self._finished - started, mark
         return built

@@ -1,0 +1,129 @@
+"""What a study plans: its portraits, its requests, and who rates them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from PIL.Image import Image
+
+from evenedit.config.study_file import Mitigation, StudyFile
+from evenedit.core import plugins
+from evenedit.core.records import Experiment, Request, Source
+from evenedit.design import requests as design
+from evenedit.design.assignments import Assignment, assignments
+from evenedit.judges.feature_prompts import extractor_id
+from evenedit.judges.raters import JudgeRater, judge_raters
+from evenedit.ratings.build import build_table
+from evenedit.ratings.instruments import Instruments
+from evenedit.ratings.reviews import ReviewRatings, Reviews
+from evenedit.ratings.sources import RatingSource, StoredRater, StoredRatings
+from evenedit.ratings.table import RatingTable
+from evenedit.storage.store import Store
+
+DRIFTED = "mitigation-drift"
+"""The sample of cases that were chosen because they had drifted: what they gain includes regression to the mean."""
+RATED_FIRST = {"drift": DRIFTED, "priority": "mitigation-priority"}
+"""Ways to choose that need the diagnosis rated, with the sample's name."""
+
+
+@dataclass(frozen=True, slots=True)
+class StudyDesign:
+    """A study's file and store, read as a plan."""
+
+    file: StudyFile
+    store: Store
+
+    def preview_sources(self) -> dict[str, Source]:
+        """The portraits' ids and labels, without storing anything."""
+        return self.store.sources() or {
+            ident: Source(ident, "", attributes, origin) for ident, attributes, origin, _ in self.portraits()
+        }
+
+    def portraits(self) -> Iterable[tuple[str, dict[str, str], str, Image]]:
+        """Every portrait as its source gives it: id, labels, origin, picture."""
+        section = self.file.sections.sources
+        source = plugins.build("sources", section.kind, self.file.located(section.settings))
+        portraits: Iterable[tuple[str, dict[str, str], str, Image]] = source.portraits()
+        return portraits
+
+    def planned(self, sources: Mapping[str, Source]) -> list[Request]:
+        """The requests of the study as it stands; those that need a feature prompt come when it is there."""
+        baseline = design.diagnosis(self.file, sources)
+        requests = [*baseline, *design.floor(self.file, sources), *design.stereotype(self.file, sources)]
+        section = self.file.sections.experiments.mitigation
+        if section:
+            texts = self.feature_texts(section)
+            cases = self.mitigation_cases(baseline, sources)
+            cases = [c for c in cases if c.source_ids[0] in texts]
+            requests += design.mitigation(self.file, cases, texts)
+        return requests
+
+    def feature_texts(self, section: Mitigation) -> dict[str, str]:
+        """Each portrait's feature prompt: the first extractor's unless it is flagged and the stand-in's is not."""
+        found = [self.store.features(extractor_id(e.kind, e.settings)) for e in section.extractors]
+        texts: dict[str, str] = {}
+        for source in dict.fromkeys(s for each in found for s in each):
+            given = [each[source] for each in found if source in each]
+            texts[source] = next((text for text, flags in given if not flags), given[0][0])
+        return texts
+
+    def mitigation_cases(
+        self, baseline: Sequence[Request], sources: Mapping[str, Source], *, keep: bool = False
+    ) -> list[Request]:
+        """The cases the feature prompt is tried on; where drift decides, none before the diagnosis is rated."""
+        section = self.file.sections.experiments.mitigation
+        if section is None:
+            return []
+        if section.choose in RATED_FIRST:
+            chosen = self.store.cases(RATED_FIRST[section.choose])
+            return [r for r in baseline if r.id in chosen]
+        return self.cases("mitigation", baseline, sources, section.cases, keep=keep, sampler=section.choose)
+
+    def cases(
+        self,
+        name: str,
+        baseline: Sequence[Request],
+        sources: Mapping[str, Source],
+        size: int,
+        *,
+        keep: bool = False,
+        sampler: str = "balanced",
+    ) -> list[Request]:
+        """The sampled cases of the diagnosis; `keep` stores them with their inclusion probabilities."""
+        able = {e.id for e in self.file.editors(name)} if name == Experiment.MITIGATION else None
+        eligible = [r for r in baseline if able is None or r.editor in able]
+        sample = design.sample_cases(name, self.file, eligible, sources, size, sampler)
+        if keep:
+            self.store.save_cases(name, sample.probabilities)
+        return [r for r in baseline if r.id in sample.probabilities]
+
+    def judges(self) -> list[JudgeRater]:
+        """The study's judges, primary first."""
+        return judge_raters(self.file)
+
+    def assignments(self, requests: Sequence[Request], raters: Sequence[JudgeRater]) -> list[Assignment]:
+        """Every question to every judge."""
+        section = self.file.sections.experiments.mitigation
+        return assignments(requests, raters, pairwise=section is not None and section.pairwise)
+
+    def instruments(self, sources: Mapping[str, Source]) -> Instruments:
+        """The study's instruments."""
+        return Instruments(self.file, self.store, sources)
+
+    def table(self, people: Sequence[RatingSource] = ()) -> RatingTable:
+        """Everything judges, instruments and reviewers answered so far, and these people."""
+        sources, reviewers = self.store.sources(), self.file.sections.ensemble.reviewers
+        requests, edits = self.planned(sources), self.store.edits()
+        instruments = self.instruments(sources)
+        raters: list[StoredRater] = [*self.judges(), *instruments.raters]
+        stored = [StoredRatings(self.store, rater) for rater in raters]
+        return build_table(
+            requests,
+            edits,
+            sources,
+            self.file.factors,
+            [*stored, *people, ReviewRatings(Reviews(self.store), reviewers)],
+            readings=instruments.readings([r.id for r in requests if r.id in edits]),
+            reviewers=reviewers,
+        )

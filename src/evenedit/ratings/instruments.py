@@ -1,0 +1,116 @@
+"""The study's instruments as raters: their revisions, their ratings and the numbers they read."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from evenedit.config.study_file import StudyFile
+from evenedit.core import plugins
+from evenedit.core.hashing import digest
+from evenedit.core.records import Edit, Experiment, Kind, Outcome, Request, Source
+from evenedit.instruments import VERSION, Instrument, Measurement
+from evenedit.instruments.identity import EMBEDDING, available, reference_key
+from evenedit.ratings.table import Reading
+from evenedit.storage.store import Store
+
+MEASURED = (Experiment.DIAGNOSIS, Experiment.MITIGATION)
+"""Experiments whose outputs show the one person of their source; of two portraits made one there is no pair."""
+
+
+@dataclass(frozen=True, slots=True)
+class InstrumentRater:
+    """One instrument of a study."""
+
+    id: str
+    revision: str
+    """Names the instrument, its settings and the version of the measurement: a change makes new ratings."""
+    instrument: Instrument
+    editors: frozenset[str]
+    """Whose outputs it measures."""
+    kind: Kind = Kind.INSTRUMENT
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """A source and an output to measure, as a process elsewhere needs them."""
+
+    request_id: str
+    source: str
+    edited: str
+    """Hashes of both pictures."""
+    group: str
+    """The source's level of the first factor: identity is read against its own group."""
+    editor: str
+
+
+class Instruments:
+    """A study's instruments and what they read."""
+
+    def __init__(self, file: StudyFile, store: Store, sources: Mapping[str, Source]) -> None:
+        self.store, self.sources = store, sources
+        sections = file.sections.instruments
+        made: list[Instrument] = [plugins.build("instruments", s.kind, s.settings) for s in sections]
+        self.identity = any(instrument.identity for instrument in made)
+        self.grouped_by = file.factors[0].name
+        self.people = [(s.attributes.get(self.grouped_by, ""), s.image) for s in sources.values()]
+        able = self.identity and available()
+        self.version = digest([VERSION, self.identity, EMBEDDING if able else "", reference_key(self.people)])[:12]
+        everybody = [editor.id for editor in file.sections.editors]
+        self.raters = [
+            InstrumentRater(
+                section.id,
+                self._revision(section.kind, section.settings),
+                instrument,
+                frozenset(everybody if section.editors is None else section.editors),
+            )
+            for section, instrument in zip(sections, made, strict=True)
+        ]
+
+    def _revision(self, kind: str, settings: Mapping[str, Any]) -> str:
+        whole = {**plugins.defaults("instruments", kind), **settings}
+        return digest([kind, whole, self.version])[:8]
+
+    def pairs(self, requests: Sequence[Request], edits: Mapping[str, Edit]) -> list[Pair]:
+        """Every edit of one portrait that came back with a picture and that some instrument is to measure."""
+        editors = frozenset[str]().union(*(rater.editors for rater in self.raters))
+        found = []
+        for request in requests:
+            edit = edits.get(request.id)
+            if edit is None or edit.outcome is not Outcome.EDITED or edit.image is None:
+                continue
+            if request.experiment in MEASURED and request.editor in editors:
+                source = self.sources[request.source_ids[0]]
+                group = source.attributes.get(self.grouped_by, "")
+                found.append(Pair(request.id, source.image, edit.image, group, request.editor))
+        return found
+
+    def measurements(self) -> dict[str, Measurement]:
+        """What was measured so far, by request id."""
+        stored = self.store.measurements(self.version)
+        return {
+            ident: Measurement(**numbers, reasons=reasons, notes=()) for ident, (numbers, reasons) in stored.items()
+        }
+
+    def readings(self, requests: Sequence[str]) -> tuple[Reading, ...]:
+        """What the instruments show of these edits; readings not asked for are missing without a reason."""
+        rows = {ident: row for row, ident in enumerate(requests)}
+        found = {ident: value for ident, value in self.measurements().items() if ident in rows}
+        made: list[Reading] = []
+        for rater in self.raters:
+            asked = self.store.answered(rater.id, rater.revision)
+            shown = {ident: rater.instrument.readings(one) for ident, one in found.items() if ident in asked}
+            for name in dict.fromkeys(name for one in shown.values() for name in one):
+                values = np.full(len(rows), np.nan)
+                reasons = [""] * len(rows)
+                for ident, one in shown.items():
+                    value = one[name]
+                    if value is None:
+                        reasons[rows[ident]] = rater.instrument.missing(found[ident], name)
+                    else:
+                        values[rows[ident]] = value
+                made.append(Reading(rater.id, name, values, tuple(reasons), rater.instrument.notes.get(name, "")))
+        return tuple(made)
