@@ -158,7 +158,7 @@ def test_what_cannot_be_measured_is_counted_by_group_and_tested(lightening):
     gone = {
         s.group.get("race", ""): (s.count, s.edits)
         for m in results.measured
-        for s in m.silences
+        for s in m.missing_reasons
         if s.reason == "edited picture: no face" and set(s.group) <= {"race"}
     }
     assert gone == {"": (8, 16), "White": (0, 8), "Black": (8, 8)}

@@ -120,5 +120,5 @@ def test_sensitivity_rows_contain_the_default_and_agree_with_it():
         rate = found.find(row.measure, editor=row.editor)
         gap = found.find(row.measure.replace("rate.", "gap."), editor=row.editor, group={"race": "*"})
         assert rate and gap
-        assert (row.value, row.n, row.race_gap) == (rate.value, rate.n, gap.value)
+        assert (row.value, row.n, row.gap) == (rate.value, rate.n, gap.value)
     assert len(found.sensitivity) == 8 * 4 * 4 * 2  # four thresholds, two conventions

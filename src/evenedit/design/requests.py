@@ -14,12 +14,10 @@ from evenedit.core import plugins
 from evenedit.core.records import PLACEBO_SHIFT, Condition, Experiment, Request, Source
 from evenedit.design.sampling import balanced, priority, stratified
 from evenedit.protocol import factor
+from evenedit.protocol.drift import drift
 from evenedit.protocol.prompts import FLOOR
 from evenedit.protocol.rubric import Rate
-from evenedit.ratings.table import QUESTION_IDS, Scores
-
-DRIFT = ("skin_lighter", "skin_darker", "race_change", "gender_change", "older", "younger")
-"""The rates that mean an unrequested change of the person: an edit that meets one has drifted."""
+from evenedit.ratings.table import Scores
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,15 +84,10 @@ def sample_cases(
 
 
 def drifted(scores: Scores, rates: Mapping[str, Rate]) -> set[str]:
-    """The diagnosis edits whose ensemble score meets one of DRIFT."""
-    seen = np.zeros(len(scores.edits), dtype=np.bool_)
-    for name in DRIFT:
-        rate = rates[name]
-        value = scores.values[:, QUESTION_IDS.index(rate.question)]
-        met = value >= rate.at_least if rate.at_least is not None else value <= (rate.at_most or 0)
-        seen |= met & (value > 0)
-    baseline = (scores.edits["experiment"] == Experiment.DIAGNOSIS) & (scores.edits["condition"] == Condition.BASELINE)
-    return set(scores.edits["request_id"][seen & baseline.to_numpy()])
+    """The diagnosis edits whose ensemble score drifted under the study's thresholds."""
+    edits = scores.edits
+    baseline = (edits["experiment"] == Experiment.DIAGNOSIS) & (edits["condition"] == Condition.BASELINE)
+    return set(edits["request_id"][drift(scores.values, rates).drifted & baseline.to_numpy()])
 
 
 def mitigation(file: StudyFile, cases: Sequence[Request], features: Mapping[str, str]) -> list[Request]:

@@ -29,6 +29,9 @@ _DATA = tomllib.loads(files(__package__).joinpath("axes.toml").read_text("utf-8"
 QUESTIONS: dict[str, Question] = {q["id"]: Question(**(q | {"labels": tuple(q["labels"])})) for q in _DATA["questions"]}
 """Every question by id, in the rubric's order."""
 
+QUESTION_IDS: tuple[str, ...] = tuple(QUESTIONS)
+"""The questions' ids: the order of the last dimension of every table of answers."""
+
 AXES: tuple[str, ...] = tuple(q.id for q in QUESTIONS.values() if q.sided != "choice" and q.replaces is None)
 """The five axes every edit of one portrait is rated on."""
 

@@ -27,7 +27,8 @@ from numpy.typing import NDArray
 
 from evenedit.core.errors import EvenEditError
 from evenedit.core.records import Experiment, Kind, Outcome
-from evenedit.protocol import AXES, QUESTIONS, VERDICTS, load_prompts
+from evenedit.protocol import AXES, DEFAULT_RATES, QUESTIONS, VERDICTS, Rate, load_prompts
+from evenedit.protocol.drift import REPLACED, drift, meets_rate
 from evenedit.protocol.ensemble import MISSING_POLICIES, RULES, SCORE_RULES, STANDARD_RULES, VERDICT_RULES
 from evenedit.protocol.prompts import BUILT_IN
 from evenedit.ratings.table import MISSING, NOT_ASKED, QUESTION_IDS, RatingTable, Scores
@@ -210,26 +211,23 @@ def asked(table: RatingTable) -> NDArray[np.bool_]:
     return mask
 
 
-def priority(scores: Scores) -> NDArray[np.str_]:
+def priority(scores: Scores, rates: Mapping[str, Rate] = DEFAULT_RATES) -> NDArray[np.str_]:
     """How soon a person should look at each edit: "high", "medium" or "low"."""
-    success, skin, race, gender = (
-        scores.values[:, QUESTION_IDS.index(q)] for q in ("edit_success", "skin_tone", "race_drift", "gender_drift")
-    )
-    erased = (success > 0) & (success <= 2)
-    high = scores.needs_review | (race >= 4) | (gender >= 4) | erased
-    medium = (race == 3) | (gender == 3) | ((skin > 0) & (skin != 3))
+    found = drift(scores.values, rates)
+    high = scores.needs_review | found.severe | _erased(scores, rates)
+    medium = found.any_of((*REPLACED, "skin_lighter", "skin_darker"))
     return np.select([high, medium], ["high", "medium"], "low")
 
 
-def concerns(scores: Scores) -> NDArray[np.str_]:
+def concerns(scores: Scores, rates: Mapping[str, Rate] = DEFAULT_RATES) -> NDArray[np.str_]:
     """Why a person should look at each edit: disagreement, drift, erasure, skin, or routine; the first that holds."""
-    success, skin, race, gender = (
-        scores.values[:, QUESTION_IDS.index(q)] for q in ("edit_success", "skin_tone", "race_drift", "gender_drift")
-    )
-    conditions = [
-        scores.needs_review,
-        (race >= 4) | (gender >= 4),
-        (success > 0) & (success <= 2),
-        (skin > 0) & (skin != 3),
-    ]
+    found = drift(scores.values, rates)
+    skin = found.any_of(("skin_lighter", "skin_darker"))
+    conditions = [scores.needs_review, found.severe, _erased(scores, rates), skin]
     return np.select(conditions, ["disagreement", "drift", "erasure", "skin"], "routine")
+
+
+def _erased(scores: Scores, rates: Mapping[str, Rate]) -> NDArray[np.bool_]:
+    """Whether the request was ignored, by the study's threshold."""
+    rate = rates["soft_erasure"]
+    return meets_rate(scores.values[:, QUESTION_IDS.index(rate.question)].astype(np.int64), rate)

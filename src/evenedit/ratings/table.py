@@ -10,10 +10,9 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from evenedit.core.records import Kind, Status
-from evenedit.protocol import FACTORS, QUESTIONS, Factor
+from evenedit.protocol import FACTORS, Factor
+from evenedit.protocol.rubric import QUESTION_IDS as QUESTION_IDS
 
-QUESTION_IDS: tuple[str, ...] = tuple(QUESTIONS)
-"""The order of the last dimension of `RatingTable.values`."""
 STATUSES: tuple[Status, ...] = tuple(Status)
 """A status code is the position here."""
 NOT_ASKED = -1

@@ -22,7 +22,7 @@ TABLES: dict[str, Callable[[Index], Table | None]] = {
     "measured_gaps": measured.measured_gaps,
     "measured_prompts": measured.measured_prompts,
     "measured_mitigation": measured.measured_mitigation,
-    "silences": measured.silences,
+    "silences": measured.missing_reasons,
     "table4": tables.means_by_editor,
     "floor": tables.floor_by_editor,
     "table19": tables.rates_by_editor,

@@ -8,8 +8,9 @@ from dataclasses import dataclass, field, fields
 from typing import Any
 
 from evenedit.core.records import Estimate
+from evenedit.protocol import FACTORS, Factor
 
-SCHEMA = "evenedit.results/1"
+SCHEMA = "evenedit.results/2"
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +65,8 @@ class Sensitivity:
     is_default: bool
     """Whether this row is the one the report's tables use."""
     value: float | None
-    race_gap: float | None
+    gap: float | None
+    """Highest minus lowest rate over the levels of the first factor."""
     n: int
 
 
@@ -227,9 +229,9 @@ class SeedSpread:
     low: float
     high: float
     """Lowest and highest rate over seeds."""
-    race_gap_low: float | None
-    race_gap_high: float | None
-    """Lowest and highest gap over races over seeds."""
+    gap_low: float | None
+    gap_high: float | None
+    """Lowest and highest gap between levels of the first factor, over seeds."""
     disagree: float
     """Share of face × prompt cases on which the seeds do not all say the same."""
     variance_share: float | None
@@ -353,7 +355,7 @@ class Measured:
     mitigation, each reading in either arm and delta.<reading>, its change against the baseline."""
     tests: tuple[GapTest, ...] = ()
     contrasts: tuple[Contrast, ...] = ()
-    silences: tuple[MissingReason, ...] = ()
+    missing_reasons: tuple[MissingReason, ...] = ()
     notes: tuple[str, ...] = ()
     """What must be known to read it, such as an embedding's bias."""
 
@@ -391,6 +393,8 @@ class Results:
     """edits, needs_review, refused, failed, edits.<experiment>.<condition>; portraits by label and pool; what people
     rated, by arm, editor and label, and `sampled`: the cases that were drawn for them; from reviewers: reviewed,
     settled.<question>."""
+    factors: tuple[Factor, ...] = FACTORS
+    """What portraits are labelled and grouped by, with the order of levels."""
     simulated: tuple[str, ...] = ()
     """Ids of simulated editors and raters in the data; empty for a real audit."""
 

@@ -164,7 +164,7 @@ class Runner:
         ensemble = self.file.sections.ensemble
         scores = combine(self.design.table(), {"diagnosis": ensemble.diagnosis}, "exclude")
         able = {e.id for e in self.file.editors(Experiment.MITIGATION)}
-        told = dict(zip(scores.edits["request_id"], concerns(scores).tolist(), strict=True))
+        told = dict(zip(scores.edits["request_id"], concerns(scores, self.file.rates).tolist(), strict=True))
         wanted = design.drifted(scores, self.file.rates) if section.choose == "drift" else set(told)
         eligible = [r for r in baseline if r.id in wanted and r.editor in able]
         if not eligible:

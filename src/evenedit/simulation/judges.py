@@ -13,6 +13,8 @@ from evenedit.core.hashing import digest
 from evenedit.core.interfaces import Case, Reply
 from evenedit.core.records import Question, Status
 from evenedit.protocol import QUESTIONS
+from evenedit.protocol.drift import drift
+from evenedit.protocol.rubric import QUESTION_IDS
 from evenedit.simulation.editors import truth_of
 
 
@@ -138,11 +140,11 @@ def _is_grey(image: Image) -> bool:
 def _closer(a: Mapping[str, int], b: Mapping[str, int]) -> int:
     """Which of two outputs drifted less from its source, over skin, race, gender and age: 1 = A, 2 = B, 3 = alike."""
 
-    def drift(truth: Mapping[str, int]) -> int:
-        return sum(
-            abs(truth[q] - (3 if QUESTIONS[q].sided == "two" else 1))
-            for q in ("skin_tone", "race_drift", "gender_drift", "age_drift")
-            if q in truth
-        )
+    first, second = (drift_points(truth) for truth in (a, b))
+    return 1 if first < second else 2 if second < first else 3
 
-    return 1 if drift(a) < drift(b) else 2 if drift(b) < drift(a) else 3
+
+def drift_points(truth: Mapping[str, int]) -> float:
+    """How far an output changed the person, from what its editor is known to have done."""
+    answers = np.array([truth.get(question, 0) for question in QUESTION_IDS], dtype=np.int8)
+    return float(np.nan_to_num(drift(answers).points))

@@ -94,6 +94,7 @@ def analyse(
         multiverse=tuple(multiverse(table, rules, tested)),
         measured=tuple(measured(table, rules)),
         counts=counts(scores) | makeup(table),
+        factors=table.factors,
         simulated=tuple(
             sorted(name for name in {*table.edits["editor"].unique(), *table.raters} if is_simulated(name))
         ),

@@ -35,7 +35,7 @@ def write_cards(study: Study, out: Path, count: int) -> tuple[Path, Path]:
     if not len(rows):
         raise EvenEditError(f"nothing is edited yet. Try: evenedit run {study.file.folder}")
     rng = np.random.default_rng(study.file.sections.study.seed)
-    rank = np.array([ORDER.index(p) for p in priority(scores)[rows]])
+    rank = np.array([ORDER.index(p) for p in priority(scores, study.file.rates)[rows]])
     picked = rows[np.lexsort((rng.random(len(rows)), rank))][:count]
     rng.shuffle(picked)
     sources, made = study.store.sources(), study.store.edits()

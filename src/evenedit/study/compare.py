@@ -13,6 +13,7 @@ import numpy as np
 from evenedit.core.errors import EvenEditError
 from evenedit.core.records import is_simulated
 from evenedit.protocol import QUESTIONS
+from evenedit.protocol.drift import DRIFT_AXES, drift
 from evenedit.ratings.combine import combine
 from evenedit.ratings.table import QUESTION_IDS, Scores
 from evenedit.report.render.html import put, render, thumbnail
@@ -24,10 +25,9 @@ from evenedit.study.study import Study
 
 SHOWN = 12
 """Pairs of pictures on the page."""
-DRIFT = ("skin_tone", "race_drift", "gender_drift")
 RULE = (
-    f"The {SHOWN} pairs whose rated drift (skin tone, race, gender) grew most from A to B; ties go to the smallest "
-    "portrait and prompt id."
+    f"The {SHOWN} pairs whose rated drift (skin tone, race, gender, age) grew most from A to B; ties go to the "
+    "smallest portrait and prompt id."
 )
 
 
@@ -186,11 +186,12 @@ def _table(found: Sequence[Difference], simulated: tuple[str, ...]) -> Table:
 
 
 def _cards(first: Side, second: Side, pairs: Pairs) -> Iterator[dict[str, Any]]:
-    axes = [QUESTION_IDS.index(q) for q in DRIFT]
-    values = [side.scores.values[pairs.rows[:, at]][:, axes].astype(int) for at, side in enumerate((first, second))]
-    rest = np.array([3, 1, 1])
-    both = np.asarray((values[0] > 0).all(axis=1) & (values[1] > 0).all(axis=1))
-    growth = abs(values[1] - rest).sum(axis=1) - abs(values[0] - rest).sum(axis=1)
+    axes = [QUESTION_IDS.index(q) for q in DRIFT_AXES]
+    answers = [side.scores.values[pairs.rows[:, at]] for at, side in enumerate((first, second))]
+    values = [each[:, axes].astype(int) for each in answers]
+    before, after = (drift(each, first.study.file.rates) for each in answers)
+    both = before.complete & after.complete
+    growth = np.nan_to_num(after.points - before.points)
     order = [int(i) for i in np.lexsort((np.arange(len(growth)), -growth)) if both[i] and growth[i] > 0][:SHOWN]
     made = [side.study.store.edits() for side in (first, second)]
     sources = first.study.store.sources()
@@ -211,5 +212,9 @@ def _cards(first: Side, second: Side, pairs: Pairs) -> Iterator[dict[str, Any]]:
                 ("A", thumbnail(images[0].open(pictures[0]), seen)),
                 ("B", thumbnail(images[1].open(pictures[1]), seen)),
             ],
-            "scores": [(QUESTIONS[q].title, int(values[0][at][n]), int(values[1][at][n])) for n, q in enumerate(DRIFT)],
+            "scores": [
+                (QUESTIONS[q].title, int(values[0][at][n]), int(values[1][at][n]))
+                for n, q in enumerate(DRIFT_AXES)
+                if values[0][at][n] and values[1][at][n]
+            ],
         }

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from evenedit.core.records import Edit, Experiment, Outcome, Prompt, Source
 from evenedit.protocol import PromptSet
+from evenedit.protocol.drift import drift
 from evenedit.ratings.table import QUESTION_IDS, Scores
 from evenedit.report import ExampleCase
 from evenedit.storage.store import Store
@@ -67,7 +68,8 @@ def choose(scores: Scores, store: Store, prompts: PromptSet) -> Iterator[Example
         rows = np.flatnonzero(eligible & (table["editor"] == editor).to_numpy())
         rows = rows[np.argsort(table["request_id"].to_numpy()[rows])]
         values = scores.values[rows][:, axes].astype(int)
-        departure = np.column_stack([abs(values[:, 0] - 3), values[:, 1] - 1, values[:, 2] - 1, 5 - values[:, 3]])
+        far = drift(scores.values[rows]).by_axis
+        departure = np.column_stack([*(far[q] for q, _ in RULES if q in far), 5 - values[:, 3]])
         picks: dict[int, str] = {}
         typical = np.argmin(abs(values - np.median(values, axis=0)).sum(axis=1))
         picks[int(typical)] = TYPICAL

@@ -370,7 +370,7 @@ def _cases(study: Study, seen: object) -> _Known:
     scores = combine(table, judges_only(rules.ensemble), rules.missing)
     disagree, is_asked = scores.disagree.copy(), asked(table)
     disagree[:, NOT_HERE] = is_asked[:, NOT_HERE] = False
-    urgent = np.flatnonzero(priority(Scores(table, scores.values, disagree)) == "high")
+    urgent = np.flatnonzero(priority(Scores(table, scores.values, disagree), study.file.rates) == "high")
     idents = table.edits["request_id"].to_numpy(dtype=str)
     found = [ReviewCase(str(idents[row]), _named(is_asked[row]), _named(disagree[row])) for row in urgent]
     ordered = sorted(found, key=lambda case: (not case.disputed, case.request_id))

@@ -123,7 +123,7 @@ def _classes(file: StudyFile, store: Store, frame: pd.DataFrame) -> list[str]:
         raise EvenEditError(
             "the priority sampler goes by the judges' scores, and there are none yet. Try: evenedit run STUDY"
         )
-    found = concerns(scores)
+    found = concerns(scores, file.rates)
     by_id = dict(zip(table.edits["request_id"], found.tolist(), strict=True))
     return [str(by_id[ident]) for ident in frame["id"]]
 

@@ -20,7 +20,7 @@ from evenedit.core.interfaces import Case
 from evenedit.core.records import Outcome
 from evenedit.protocol import QUESTIONS
 from evenedit.simulation.editors import truth_of
-from evenedit.simulation.judges import SimulatedJudge
+from evenedit.simulation.judges import SimulatedJudge, drift_points
 from evenedit.storage.store import Store
 from evenedit.survey.participant_tasks import jpeg
 from evenedit.survey.questions import PAIRWISE, ROLE, checks
@@ -128,7 +128,7 @@ class Person:
     def _prefers(self, a: Mapping[str, int], b: Mapping[str, int]) -> int:
         if self._rng.random() < self._judge.error:
             return int(self._rng.integers(1, 4))
-        first, second = _drift(a), _drift(b)
+        first, second = drift_points(a), drift_points(b)
         return 3 if first == second else 1 if first < second else 2
 
     def _role(self, case: Case, truth: Mapping[str, int]) -> int:
@@ -136,11 +136,6 @@ class Person:
             return int(self._rng.integers(1, 4))
         coded = 1 if case.prompt.coded_gender == "Male" else 2
         return {1: coded, 2: 3 - coded}.get(truth["stereotype"], 3)
-
-
-def _drift(truth: Mapping[str, int]) -> int:
-    """How far an output is from the person: race and gender change, and skin tone."""
-    return truth["race_drift"] + truth["gender_drift"] + abs(truth["skin_tone"] - 3)
 
 
 def _look(content: bytes) -> str:

@@ -66,7 +66,7 @@ def test_seeds_that_disagree_are_counted():
     spread = next(s for s in found.seeds if s.measure == "rate.skin_lighter")
     # seed 1: 4 of 24, seed 2: 12 of 24; the 8 Black cases on O-02 and O-03 differ
     assert (spread.seeds, spread.low, spread.high, spread.cases) == (2, 4 / 24, 12 / 24, 24)
-    assert (spread.race_gap_low, spread.race_gap_high) == (pytest.approx(4 / 12), 1.0)
+    assert (spread.gap_low, spread.gap_high) == (pytest.approx(4 / 12), 1.0)
     assert spread.disagree == 8 / 24
     # within a case: 8 of 24 with variance 1/2; all 48 edits: 16 ones, 16 * 32 / 48 / 47
     assert spread.variance_share == pytest.approx((8 / 24 / 2) / (16 * 32 / 48 / 47))

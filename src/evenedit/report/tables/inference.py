@@ -143,7 +143,7 @@ def seeds(index: Index) -> Table | None:
             (
                 *(s.editor, rate_id(s.measure), s.seeds),
                 *(Number(s.low, "share"), Number(s.high, "share")),
-                *(Number(s.race_gap_low, "points"), Number(s.race_gap_high, "points")),
+                *(Number(s.gap_low, "points"), Number(s.gap_high, "points")),
                 *(Number(s.disagree, "share"), Number(s.variance_share, "share"), s.cases),
             )
             for s in index.results.seeds

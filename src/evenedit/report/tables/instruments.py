@@ -182,7 +182,7 @@ def silences(index: Index) -> Table | None:
     codes = [("", ""), *((f.name, code) for f in FACTORS for code in _levels(index, f.name))]
     rows: dict[tuple[str, ...], dict[tuple[str, str], Number]] = {}
     for m in index.results.measured:
-        for s in m.silences:
+        for s in m.missing_reasons:
             at = next(iter(s.group.items()), ("", ""))
             share = Number(s.count / s.edits if s.edits else None, "share", n=s.edits, missing=s.count)
             rows.setdefault((s.editor, m.rater, rate_id(s.measure), s.reason), {})[at] = share

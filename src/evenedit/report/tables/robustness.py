@@ -21,7 +21,7 @@ def sensitivity(index: Index) -> Table | None:
         where = s.experiment if s.condition == "baseline" else f"{s.experiment}, {s.condition}"
         key = (s.editor or POOLED, where, rate_id(s.measure), s.threshold)
         share = Number(s.value, "share", n=s.n)
-        cells.setdefault(key, {})[s.missing] = (share, Number(s.race_gap, "points"), s.n)
+        cells.setdefault(key, {})[s.missing] = (share, Number(s.gap, "points"), s.n)
         if s.is_default:
             used[key] = "in this report"
     empty: tuple[Cell, ...] = (Number(None, "share"), Number(None, "points"), None)

@@ -52,7 +52,7 @@ def measured(table: RatingTable, rules: AnalysisRules) -> Iterator[Measured]:
             ),
             tests=tuple(gap_tests(panel, rules)),
             contrasts=tuple(contrasts(bootstrap, rules)),
-            silences=tuple(s for reading in readings for s in _silences(table, rows, reading)),
+            missing_reasons=tuple(s for reading in readings for s in _silences(table, rows, reading)),
             notes=tuple(dict.fromkeys(r.note for r in readings if r.note and not np.isnan(r.values[rows]).all())),
         )
 

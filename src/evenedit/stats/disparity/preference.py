@@ -9,8 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evenedit.core.records import Experiment
-from evenedit.protocol import QUESTIONS
-from evenedit.ratings.table import QUESTION_IDS
+from evenedit.protocol.drift import drift
 from evenedit.results.results import Agreement
 from evenedit.stats.agreement import inter_rater as reliability
 from evenedit.stats.agreement.nominal import CEILING, OTHERS, matched
@@ -20,8 +19,6 @@ from evenedit.stats.engine.additive import mean_of
 
 ANSWERS = ("mitigated", "baseline", "same")
 """Answers are positions here."""
-DRIFT = ("race_drift", "gender_drift", "skin_tone", "age_drift")
-"""The person is kept better where the sum of these questions' distances from 'no change' is smaller."""
 DERIVED = "derived: less change of race, gender, skin tone and age"
 
 RATES = ((1, mean_of("preference_rate", is_share=True)), (3, mean_of("preference_same", is_share=True)))
@@ -29,19 +26,9 @@ RATES = ((1, mean_of("preference_rate", is_share=True)), (3, mean_of("preference
 
 
 def change(answers: NDArray[np.int8]) -> NDArray[np.int64]:
-    """[…]: how far the person changed, from answers […, question]; -1 where one of the questions has no answer.
-
-    Where a prompt has a target age the age question is another one; it is then left out.
-    """
-    total = np.zeros(answers.shape[:-1], dtype=np.int64)
-    known = np.ones(answers.shape[:-1], dtype=np.bool_)
-    replaced = {q.replaces: QUESTION_IDS.index(q.id) for q in QUESTIONS.values() if q.replaces}
-    for question in DRIFT:
-        value = answers[..., QUESTION_IDS.index(question)].astype(np.int64)
-        middle = 3 if QUESTIONS[question].sided == "two" else 1
-        total += np.where(value > 0, np.abs(value - middle), 0)
-        known &= (value > 0) | (answers[..., replaced[question]] > 0 if question in replaced else False)
-    return np.where(known, total, -1)
+    """[…]: how far the person changed, in points, from answers […, question]; -1 where a question has no answer."""
+    found = drift(answers)
+    return np.where(found.complete, np.nan_to_num(found.points).astype(np.int64), -1)
 
 
 def preferred(difference: NDArray[np.int64]) -> NDArray[np.int8]:

@@ -67,7 +67,7 @@ def _rows(
                     missing=varied.missing,
                     is_default=cut == rate and varied.missing == rules.missing,
                     value=ratio(int(total.sum()), int(count.sum())),
-                    race_gap=max(shares) - min(shares) if len(shares) > 1 else None,
+                    gap=max(shares) - min(shares) if len(shares) > 1 else None,
                     n=int(count.sum()),
                 )
 

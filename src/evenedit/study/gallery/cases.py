@@ -176,12 +176,12 @@ class Casebook:
     @cached_property
     def priorities(self) -> NDArray[np.str_]:
         """How soon a person should look at each edit."""
-        return priority(self.scores)
+        return priority(self.scores, self.study.file.rates)
 
     @cached_property
     def concerns(self) -> NDArray[np.str_]:
         """Why a person should look at each edit."""
-        return concerns(self.scores)
+        return concerns(self.scores, self.study.file.rates)
 
     @cached_property
     def asked(self) -> NDArray[np.bool_]:

@@ -25,6 +25,7 @@ from numpy.typing import NDArray
 from evenedit.core.errors import EvenEditError
 from evenedit.core.records import Experiment, Kind, Outcome
 from evenedit.protocol import FACTORS, QUESTIONS
+from evenedit.protocol.drift import drift
 from evenedit.ratings.combine import spread
 from evenedit.ratings.table import QUESTION_IDS, RatingTable, Scores
 from evenedit.storage import survey_schema as tables
@@ -35,8 +36,6 @@ PAGE = 48
 """Cases on one page."""
 UNRATED = "unrated"
 PRIORITIES = ("high", "medium", "low", UNRATED)
-NO_CHANGE = {"skin_tone": 3, "race_drift": 1, "gender_drift": 1, "age_drift": 3}
-"""The answer that means no change of the person; drift is the summed distance from it."""
 OPPOSED = 2.0
 """Opposed verdicts count as this much disagreement: the least for which an edit needs review."""
 MISSING, NOT_ASKED, PAIR = "missing", "not-asked", "pair"
@@ -224,7 +223,7 @@ class Gallery:
 
     def _counted(self, scores: Scores, asked: Mask) -> Iterable[NumberRange]:
         yield NumberRange("disagreement", "Disagreement between judges, in points", disagreement(scores, asked))
-        yield NumberRange("drift", "Drift of the person, in points", drift(scores))
+        yield NumberRange("drift", "Drift of the person, in points", drift(scores.values).points)
         means = people_means(scores.table)
         apart = np.abs(np.where(scores.values > 0, scores.values, np.nan) - means)
         yield NumberRange("people_gap", "Judges apart from people, in points", _largest(apart))
@@ -428,17 +427,6 @@ class LiveGallery:
         self._finished = time.monotonic()
         self._took, self._mark = self._finished - started, mark
         return built
-
-
-def drift(scores: Scores) -> NDArray[np.float64]:
-    """How far skin, race, gender and age are rated from no change, summed over those that have a score."""
-    total = np.zeros(len(scores.edits))
-    seen = np.zeros(len(scores.edits), dtype=np.bool_)
-    for name, still in NO_CHANGE.items():
-        values = scores.values[:, QUESTION_IDS.index(name)]
-        total += np.where(values > 0, np.abs(values.astype(np.int16) - still), 0)
-        seen |= values > 0
-    return np.where(seen, total, np.nan)
 
 
 def disagreement(scores: Scores, asked: Mask) -> NDArray[np.float64]:

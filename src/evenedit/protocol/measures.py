@@ -1,0 +1,77 @@
+"""The names of what is estimated: `rate.race_change`, `gap.race_change`, `mean.skin_tone` …"""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+
+class MeasureKind(StrEnum):
+    """What is estimated of a question or a rate."""
+
+    MEAN = "mean"
+    """The mean score of a question, or of a reading."""
+    RATE = "rate"
+    """The share of valid scores that meet a threshold."""
+    GAP = "gap"
+    """Highest minus lowest rate over the levels of a factor."""
+    TREND = "trend"
+    """The change of a rate from one level of an ordered factor to the next."""
+    DELTA = "delta"
+    """The change against the baseline over complete pairs."""
+    CONTRAST = "contrast"
+    """A group's rate minus the rate of everybody else."""
+
+
+class Measure(str):
+    """The name of an estimate: its kind, a dot, and the question or rate it is about. It is text everywhere outside."""
+
+    __slots__ = ()
+
+    @classmethod
+    def of(cls, kind: MeasureKind, name: str) -> Measure:
+        """The measure of this kind about a question or rate."""
+        return cls(f"{kind.value}.{name}")
+
+    @classmethod
+    def mean(cls, name: str) -> Measure:
+        """The mean of a question or reading."""
+        return cls.of(MeasureKind.MEAN, name)
+
+    @classmethod
+    def rate(cls, name: str) -> Measure:
+        """The share that meets a threshold."""
+        return cls.of(MeasureKind.RATE, name)
+
+    @classmethod
+    def gap(cls, name: str) -> Measure:
+        """Highest minus lowest rate over groups."""
+        return cls.of(MeasureKind.GAP, name)
+
+    @classmethod
+    def trend(cls, name: str) -> Measure:
+        """The change of a rate per level."""
+        return cls.of(MeasureKind.TREND, name)
+
+    @classmethod
+    def delta(cls, name: str) -> Measure:
+        """The change against the baseline."""
+        return cls.of(MeasureKind.DELTA, name)
+
+    @classmethod
+    def contrast(cls, name: str) -> Measure:
+        """A group minus everybody else."""
+        return cls.of(MeasureKind.CONTRAST, name)
+
+    @property
+    def kind(self) -> str:
+        """What is before the first dot."""
+        return self.partition(".")[0]
+
+    @property
+    def name(self) -> str:
+        """What is after the first dot: a question, a rate or a reading."""
+        return self.partition(".")[2]
+
+    def to(self, kind: MeasureKind) -> Measure:
+        """The same question or rate, estimated otherwise."""
+        return Measure.of(kind, self.name)
