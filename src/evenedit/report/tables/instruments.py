@@ -177,7 +177,7 @@ def measured_gaps(index: Index) -> Table | None:
     )
 
 
-def silences(index: Index) -> Table | None:
+def missing_reasons(index: Index) -> Table | None:
     """What could not be measured, why, and for whom."""
     codes = [("", ""), *((f.name, code) for f in FACTORS for code in _levels(index, f.name))]
     rows: dict[tuple[str, ...], dict[tuple[str, str], Number]] = {}
