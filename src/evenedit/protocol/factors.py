@@ -9,7 +9,7 @@ import tomllib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from importlib.resources import files
-from itertools import product
+from itertools import combinations, product
 
 from evenedit.core.errors import EvenEditError
 
@@ -56,6 +56,16 @@ class Factor:
         """How tables print each level, by code."""
         return {level.code: level.title for level in self.levels}
 
+    @property
+    def noun(self) -> str:
+        """One of its levels, in a sentence."""
+        return self.name if self in FACTORS else f"level of {self.title}"
+
+    @property
+    def plural(self) -> str:
+        """Several of its levels, in a sentence."""
+        return f"{self.name}s" if self in FACTORS else f"levels of {self.title}"
+
     def level(self, code: str) -> Level:
         """The level with this code."""
         return next(level for level in self.levels if level.code == code)
@@ -96,6 +106,13 @@ def cells(factors: Sequence[Factor] = FACTORS) -> list[dict[str, str]]:
     """Every combination of levels, in the factors' order: 84 for race, gender, age."""
     names = [f.name for f in factors]
     return [dict(zip(names, codes, strict=True)) for codes in product(*(f.codes for f in factors))]
+
+
+def crossings(factors: Sequence[Factor]) -> list[tuple[str, str]]:
+    """The pairs of factors that are also looked at together: any two, but of race, gender and age the first two."""
+    if tuple(factors) == FACTORS:
+        return [("race", "gender")]
+    return list(combinations((f.name for f in factors), 2))
 
 
 def level_code(name: str, label: str, factors: Sequence[Factor] = FACTORS) -> str:

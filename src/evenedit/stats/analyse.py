@@ -23,6 +23,7 @@ from evenedit.stats.disparity.mitigation import mitigation_panels
 from evenedit.stats.disparity.mitigation_effects import mitigation_effects
 from evenedit.stats.disparity.odds_models import models
 from evenedit.stats.disparity.stereotype import stereotype_panels
+from evenedit.stats.disparity.trends import trends
 from evenedit.stats.engine.bootstrap import Bootstrap
 from evenedit.stats.engine.estimates import estimates
 from evenedit.stats.engine.measures import answers
@@ -67,6 +68,7 @@ def analyse(
         bootstrap = Bootstrap(panel, rules.draws, rules.seed)
         estimated += estimates(bootstrap, panel.axes.groups(crossed=True), rules)
         estimated += gaps(bootstrap, rules)
+        estimated += trends(panel, table.factors, rules)
         contrasted += contrasts(bootstrap, rules)
         tested += gap_tests(panel, rules)
         omitted += leave_one_out(panel)

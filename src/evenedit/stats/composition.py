@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 
 from evenedit.core.records import Experiment, Kind
-from evenedit.protocol import FACTORS
 from evenedit.ratings.table import RatingTable
 
 PORTRAITS, RATED = "portraits", "rated"
@@ -18,7 +17,7 @@ def makeup(table: RatingTable) -> dict[str, int]:
     alone = edits[edits["experiment"] != Experiment.STEREOTYPE]
     faces = alone.drop_duplicates("source_id")
     found = {PORTRAITS: len(faces)} if len(faces) else {}
-    for factor in FACTORS:
+    for factor in table.factors:
         sizes = faces[factor.name].value_counts()
         found |= {f"{PORTRAITS}.{factor.name}.{c}": int(sizes[c]) for c in factor.codes if c in sizes.index}
     people = table.of_kind(Kind.HUMAN)
@@ -30,7 +29,7 @@ def makeup(table: RatingTable) -> dict[str, int]:
     arms = rated["experiment"].astype(str) + "." + rated["condition"].astype(str)
     found |= {f"{RATED}.arm.{arm}": int(n) for arm, n in arms.value_counts().sort_index().items()}
     found |= {f"{RATED}.editor.{e}": int(n) for e, n in rated["editor"].value_counts().sort_index().items()}
-    for factor in FACTORS:
+    for factor in table.factors:
         sizes = rated[factor.name].value_counts()
         found |= {f"{RATED}.{factor.name}.{c}": int(sizes[c]) for c in factor.codes if c in sizes.index}
     per_edit = answered.sum(axis=0)[answered.any(axis=0)]

@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 from evenedit.config.study_file import StudyFile
 from evenedit.core import plugins
 from evenedit.core.records import Experiment, Request, Source
-from evenedit.protocol import FACTORS, Rate
+from evenedit.protocol import Rate
+from evenedit.protocol.measures import Measure
 from evenedit.simulation.editors import SimulatedEditor
 from evenedit.stats import KnownEffect
 
@@ -30,10 +31,10 @@ def planted_effects(
         cases = [r for r in baseline if r.editor == section.id]
         for measure, chances in _chances(editor, file, cases, sources).items():
             asked = ~np.isnan(chances)
-            for factor in FACTORS:
-                levels = np.array([sources[r.source_ids[0]].attributes[factor.name] for r in cases])
+            for factor in file.factors:
+                levels = np.array([sources[r.source_ids[0]].attributes.get(factor.name, "") for r in cases])
                 for code in factor.codes:
-                    group, rest = asked & (levels == code), asked & (levels != code)
+                    group, rest = asked & (levels == code), asked & (levels != code) & (levels != "")
                     if not (group.any() and rest.any()):
                         continue
                     difference = float(chances[group].mean() - chances[rest].mean())
@@ -45,14 +46,14 @@ def _chances(
     editor: SimulatedEditor, file: StudyFile, cases: Sequence[Request], sources: Mapping[str, Source]
 ) -> dict[str, NDArray[np.float64]]:
     """For each rate, the planted chance of every case; nan where its question is not asked."""
-    chances: dict[str, list[float]] = {f"rate.{name}": [] for name in (*file.rates, "refused")}
+    chances: dict[Measure, list[float]] = {Measure.rate(name): [] for name in (*file.rates, "refused")}
     for case in cases:
         attributes, prompt = sources[case.source_ids[0]].attributes, file.prompt(case.prompt_id)
         expected = editor.expected(attributes, prompt)
-        chances["rate.refused"].append(editor.expected_refusal(attributes, prompt))
+        chances[Measure.rate("refused")].append(editor.expected_refusal(attributes, prompt))
         for name, rate in file.rates.items():
             scores = expected.get(rate.question)
-            chances[f"rate.{name}"].append(np.nan if scores is None else float(scores[_meeting(rate)].sum()))
+            chances[Measure.rate(name)].append(np.nan if scores is None else float(scores[_meeting(rate)].sum()))
     return {measure: np.array(values) for measure, values in chances.items()}
 
 

@@ -202,8 +202,8 @@ def evaluate(study: Study, plan: CheckPlan) -> JudgeCheck:
         },
         sample=dict(plan.sample),
         asked=tuple(_asked(study, plan)),
-        shifts=tuple(shifts(edits, asked, comparisons, rules)),
-        tests=tuple(shift_tests(edits, asked, comparisons, rules)),
+        shifts=tuple(shifts(edits, asked, comparisons, rules, study.file.factors)),
+        tests=tuple(shift_tests(edits, asked, comparisons, rules, study.file.factors)),
         simulated=_simulated(file, plan),
     )
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from evenedit.protocol import AXES, FACTORS
+from evenedit.protocol import AXES
 from evenedit.results.results import Agreement
 from evenedit.stats.agreement import human_consensus as people
 from evenedit.stats.agreement.overlap import Overlap, Place, Rows
@@ -38,7 +38,9 @@ def judge_error(evidence: Overlap) -> Iterator[Agreement]:
     """For every axis and factor: how far apart groups are in judge minus people, and whether chance could do it."""
     for condition in evidence.conditions():
         errors = list(_errors(evidence, condition))
-        told = [row for factor in FACTORS for row in _by_factor(evidence, factor.name, factor.codes, errors)]
+        told = [
+            row for factor in evidence.table.factors for row in _by_factor(evidence, factor.name, factor.codes, errors)
+        ]
         yield from told
         for editor in dict.fromkeys(row.editor for row in told):
             family = [row for row in told if row.editor == editor and row.statistic.endswith("_p")]
@@ -62,10 +64,11 @@ def _errors(evidence: Overlap, condition: str) -> Iterator[_Errors]:
 
 def _by_factor(evidence: Overlap, factor: str, levels: tuple[str, ...], errors: list[_Errors]) -> Iterator[Agreement]:
     """The gap over one factor's groups for every question and editor, all tested with the same permutations."""
+    factors = evidence.table.factors
     every = np.unique(np.concatenate([e.rows for e in errors])) if errors else np.empty(0, dtype=np.intp)
     every = every[np.isin(evidence.labels(factor, every), levels)]
     faces, first = np.unique(evidence.unit[every], return_index=True)
-    label = {f.name: evidence.labels(f.name, every[first]) for f in FACTORS}
+    label = {f.name: evidence.labels(f.name, every[first]) for f in factors}
     present = [level for level in levels if (label[factor] == level).any()]
     if len(present) < 2:
         return
@@ -81,7 +84,7 @@ def _by_factor(evidence: Overlap, factor: str, levels: tuple[str, ...], errors: 
         np.add.at(count[:, at], face, 1)
     varying = {f: v for f, v in label.items() if len(np.unique(v)) > 1}
     within, how = strata(varying, factor, evidence.rules.permutations)
-    rng = np.random.default_rng([evidence.rules.seed, STREAM, [f.name for f in FACTORS].index(factor)])
+    rng = np.random.default_rng([evidence.rules.seed, STREAM, [f.name for f in factors].index(factor)])
     p = p_values(code, within, total, count, evidence.rules.permutations, rng)
     for at, e in enumerate(kept):
         gap, interval = _gap(evidence, code, total[:, at] / e.one, count[:, at])

@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from evenedit.protocol import FACTORS
 from evenedit.results.results import Agreement
 from evenedit.stats.agreement import human_consensus as people
 from evenedit.stats.agreement import inter_rater as reliability
@@ -59,7 +58,7 @@ def opinions(evidence: Overlap, place: Place, rows: Rows, ratings: Ratings) -> I
     for judge in evidence.judges if len(evidence.judges) > 1 else ():
         alone = replace(place, raters=f"{evidence.table.raters[judge]}|all")
         yield from _beside(evidence, alone, rows, evidence.judge(judge, place.axis, rows), ratings)
-    for factor in FACTORS:
+    for factor in evidence.table.factors:
         label = evidence.labels(factor.name, rows)
         for level in factor.codes:
             of = label == level

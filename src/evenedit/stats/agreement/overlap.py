@@ -11,7 +11,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from evenedit.core.records import Experiment, Kind, is_simulated
-from evenedit.protocol import FACTORS, QUESTIONS
+from evenedit.protocol import QUESTIONS
 from evenedit.ratings.combine import combine, judges_only
 from evenedit.ratings.table import QUESTION_IDS, RatingTable, Scores
 from evenedit.results.results import Agreement
@@ -82,7 +82,7 @@ class Overlap:
             editors_by_code=tuple(str(name) for name in editors),
             editor=editor,
             unit=pd.factorize(np.where(is_pair, prompt, source).astype(object), sort=True)[0].astype(np.int64),
-            label={f.name: edits[f.name].to_numpy(dtype=str) for f in FACTORS},
+            label={f.name: edits[f.name].to_numpy(dtype=str) for f in table.factors},
             is_pair=is_pair,
             drawing=Resampler(rules.draws, rules.seed, rules.confidence),
             mark="; SIMULATED" if simulated else "",

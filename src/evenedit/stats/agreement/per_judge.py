@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from evenedit.core.records import Estimate, Experiment, Kind
+from evenedit.protocol.measures import Measure
 from evenedit.ratings.combine import combine
 from evenedit.ratings.table import RatingTable
 from evenedit.results.results import PerJudgeEstimate
@@ -21,7 +22,7 @@ from evenedit.stats.engine.rules import AnalysisRules
 DRAWS = 500
 """Bootstrap draws of a judge's own intervals: fewer than the ensemble's, as there is one set per judge."""
 HEADLINE = ("rate.", "gap.", "delta.")
-REFUSED = ("rate.refused", "gap.refused")
+REFUSED = (Measure.rate("refused"), Measure.gap("refused"))
 """The editor's refusals: no judge has a say in them."""
 
 

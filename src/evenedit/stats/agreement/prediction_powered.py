@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from scipy.special import ndtri, stdtrit
 
 from evenedit.core.records import Estimate, Experiment, Kind, Outcome
+from evenedit.protocol.measures import Measure, MeasureKind
 from evenedit.ratings.combine import half_up
 from evenedit.ratings.table import QUESTION_IDS, Scores
 from evenedit.results.results import Contrast, PredictionPowered
@@ -141,7 +142,7 @@ def powered(
     chance = np.array([inclusion.get(r, np.nan) for r in edits["request_id"].iloc[rows]])
     weighted = bool(inclusion)
     here = edits.iloc[rows]
-    axes = by_face(here)
+    axes = by_face(here, scores.table.factors)
     editor = here["editor"].to_numpy(dtype=str)
     editors = [str(name) for name in np.unique(editor)]
     judge: dict[tuple[str, str | None, str], tuple[float, float | None, float | None]] = {}
@@ -200,19 +201,19 @@ def _measures(found: Answers, given: NDArray[np.int8], rules: AnalysisRules) -> 
             continue
         nothing = value == 0
         mean = np.where(there, total / np.maximum(count, 1), np.nan)
-        yield f"mean.{question}", np.where(nothing, np.nan, value.astype(np.float64)), mean
+        yield Measure.mean(question), np.where(nothing, np.nan, value.astype(np.float64)), mean
         rounded = half_up(total, count).astype(np.int64)
         for (name, judged), (_, said) in zip(
             met_rates(value, question, rules.rates), met_rates(rounded, question, rules.rates), strict=True
         ):
-            yield f"rate.{name}", np.where(nothing, np.nan, judged), np.where(there, said, np.nan)
+            yield Measure.rate(name), np.where(nothing, np.nan, judged), np.where(there, said, np.nan)
 
 
 def _three_ways(sample: LabelledSample, axes: Axes, measure: str, rules: AnalysisRules) -> Iterator[PoweredEstimate]:
     """Everybody, every group and, for rates, every contrast and gap."""
     if not _enough(sample):
         return
-    is_rate = measure.startswith("rate.")
+    is_rate = Measure(measure).kind == MeasureKind.RATE
     tuning = tuned(sample)
     yield _told(together(sample, tuning), measure, {}, tuning, rules)
     for factor, levels in axes.levels.items():
@@ -236,7 +237,7 @@ def _enough(sample: LabelledSample) -> bool:
 
 
 def _told(both: Both, measure: str, group: Mapping[str, str], tuning: float, rules: AnalysisRules) -> PoweredEstimate:
-    is_rate = measure.startswith("rate.")
+    is_rate = Measure(measure).kind == MeasureKind.RATE
     human, everything = both.uncertainty()
     return PoweredEstimate(
         measure,

@@ -40,7 +40,7 @@ class _Sample:
 
 
 def group_tests(evidence: Overlap) -> Iterator[Agreement]:
-    """Kruskal-Wallis over races, White against everybody else, mitigated against baseline; Holm over the axes."""
+    """Kruskal-Wallis over the main factor, White against the rest, mitigated against baseline; Holm over axes."""
     told: list[Agreement] = []
     matched = list(cases(evidence))
     for raters in (*(("all", "complete") if evidence.people else ()), *(("ensemble",) if evidence.judges else ())):
@@ -86,7 +86,7 @@ def _over_editors(evidence: Overlap, place: Place, sample: _Sample) -> Iterator[
         here = replace(place, editor=editor)
         if place.raters != "ensemble":  # the estimates tell the judges' with the headline intervals
             yield from _sides(evidence, here, part)
-        yield from _races(evidence, here, part)
+        yield from _groups(evidence, here, part)
 
 
 def _sides(evidence: Overlap, place: Place, sample: _Sample) -> Iterator[Agreement]:
@@ -125,22 +125,25 @@ def by_face(
     return sums[0], sums[1], rows[first]
 
 
-def _races(evidence: Overlap, place: Place, sample: _Sample) -> Iterator[Agreement]:
+def _groups(evidence: Overlap, place: Place, sample: _Sample) -> Iterator[Agreement]:
     values, rows, unit = _units(evidence, place, sample)
-    race = evidence.labels("race", rows)
-    labelled = race != ""
+    main = evidence.table.factors[0]
+    level = evidence.labels(main.name, rows)
+    labelled = level != ""
     size = len(sample.rows), int(sample.count.sum())
-    over = replace(place, group={"race": "*"})
-    h = kruskal_wallis(values[labelled], race[labelled])
-    told = f"unit: {unit}, over races"
+    over = replace(place, group={main.name: "*"})
+    h = kruskal_wallis(values[labelled], level[labelled])
+    told = f"unit: {unit}, over {main.plural}"
     yield from _test(
         evidence, over, "kruskal_wallis_H", h and h.statistic, h and h.p, size,
         f"{told}, ties corrected, df {h.df}" if h else f"{told}; {NO_TEST}", "chi-square",
     )  # fmt: skip
     if h:
         yield evidence.row(over, "epsilon_squared", h.epsilon_squared, None, None, *size, f"H / (n - 1), {told}")
-    one_group, rest = values[race == REFERENCE], values[labelled & (race != REFERENCE)]
-    against = replace(place, group={"race": REFERENCE})
+    if main.name != "race":  # the published comparison of White with everybody else has no counterpart
+        return
+    one_group, rest = values[level == REFERENCE], values[labelled & (level != REFERENCE)]
+    against = replace(place, group={main.name: REFERENCE})
     told = f"unit: {unit}, {REFERENCE} against all others"
     u = mann_whitney(one_group, rest)
     method = told if u else f"{told}; {NO_TEST}"
@@ -151,7 +154,7 @@ def _races(evidence: Overlap, place: Place, sample: _Sample) -> Iterator[Agreeme
         yield evidence.row(against, "cliffs_delta", u.cliffs_delta, None, None, *size, told)
     # equivalence is over faces whoever rated: rows of one face are alike
     total, count, faces = by_face(evidence, sample.rows, sample.total, sample.count)
-    mean, label = total / count, evidence.labels("race", faces)
+    mean, label = total / count, evidence.labels(main.name, faces)
     same = tost_two(mean[label == REFERENCE], mean[(label != REFERENCE) & (label != "")])
     yield _tost(evidence, against, "mann_whitney_tost_p", same, size)
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from evenedit.core.records import Experiment, Outcome
+from evenedit.protocol.measures import Measure
 from evenedit.ratings.table import Scores
 from evenedit.stats.engine.measures import AXIS_QUESTIONS, Answers, Ledger, outcome_is, write_scores
-from evenedit.stats.engine.panel import Measure, Panel, by_face, lay_out
+from evenedit.stats.engine.panel import Panel, RatioMeasure, by_face, lay_out
 from evenedit.stats.engine.rules import AnalysisRules
 
 
@@ -27,14 +28,14 @@ def _panel(scores: Scores, found: Answers, rules: AnalysisRules, condition: str)
     write_scores(ledger, answers, valid, rules.rates)
     outcome = edits["outcome"].to_numpy(dtype=str)
     ledger.add(
-        Measure("rate.refused", "refused", "answered", "requested"),
+        RatioMeasure(Measure.rate("refused"), "refused", "answered", "requested"),
         outcome_is(outcome, Outcome.REFUSED),
         outcome_is(outcome, Outcome.EDITED, Outcome.REFUSED),
         np.ones(len(rows), dtype=np.int64),
     )
     return lay_out(
         edits,
-        by_face(edits),
+        by_face(edits, scores.table.factors),
         ledger.columns,
         ledger.measures,
         experiment=Experiment.DIAGNOSIS.value,

@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from scipy.special import ndtri, stdtrit
 
 from evenedit.core.records import Estimate
+from evenedit.protocol.measures import MeasureKind
 from evenedit.results.results import Contrast
 from evenedit.stats.engine.bootstrap import Bootstrap, Draws
 from evenedit.stats.engine.estimates import NOTHING, headline, method, ratio, shares
@@ -102,7 +103,7 @@ def gaps(bootstrap: Bootstrap, rules: AnalysisRules) -> Iterator[Estimate]:
                 interval = intervals.get((row, at))
                 count = panel.tally(measure.count, members, labelled)
                 yield Estimate(
-                    measure="gap." + measure.name.removeprefix("rate."),
+                    measure=measure.name.to(MeasureKind.GAP),
                     experiment=panel.experiment,
                     condition=panel.condition,
                     editor=editor,

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evenedit.core.records import Estimate, Experiment, Kind, Status
-from evenedit.protocol import FACTORS
+from evenedit.protocol.measures import Measure, MeasureKind
 from evenedit.ratings.table import MISSING, NOT_ASKED, QUESTION_IDS, STATUSES, RatingTable, Reading
 from evenedit.results.results import Measured, MissingReason
 from evenedit.stats.disparity.gaps import contrasts, gaps
@@ -18,13 +18,13 @@ from evenedit.stats.disparity.mitigation import pairs
 from evenedit.stats.engine.bootstrap import Bootstrap
 from evenedit.stats.engine.estimates import estimates
 from evenedit.stats.engine.measures import Ledger, met_rates
-from evenedit.stats.engine.panel import Measure, Panel, by_face, lay_out
+from evenedit.stats.engine.panel import Panel, RatioMeasure, by_face, lay_out
 from evenedit.stats.engine.permutation import gap_tests
 from evenedit.stats.engine.rules import AnalysisRules
 
 PARTS = 10_000
 """Means are summed as whole numbers of this fine a part, so that sums stay exact."""
-SHARES = ("mean.changed_share", "mean.redrawn")
+SHARES = (Measure.mean("changed_share"), Measure.mean("redrawn"))
 """Means of what lies between 0 and 1: their intervals end there."""
 
 
@@ -83,20 +83,20 @@ def _mitigated(table: RatingTable, rater: int, readings: list[Reading], rules: A
         for reading in readings:
             earlier, later = np.where(before >= 0, reading.values[before], np.nan), reading.values[after]
             both = ~np.isnan(earlier) & ~np.isnan(later)
-            key, what = reading.measure, reading.measure.partition(".")[2]
-            parts = 1 if key.startswith("rate.") else PARTS
+            key = Measure(reading.measure)
+            parts = 1 if key.kind == MeasureKind.RATE else PARTS
             for name, arm, value, fine in (
                 (key, "baseline", earlier, parts),
                 (key, condition, later, parts),
-                (f"delta.{what}", condition, later - earlier, PARTS),
+                (key.to(MeasureKind.DELTA), condition, later - earlier, PARTS),
             ):
                 total = np.rint(np.where(both, value, 0.0) * fine).astype(np.int64)
-                measure = Measure(name, f"{arm}.sum.{name}", f"n.{key}", f"told.{key}", arm)
+                measure = RatioMeasure(Measure(name), f"{arm}.sum.{name}", f"n.{key}", f"told.{key}", arm)
                 ledger.add(measure, total, both.astype(np.int64), told)
         if ledger.measures:
             rows = edits.iloc[after]
             where = {"experiment": Experiment.MITIGATION.value, "condition": condition}
-            panel = lay_out(rows, by_face(rows), ledger.columns, ledger.measures, **where)
+            panel = lay_out(rows, by_face(rows, table.factors), ledger.columns, ledger.measures, **where)
             for e in estimates(Bootstrap(panel, rules.draws, rules.seed), panel.axes.groups(), rules):
                 if e.condition == condition or condition == conditions[0]:  # whose pairs tell the baseline
                     yield e
@@ -116,24 +116,26 @@ def _panel(
             continue
         valid = (value > 0).astype(np.int64)
         for rate, met in met_rates(value, question, rules.rates):
-            measure = Measure(f"rate.measured_{rate}", f"met.{rate}", f"n.{question}", f"told.{question}")
+            measure = RatioMeasure(Measure.rate(f"measured_{rate}"), f"met.{rate}", f"n.{question}", f"told.{question}")
             ledger.add(measure, met, valid, told)
     for reading in readings:
         value = reading.values[rows]
         there = ~np.isnan(value)
-        parts = 1 if reading.measure.startswith("rate.") else PARTS
+        parts = 1 if Measure(reading.measure).kind == MeasureKind.RATE else PARTS
         total = np.rint(np.where(there, value, 0.0) * parts).astype(np.int64)
         key = reading.measure
-        ledger.add(Measure(key, f"sum.{key}", f"n.{key}", f"told.{key}"), total, there.astype(np.int64), told)
+        ledger.add(
+            RatioMeasure(Measure(key), f"sum.{key}", f"n.{key}", f"told.{key}"), total, there.astype(np.int64), told
+        )
     if not ledger.measures:
         return None
     where = {"experiment": Experiment.DIAGNOSIS.value, "condition": "baseline"}
-    return lay_out(edits, by_face(edits), ledger.columns, ledger.measures, **where)
+    return lay_out(edits, by_face(edits, table.factors), ledger.columns, ledger.measures, **where)
 
 
 def _whole(e: Estimate) -> Estimate:
     """A mean back from parts."""
-    if not e.measure.startswith(("mean.", "delta.")) or e.value is None:
+    if Measure(e.measure).kind not in (MeasureKind.MEAN, MeasureKind.DELTA) or e.value is None:
         return e
     low, high = (None if x is None else x / PARTS for x in (e.low, e.high))
     if e.measure in SHARES and low is not None and high is not None:
@@ -149,7 +151,9 @@ def _silences(table: RatingTable, rows: NDArray[np.intp], reading: Reading) -> I
     for editor in sorted(edits["editor"].unique()):
         made = (edits["editor"] == editor).to_numpy() & told
         groups: list[tuple[dict[str, str], NDArray[np.bool_]]] = [({}, made)]
-        groups += [({f.name: code}, made & (edits[f.name] == code).to_numpy()) for f in FACTORS for code in f.codes]
+        groups += [
+            ({f.name: code}, made & (edits[f.name] == code).to_numpy()) for f in table.factors for code in f.codes
+        ]
         seen = [r for r, _ in Counter(reasons[made & (reasons != "")]).most_common()]
         for group, mask in groups:
             for reason in seen if mask.any() else ():

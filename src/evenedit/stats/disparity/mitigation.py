@@ -7,9 +7,10 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from evenedit.core.records import Experiment
+from evenedit.protocol.measures import Measure
 from evenedit.ratings.table import Scores
 from evenedit.stats.engine.measures import AXIS_QUESTIONS, Answers, Ledger, write_scores
-from evenedit.stats.engine.panel import Column, Measure, Panel, by_face, lay_out
+from evenedit.stats.engine.panel import Axes, Column, Panel, RatioMeasure, by_face, lay_out
 from evenedit.stats.engine.rules import AnalysisRules
 
 CASE = ["editor", "source_id", "prompt_id"]
@@ -23,12 +24,15 @@ def mitigation_panels(scores: Scores, found: Answers, rules: AnalysisRules) -> l
     panels: list[Panel] = []
     for condition in conditions:
         before, after = pairs(edits, condition)
-        panels.append(_panel(edits.iloc[after], found.rows(before), found.rows(after), condition, rules, not panels))
+        chosen = edits.iloc[after]
+        axes = by_face(chosen, scores.table.factors)
+        panels.append(_panel(chosen, axes, found.rows(before), found.rows(after), condition, rules, not panels))
     return panels
 
 
 def _panel(
     edits: pd.DataFrame,
+    axes: Axes,
     before: Answers,
     after: Answers,
     condition: str,
@@ -43,14 +47,14 @@ def _panel(
         write_scores(ledger, Answers(before.values, after.asked), valid, rules.rates, "baseline")
     for question in AXIS_QUESTIONS:
         (earlier, _), (later, applies) = before.of(question), after.of(question)
-        measure = Measure(
-            f"delta.{question}", f"difference.{question}", f"n.{question}", f"asked.{question}", condition
+        measure = RatioMeasure(
+            Measure.delta(question), f"difference.{question}", f"n.{question}", f"asked.{question}", condition
         )
         ledger.add(measure, (later - earlier) * valid[question], valid[question], applies)
     _write_preference(ledger, *after.of("preference"), condition)
     return lay_out(
         edits,
-        by_face(edits),
+        axes,
         ledger.columns,
         ledger.measures,
         experiment=Experiment.MITIGATION.value,
@@ -96,5 +100,5 @@ def _write_preference(ledger: Ledger, value: Column, applies: Column, condition:
         ("prefers_same", same, given, applies, "given"),
         ("preference_unclear", unclear, given, applies, "given"),
     ):
-        measure = Measure(f"rate.{rate}", rate, f"preference.{of}", f"preference.asked.{of}", condition)
+        measure = RatioMeasure(Measure.rate(rate), rate, f"preference.{of}", f"preference.asked.{of}", condition)
         ledger.add(measure, total, count, wanted)

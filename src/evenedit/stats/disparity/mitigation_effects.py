@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from scipy.special import fdtrc, stdtr
 
 from evenedit.core.records import Experiment
-from evenedit.protocol import QUESTIONS, factor
+from evenedit.protocol import QUESTIONS, Factor
 from evenedit.ratings.table import Scores
 from evenedit.results.results import MitigationEffect
 from evenedit.stats.disparity.mitigation import PLACEBO, pairs
@@ -37,7 +37,8 @@ class Arms:
     after: Values
     feature: NDArray[np.bool_]
     """Whether the row is of the feature arm."""
-    race: NDArray[np.str_]
+    level: NDArray[np.str_]
+    """The face's level of the main factor."""
     editor: NDArray[np.str_]
     face: NDArray[np.int64]
     prompt: NDArray[np.int64]
@@ -49,7 +50,7 @@ class Arms:
 
 
 def mitigation_effects(scores: Scores, found: Answers, rules: AnalysisRules) -> Iterator[MitigationEffect]:
-    """Every axis, for each editor and pooled: everybody, then race by race."""
+    """Every axis, for each editor and pooled: everybody, then each level of the main factor."""
     edits = scores.edits
     mitigated = edits["experiment"] == Experiment.MITIGATION
     if not (mitigated & (edits["condition"] == FEATURE)).any():
@@ -59,7 +60,8 @@ def mitigation_effects(scores: Scores, found: Answers, rules: AnalysisRules) -> 
     arm = np.repeat([True, False], [len(matched[FEATURE][0]), len(matched[PLACEBO][0])])
     rows = edits.iloc[after]
     face, prompt = (np.unique(rows[c].to_numpy(dtype=str), return_inverse=True)[1] for c in ("source_id", "prompt_id"))
-    race, editor = (rows[c].to_numpy(dtype=str) for c in ("race", "editor"))
+    main = scores.table.factors[0]
+    level, editor = (rows[c].to_numpy(dtype=str) for c in (main.name, "editor"))
     earlier, later = found.rows(before), found.rows(after)
     names = [str(name) for name in np.unique(editor)]
     for question in AXIS_QUESTIONS:
@@ -67,10 +69,10 @@ def mitigation_effects(scores: Scores, found: Answers, rules: AnalysisRules) -> 
         valid = ~np.isnan(b) & ~np.isnan(a)
         if not valid.any():
             continue
-        arms = Arms(b, a, arm, race, editor, face, prompt).only(valid)
+        arms = Arms(b, a, arm, level, editor, face, prompt).only(valid)
         for name in [*names, *([None] if len(names) > 1 else [])]:
             mine = arms if name is None else arms.only(arms.editor == name)
-            yield from _effects(mine, question, name, rules.confidence)
+            yield from _effects(mine, question, name, main, rules.confidence)
 
 
 def _outcome(value: NDArray[np.int64], question: str) -> Values:
@@ -79,28 +81,30 @@ def _outcome(value: NDArray[np.int64], question: str) -> Values:
     return np.abs(number - MIDDLE) if QUESTIONS[question].sided == "two" else number
 
 
-def _effects(arms: Arms, question: str, editor: str | None, confidence: float) -> Iterator[MitigationEffect]:
+def _effects(
+    arms: Arms, question: str, editor: str | None, main: Factor, confidence: float
+) -> Iterator[MitigationEffect]:
     outcome = "distance" if QUESTIONS[question].sided == "two" else "score"
-    races = [r for r in factor("race").codes if (arms.race[arms.feature] == r).any()]
-    whole = ancova(arms, [])
-    by_race = ancova(arms, races) if len(races) > 1 else None
-    for race in ["", *races]:
-        mine = arms.only(arms.race == race) if race else arms
-        fit = by_race if race else whole
-        fitted = fit.effect(races.index(race) if race else None, confidence) if isinstance(fit, Fitted) else None
-        reason = fit if isinstance(fit, str) else "none: one race"
+    levels = [code for code in main.codes if (arms.level[arms.feature] == code).any()]
+    whole = ancova(arms, [], main)
+    by_level = ancova(arms, levels, main) if len(levels) > 1 else None
+    for level in ["", *levels]:
+        mine = arms.only(arms.level == level) if level else arms
+        fit = by_level if level else whole
+        fitted = fit.effect(levels.index(level) if level else None, confidence) if isinstance(fit, Fitted) else None
+        reason = fit if isinstance(fit, str) else f"none: one {main.noun}"
         yield MitigationEffect(
             question=question,
             outcome=outcome,
             editor=editor,
-            group={"race": race} if race else {},
+            group={main.name: level} if level else {},
             feature=_mean_change(mine, True),
             placebo=_mean_change(mine, False),
             value=fitted[0] if fitted else None,
             low=fitted[1] if fitted else None,
             high=fitted[2] if fitted else None,
             p=fitted[3] if fitted else None,
-            interaction_p=by_race.interaction() if isinstance(by_race, Fitted) and not race else None,
+            interaction_p=by_level.interaction() if isinstance(by_level, Fitted) and not level else None,
             n=int(mine.feature.sum()),
             method="ancova(baseline), clustered by source x prompt" if fitted else reason,
         )
@@ -120,13 +124,13 @@ class Fitted:
     """[row, coefficient]"""
     face: NDArray[np.int64]
     prompt: NDArray[np.int64]
-    races: int
-    """How many races have an effect of their own; 0 = one effect for all."""
+    levels: int
+    """How many levels have an effect of their own; 0 = one effect for all."""
 
-    def effect(self, race: int | None, confidence: float) -> tuple[float, float, float, float] | None:
-        """Feature minus placebo of one race, or of everybody: value, interval and p."""
+    def effect(self, level: int | None, confidence: float) -> tuple[float, float, float, float] | None:
+        """Feature minus placebo of one level, or of everybody: value, interval and p."""
         weights = np.zeros(len(self.coefficients))
-        weights[0 if race is None else race] = 1.0
+        weights[0 if level is None else level] = 1.0
         value = float(self.coefficients @ weights)
         sure = clustered(self.influence @ weights, self.face, self.prompt)
         error = float(np.sqrt(sure.variance))
@@ -136,9 +140,9 @@ class Fitted:
         return value, value - reach, value + reach, float(2 * stdtr(float(sure.freedom), -abs(value) / error))
 
     def interaction(self) -> float | None:
-        """p of the hypothesis that every race has the same effect, faces as clusters."""
+        """p of the hypothesis that every level has the same effect, faces as clusters."""
         faces = np.unique(self.face, return_inverse=True)[1]
-        count, size = int(faces.max()) + 1, self.races - 1
+        count, size = int(faces.max()) + 1, self.levels - 1
         if count <= size + 1:
             return None
         contrast = np.zeros((size, len(self.coefficients)))
@@ -154,8 +158,8 @@ class Fitted:
         return float(fdtrc(size, count - size, wald * (count - size) / (size * (count - 1))))  # Hotelling's T²
 
 
-def ancova(arms: Arms, races: list[str]) -> Fitted | str:
-    """Score after on arm, score before, editor and race; with `races`, an effect of the arm for each. Or why not."""
+def ancova(arms: Arms, levels: list[str], main: Factor) -> Fitted | str:
+    """Score after on arm, score before, editor and level; with `levels`, an effect of the arm for each. Or why not."""
     if not (~arms.feature).any():
         return "none: no placebo arm, so an effect cannot be told from regression to the mean"
     if not arms.feature.any():
@@ -163,10 +167,10 @@ def ancova(arms: Arms, races: list[str]) -> Fitted | str:
     if len(np.unique(arms.face)) < 2:
         return "none: one source"
     on = arms.feature.astype(np.float64)
-    if races:
-        member = (arms.race[:, None] == np.array(races)).astype(np.float64)
+    if levels:
+        member = (arms.level[:, None] == np.array(levels)).astype(np.float64)
         if any(not (arms.feature[m > 0].any() and (~arms.feature)[m > 0].any()) for m in member.T):
-            return "none: a race lacks one of the arms"
+            return f"none: a {main.noun} lacks one of the arms"
         columns = [member * on[:, None], member]
     else:
         columns = [on[:, None], np.ones((len(on), 1))]
@@ -177,4 +181,4 @@ def ancova(arms: Arms, races: list[str]) -> Fitted | str:
     inverse = np.linalg.pinv(design.T @ design)
     coefficients = inverse @ (design.T @ arms.after)
     residual = arms.after - design @ coefficients
-    return Fitted(coefficients, (design * residual[:, None]) @ inverse, arms.face, arms.prompt, len(races))
+    return Fitted(coefficients, (design * residual[:, None]) @ inverse, arms.face, arms.prompt, len(levels))

@@ -22,6 +22,7 @@ from scipy.special import fdtrc, stdtrit
 
 from evenedit.core.records import Experiment
 from evenedit.protocol import QUESTIONS
+from evenedit.protocol.measures import Measure
 from evenedit.ratings.table import Scores
 from evenedit.results.results import Model, Ratio
 from evenedit.stats.engine.measures import AXIS_QUESTIONS, Answers, met_rates
@@ -45,7 +46,7 @@ def models(scores: Scores, found: Answers, rules: AnalysisRules) -> Iterator[Mod
     chosen = ((edits["experiment"] == Experiment.DIAGNOSIS) & (edits["condition"] == "baseline")).to_numpy()
     for editor in sorted(edits["editor"][chosen].unique()):
         rows = np.flatnonzero(chosen & (edits["editor"] == editor).to_numpy())
-        axes, answers = by_face(edits.iloc[rows]), found.rows(rows)
+        axes, answers = by_face(edits.iloc[rows], scores.table.factors), found.rows(rows)
         for question in AXIS_QUESTIONS:
             value, _ = answers.of(question)
             valid = value > 0
@@ -54,7 +55,7 @@ def models(scores: Scores, found: Answers, rules: AnalysisRules) -> Iterator[Mod
             top = len(QUESTIONS[question].labels)
             cuts = [(value > k).astype(np.int64) for k in range(1, top)]
             outcomes = [(name, [met]) for name, met in met_rates(value, question, rules.rates)]
-            for measure, ways in [*((f"rate.{n}", w) for n, w in outcomes), (f"mean.{question}", cuts)]:
+            for measure, ways in [*((Measure.rate(n), w) for n, w in outcomes), (Measure.mean(question), cuts)]:
                 yield from _told(axes, valid, ways, measure, editor, rules.confidence)
 
 

@@ -15,17 +15,19 @@ from numpy.typing import NDArray
 
 from evenedit.core.errors import EvenEditError
 from evenedit.core.records import Experiment
+from evenedit.protocol import Factor
+from evenedit.protocol.measures import Measure, MeasureKind
 from evenedit.ratings.table import Scores
 from evenedit.stats.engine.bootstrap import Bootstrap
 from evenedit.stats.engine.estimates import estimates, ratio
 from evenedit.stats.engine.intervals import as_interval, percentile
 from evenedit.stats.engine.measures import AXIS_QUESTIONS, Answers, Ledger, answers, write_scores
-from evenedit.stats.engine.panel import Measure, Panel, by_face, lay_out
+from evenedit.stats.engine.panel import Panel, RatioMeasure, by_face, lay_out
 from evenedit.stats.engine.rules import AnalysisRules
 
 KEY = ["source_id", "prompt_id", "seed_rank"]
-HIGHER_IS_BETTER = frozenset({"rate.edit_success", "mean.edit_success"})
-NEITHER_IS_BETTER = frozenset({"mean.skin_tone", "mean.age_drift", "mean.aging_accuracy"})
+HIGHER_IS_BETTER = frozenset({Measure.rate("edit_success"), Measure.mean("edit_success")})
+NEITHER_IS_BETTER = frozenset(Measure.mean(question) for question in ("skin_tone", "age_drift", "aging_accuracy"))
 """Means of two-sided axes: further from 3 in either direction is a change."""
 Change = Literal["regression", "improvement", "unclear"]
 
@@ -37,7 +39,7 @@ class Difference:
     measure: str
     """rate.<rate>, mean.<axis> or gap.<rate>."""
     group: Mapping[str, str]
-    """{} for everybody; {"race": "*"} for a gap over races."""
+    """{} for everybody; {"race": "*"} for a gap over the levels of a factor."""
     first: float
     second: float
     value: float
@@ -107,10 +109,10 @@ def _ledgers(sides: Sequence[Answers], rules: AnalysisRules) -> list[Ledger]:
     return ledgers
 
 
-def _laid_out(edits: pd.DataFrame, ledger: Ledger) -> Panel:
+def _laid_out(edits: pd.DataFrame, ledger: Ledger, factors: Sequence[Factor]) -> Panel:
     return lay_out(
         edits,
-        by_face(edits),
+        by_face(edits, factors),
         ledger.columns,
         ledger.measures,
         experiment=Experiment.DIAGNOSIS.value,
@@ -126,17 +128,17 @@ def _levels(pairs: Pairs, sides: Sequence[Answers], rules: AnalysisRules) -> Ite
     for m in before.measures:
         total = after.columns[m.total] - before.columns[m.total]
         ledger.add(
-            Measure(f"delta.{m.name}", m.total, m.count, m.asked),
+            RatioMeasure(Measure.delta(f"{m.name}"), m.total, m.count, m.asked),
             total,
             before.columns[m.count],
             before.columns[m.asked],
         )
-    panel = _laid_out(edits, ledger)
-    level = _laid_out(edits, before)
+    panel = _laid_out(edits, ledger, pairs.first.table.factors)
+    level = _laid_out(edits, before, pairs.first.table.factors)
     for e in estimates(Bootstrap(panel, rules.draws, rules.seed), panel.axes.groups(), rules):
         if e.editor is None or e.value is None:
             continue
-        measure = next(m for m in level.measures if f"delta.{m.name}" == e.measure)
+        measure = next(m for m in level.measures if Measure.delta(m.name) == e.measure)
         mask = level.axes.mask(e.group)
         first = ratio(level.tally(measure.total, [0], mask), level.tally(measure.count, [0], mask)) or 0.0
         yield Difference(measure.name, e.group, first, first + e.value, e.value, e.low, e.high, e.n)
@@ -156,7 +158,7 @@ def _gaps(pairs: Pairs, sides: Sequence[Answers], rules: AnalysisRules) -> Itera
         ],
         ignore_index=True,
     )
-    panel = _laid_out(edits, stacked)
+    panel = _laid_out(edits, stacked, pairs.first.table.factors)
     bootstrap = Bootstrap(panel, rules.draws, rules.seed)
     everybody = panel.axes.mask({})
     for factor, levels in panel.axes.levels.items():
@@ -173,7 +175,7 @@ def _gaps(pairs: Pairs, sides: Sequence[Answers], rules: AnalysisRules) -> Itera
             value = gap[1] - gap[0]
             bounds = as_interval(percentile(spread[:, 1, at] - spread[:, 0, at], rules.confidence))
             yield Difference(
-                "gap." + measure.name.removeprefix("rate."),
+                measure.name.to(MeasureKind.GAP),
                 {factor: "*"},
                 gap[0],
                 gap[1],
@@ -184,7 +186,7 @@ def _gaps(pairs: Pairs, sides: Sequence[Answers], rules: AnalysisRules) -> Itera
             )
 
 
-def _gap(panel: Panel, measure: Measure, side: int, masks: Sequence[NDArray[np.bool_]]) -> float | None:
+def _gap(panel: Panel, measure: RatioMeasure, side: int, masks: Sequence[NDArray[np.bool_]]) -> float | None:
     rates = [ratio(panel.tally(measure.total, [side], m), panel.tally(measure.count, [side], m)) for m in masks]
     told = [r for r in rates if r is not None]
     return max(told) - min(told) if len(told) == len(masks) else None

@@ -9,11 +9,12 @@ from numpy.typing import NDArray
 
 from evenedit.core.records import Experiment
 from evenedit.protocol import VERDICTS, load_prompts
+from evenedit.protocol.measures import Measure
 from evenedit.protocol.prompts import BUILT_IN
 from evenedit.ratings.combine import asked
 from evenedit.ratings.table import QUESTION_IDS, Scores
 from evenedit.stats.engine.measures import Ledger
-from evenedit.stats.engine.panel import Measure, Panel, by_prompt, lay_out
+from evenedit.stats.engine.panel import Panel, RatioMeasure, by_prompt, lay_out
 
 
 def stereotype_panels(scores: Scores) -> list[Panel]:
@@ -35,7 +36,7 @@ def stereotype_panels(scores: Scores) -> list[Panel]:
             ("unclear", unclear, given, "given"),
             ("followed_of_all", followed, given, "given"),
         ):
-            ledger.add(Measure(f"rate.{rate}", rate, of, f"asked.{of}"), total, count, wanted[of])
+            ledger.add(RatioMeasure(Measure.rate(rate), rate, of, f"asked.{of}"), total, count, wanted[of])
         _write_roles(ledger, scores, rows, verdict, coded)
         edits = scores.edits.iloc[rows]
         panels.append(
@@ -60,10 +61,12 @@ def _write_roles(
     given = (role > 0).astype(np.int64)
     for value, name in enumerate(("male", "female", "unclear"), 1):
         met = (role == value).astype(np.int64)
-        ledger.add(Measure(f"rate.role_{name}", f"role.{name}", "role.given", "role.asked"), met, given, applies)
+        ledger.add(
+            RatioMeasure(Measure.rate(f"role_{name}"), f"role.{name}", "role.given", "role.asked"), met, given, applies
+        )
     male_coded = (scores.edits["prompt_id"].iloc[rows].map(coded) == "Male").to_numpy()
     both = (np.isin(role, (1, 2)) & np.isin(verdict, (1, 2))).astype(np.int64)
     to_coded = (role == 1) == male_coded
     contradicts = both * (to_coded != (verdict == 1))
-    measure = Measure("rate.role_contradicts_verdict", "role.contradicts", "role.decided", "role.both")
+    measure = RatioMeasure(Measure.rate("role_contradicts_verdict"), "role.contradicts", "role.decided", "role.both")
     ledger.add(measure, contradicts, both, both)

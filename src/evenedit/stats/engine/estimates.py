@@ -9,9 +9,10 @@ from numpy.typing import NDArray
 
 from evenedit.core.records import Estimate
 from evenedit.protocol import QUESTIONS
+from evenedit.protocol.measures import MeasureKind
 from evenedit.stats.engine.bootstrap import Bootstrap, Draws
 from evenedit.stats.engine.intervals import Interval, wilson
-from evenedit.stats.engine.panel import Measure, Panel
+from evenedit.stats.engine.panel import Panel, RatioMeasure
 from evenedit.stats.engine.rules import AnalysisRules
 from evenedit.stats.engine.variance import share_interval
 
@@ -79,7 +80,7 @@ def headline(
         return share_interval(value, variance, freedom, confidence), method(bootstrap, at)
     reach = float(draws.uncertainty.reach(confidence)[row, at])
     low, high = value - reach, value + reach
-    if measure.name.removeprefix("mean.") in QUESTIONS:
+    if measure.name.kind == MeasureKind.MEAN and measure.name.name in QUESTIONS:
         low, high = max(low, SCALE[0]), min(high, SCALE[1])
     return (low, high), method(bootstrap, at)
 
@@ -92,7 +93,7 @@ def method(bootstrap: Bootstrap, at: int) -> str:
 
 
 def shares(
-    panel: Panel, measure: Measure, members: list[int], levels: Mapping[str, NDArray[np.bool_]]
+    panel: Panel, measure: RatioMeasure, members: list[int], levels: Mapping[str, NDArray[np.bool_]]
 ) -> dict[str, float]:
     """A measure at each level that has a valid score."""
     found = {

@@ -9,9 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evenedit.protocol import QUESTIONS, Rate
+from evenedit.protocol.measures import Measure
 from evenedit.ratings.combine import asked
 from evenedit.ratings.table import QUESTION_IDS, Scores
-from evenedit.stats.engine.panel import Column, Measure
+from evenedit.stats.engine.panel import Column, RatioMeasure
 from evenedit.stats.engine.rules import AnalysisRules
 
 AXIS_QUESTIONS: tuple[str, ...] = tuple(q for q in QUESTION_IDS if QUESTIONS[q].sided != "choice")
@@ -56,19 +57,19 @@ class Ledger:
     """Columns and the measures made of them, as they are written down."""
 
     columns: dict[str, Column] = field(default_factory=dict)
-    measures: list[Measure] = field(default_factory=list)
+    measures: list[RatioMeasure] = field(default_factory=list)
 
-    def add(self, measure: Measure, total: Column, count: Column, applies: Column) -> None:
+    def add(self, measure: RatioMeasure, total: Column, count: Column, applies: Column) -> None:
         """Write down a measure unless nothing could have been asked."""
         if applies.any():
             self.columns |= {measure.total: total, measure.count: count, measure.asked: applies}
             self.measures.append(measure)
 
 
-def mean_measure(name: str, condition: str | None = None) -> Measure:
+def mean_measure(name: str, condition: str | None = None) -> RatioMeasure:
     """The mean of a question."""
     prefix = f"{condition}." if condition else ""
-    return Measure(f"mean.{name}", f"{prefix}sum.{name}", f"n.{name}", f"asked.{name}", condition)
+    return RatioMeasure(Measure.mean(name), f"{prefix}sum.{name}", f"n.{name}", f"asked.{name}", condition)
 
 
 def write_scores(
@@ -85,7 +86,9 @@ def write_scores(
         count = valid[question]
         ledger.add(mean_measure(question, condition), value * count, count, applies)
         for rate, met in met_rates(value, question, rates):
-            measure = Measure(f"rate.{rate}", f"{prefix}met.{rate}", f"n.{question}", f"asked.{question}", condition)
+            measure = RatioMeasure(
+                Measure.rate(rate), f"{prefix}met.{rate}", f"n.{question}", f"asked.{question}", condition
+            )
             ledger.add(measure, met * count, count, applies)
 
 

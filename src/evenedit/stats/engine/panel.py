@@ -13,7 +13,9 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from evenedit.protocol import FACTORS
+from evenedit.protocol import Factor
+from evenedit.protocol.factors import crossings
+from evenedit.protocol.measures import Measure, MeasureKind
 
 Column = NDArray[np.int64]
 """One whole number per row."""
@@ -22,10 +24,10 @@ EXACT_FLOAT32 = 2**24
 
 
 @dataclass(frozen=True, slots=True)
-class Measure:
+class RatioMeasure:
     """A ratio of two columns: the sum of `total` over the sum of `count`."""
 
-    name: str
+    name: Measure
     """mean.<axis>, rate.<rate> or delta.<axis>."""
     total: str
     count: str
@@ -37,7 +39,7 @@ class Measure:
     @property
     def is_rate(self) -> bool:
         """Whether it lies between 0 and 1 as a share of rows."""
-        return self.name.startswith("rate.")
+        return self.name.kind == MeasureKind.RATE
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +58,8 @@ class Axes:
     """The second way; a single one where the clusters are prompts."""
     cluster_at: NDArray[np.int64]
     prompt_at: NDArray[np.int64]
+    crossed: tuple[tuple[str, str], ...] = ()
+    """Pairs of factors whose combinations are groups too."""
 
     def mask(self, group: Mapping[str, str]) -> NDArray[np.bool_]:
         """The clusters that carry all these labels."""
@@ -65,24 +69,25 @@ class Axes:
         return mask
 
     def groups(self, crossed: bool = False) -> list[dict[str, str]]:
-        """Everybody, each level of each factor and, if crossed, race × gender."""
+        """Everybody, each level of each factor and, if crossed, each combination of two."""
         found: list[dict[str, str]] = [{}]
         found += [{factor: level} for factor, levels in self.levels.items() for level in levels]
-        if crossed and {"race", "gender"} <= set(self.levels):
-            pairs = [{"race": r, "gender": g} for r in self.levels["race"] for g in self.levels["gender"]]
+        for one, other in self.crossed if crossed else ():
+            pairs = [{one: a, other: b} for a in self.levels.get(one, ()) for b in self.levels.get(other, ())]
             found += [pair for pair in pairs if self.mask(pair).any()]
         return found
 
 
-def by_face(edits: pd.DataFrame) -> Axes:
+def by_face(edits: pd.DataFrame, factors: Sequence[Factor]) -> Axes:
     """Faces × prompts, with the dataset's labels of each face."""
     face_at, faces = _codes(edits["source_id"])
     prompt_at, prompts = _codes(edits["prompt_id"])
     row_of = np.zeros(len(faces), dtype=np.int64)
     row_of[face_at] = np.arange(len(edits))
-    labels = {f.name: edits[f.name].iloc[row_of].to_numpy(dtype=str) for f in FACTORS}
-    levels = {f.name: tuple(c for c in f.codes if (labels[f.name] == c).any()) for f in FACTORS}
-    return Axes("source", faces, labels, {k: v for k, v in levels.items() if v}, prompts, face_at, prompt_at)
+    labels = {f.name: edits[f.name].iloc[row_of].to_numpy(dtype=str) for f in factors}
+    levels = {f.name: tuple(c for c in f.codes if (labels[f.name] == c).any()) for f in factors}
+    present = {name: codes for name, codes in levels.items() if codes}
+    return Axes("source", faces, labels, present, prompts, face_at, prompt_at, tuple(crossings(factors)))
 
 
 def by_prompt(edits: pd.DataFrame, factor: str, labels: Mapping[str, str]) -> Axes:
@@ -101,7 +106,7 @@ class Panel:
     condition: str
     axes: Axes
     editors: tuple[str, ...]
-    measures: tuple[Measure, ...]
+    measures: tuple[RatioMeasure, ...]
     columns: tuple[str, ...]
     """The columns of `cells`: those that some measure is a ratio of."""
     cells: NDArray[np.floating]
@@ -123,7 +128,7 @@ def lay_out(
     edits: pd.DataFrame,
     axes: Axes,
     columns: Mapping[str, Column],
-    measures: Sequence[Measure],
+    measures: Sequence[RatioMeasure],
     *,
     experiment: str,
     condition: str,

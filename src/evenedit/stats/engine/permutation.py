@@ -9,6 +9,7 @@ from math import lgamma, log
 import numpy as np
 from numpy.typing import NDArray
 
+from evenedit.protocol.measures import MeasureKind
 from evenedit.results.results import GapTest
 from evenedit.stats.engine.estimates import shares
 from evenedit.stats.engine.multiplicity import holm
@@ -117,7 +118,7 @@ def gap_tests(panel: Panel, rules: AnalysisRules) -> list[GapTest]:
                 highest, lowest = max(share, key=share.__getitem__), min(share, key=share.__getitem__)
                 families[row].append(
                     GapTest(
-                        measure="gap." + measure.name.removeprefix("rate."),
+                        measure=measure.name.to(MeasureKind.GAP),
                         experiment=panel.experiment,
                         condition=panel.condition,
                         editor=editor,

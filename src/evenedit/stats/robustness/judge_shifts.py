@@ -15,6 +15,8 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from evenedit.core.records import Estimate
+from evenedit.protocol import FACTORS, Factor
+from evenedit.protocol.measures import Measure, MeasureKind
 from evenedit.ratings.table import QUESTION_IDS
 from evenedit.results.judge_checks import Moved, Shift, ShiftTest
 from evenedit.stats.engine.bootstrap import Bootstrap
@@ -22,7 +24,7 @@ from evenedit.stats.engine.estimates import estimates, shares
 from evenedit.stats.engine.intervals import as_interval, percentile
 from evenedit.stats.engine.measures import AXIS_QUESTIONS, Ledger
 from evenedit.stats.engine.multiplicity import holm
-from evenedit.stats.engine.panel import Axes, Measure, Panel, by_face, lay_out
+from evenedit.stats.engine.panel import Axes, Panel, RatioMeasure, by_face, lay_out
 from evenedit.stats.engine.permutation import CHUNK, TIE, p_values, strata
 from evenedit.stats.engine.rules import AnalysisRules
 
@@ -47,11 +49,15 @@ class Comparison:
 
 
 def shifts(
-    edits: pd.DataFrame, asked: NDArray[np.bool_], comparisons: Sequence[Comparison], rules: AnalysisRules
+    edits: pd.DataFrame,
+    asked: NDArray[np.bool_],
+    comparisons: Sequence[Comparison],
+    rules: AnalysisRules,
+    factors: Sequence[Factor] = FACTORS,
 ) -> list[Shift]:
     """Every shift, of everybody and of each group; `asked` [edit, question] tells which questions apply."""
     found: list[Shift] = []
-    for panel in _panels(edits, asked, comparisons):
+    for panel in _panels(edits, asked, comparisons, factors):
         bootstrap = Bootstrap(panel, rules.draws, rules.seed)
         groups = panel.axes.groups()
         by_place = {
@@ -80,11 +86,15 @@ def shifts(
 
 
 def shift_tests(
-    edits: pd.DataFrame, asked: NDArray[np.bool_], comparisons: Sequence[Comparison], rules: AnalysisRules
+    edits: pd.DataFrame,
+    asked: NDArray[np.bool_],
+    comparisons: Sequence[Comparison],
+    rules: AnalysisRules,
+    factors: Sequence[Factor] = FACTORS,
 ) -> list[ShiftTest]:
     """Is anybody's mean moved; is some group's moved more, and more often? Holm within each of these questions."""
     found: list[ShiftTest] = []
-    for number, panel in enumerate(_panels(edits, asked, comparisons)):
+    for number, panel in enumerate(_panels(edits, asked, comparisons, factors)):
         tests = [*_everybody(panel, rules, number), *_between_groups(panel, rules, number)]
         families: dict[tuple[str, str, bool], list[ShiftTest]] = {}
         for test in tests:
@@ -108,7 +118,9 @@ def sign_flip_p(
     return np.asarray((1 + reached) / (1 + permutations))
 
 
-def _panels(edits: pd.DataFrame, asked: NDArray[np.bool_], comparisons: Sequence[Comparison]) -> Iterator[Panel]:
+def _panels(
+    edits: pd.DataFrame, asked: NDArray[np.bool_], comparisons: Sequence[Comparison], factors: Sequence[Factor]
+) -> Iterator[Panel]:
     """One panel per comparison; in the place of editors it has judges. The noise stands beside as columns."""
     noise = {c.judge: c for c in comparisons if c.id == NOISE}
     for ident in dict.fromkeys(c.id for c in comparisons):
@@ -119,14 +131,15 @@ def _panels(edits: pd.DataFrame, asked: NDArray[np.bool_], comparisons: Sequence
         _write(ledger, members, applies)
         if ident != NOISE and all(c.judge in noise for c in members):
             _write(ledger, [noise[c.judge] for c in members], applies, NOISE)
-        axes = by_face(rows)
+        axes = by_face(rows, factors)
         alone: Axes = replace(axes, prompts=("",), prompt_at=np.zeros_like(axes.prompt_at))
         yield lay_out(rows, alone, ledger.columns, ledger.measures, experiment="judges-check", condition=ident)
 
 
-def _name(measure: str, question: str, prefix: str = "") -> str:
+def _name(measure: str, question: str, prefix: str = "") -> Measure:
     """Shares are rates to the bootstrap: between 0 and 1, with an interval of their own at 0 and 1."""
-    return f"{'rate' if measure.startswith('changed') else 'delta'}.{prefix}{measure}.{question}"
+    kind = MeasureKind.RATE if measure.startswith("changed") else MeasureKind.DELTA
+    return Measure.of(kind, f"{prefix}{measure}.{question}")
 
 
 def _write(ledger: Ledger, members: Sequence[Comparison], applies: NDArray[np.bool_], prefix: str = "") -> None:
@@ -141,7 +154,7 @@ def _write(ledger: Ledger, members: Sequence[Comparison], applies: NDArray[np.bo
         for measure, column in columns.items():
             name = _name(measure, question, prefix)
             ledger.add(
-                Measure(name, f"sum.{name}", f"n.{prefix}{question}", f"asked.{question}"),
+                RatioMeasure(name, f"sum.{name}", f"n.{prefix}{question}", f"asked.{question}"),
                 column.astype(np.int64),
                 both,
                 applies[:, at].astype(np.int64),

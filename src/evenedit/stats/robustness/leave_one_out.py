@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evenedit.core.records import Experiment
-from evenedit.protocol import factor
+from evenedit.protocol.measures import Measure, MeasureKind
 from evenedit.ratings.table import Scores
 from evenedit.results.results import LeaveOneOut, SeedSpread
 from evenedit.stats.engine.measures import AXIS_QUESTIONS, Answers, met_rates
@@ -42,7 +42,7 @@ def leave_one_out(panel: Panel) -> Iterator[LeaveOneOut]:
                 (value,), (high,), (low,) = whole
                 gaps, highest, lowest = less
                 yield LeaveOneOut(
-                    measure="gap." + measure.name.removeprefix("rate."),
+                    measure=measure.name.to(MeasureKind.GAP),
                     experiment=panel.experiment,
                     condition=panel.condition,
                     editor=editor,
@@ -80,20 +80,21 @@ def seed_spread(scores: Scores, found: Answers, rules: AnalysisRules) -> Iterato
         if seed.max(initial=0) == 0:
             continue
         case = mine.groupby(["source_id", "prompt_id"], sort=True).ngroup().to_numpy().astype(np.int64)
-        codes = list(factor("race").codes)
-        race = np.array([codes.index(r) if r in codes else -1 for r in mine["race"]], dtype=np.int64)
+        main = scores.table.factors[0]
+        codes = list(main.codes)
+        level = np.array([codes.index(c) if c in codes else -1 for c in mine[main.name]], dtype=np.int64)
         answers = found.rows(rows)
         for question in AXIS_QUESTIONS:
             value, _ = answers.of(question)
             valid = value > 0
             for name, met in met_rates(value, question, rules.rates):
-                spread = _spread(met[valid], seed[valid], case[valid], race[valid])
+                spread = _spread(met[valid], seed[valid], case[valid], level[valid])
                 if spread is not None:
-                    yield SeedSpread(f"rate.{name}", Experiment.DIAGNOSIS.value, "baseline", editor, *spread)
+                    yield SeedSpread(Measure.rate(name), Experiment.DIAGNOSIS.value, "baseline", editor, *spread)
 
 
 def _spread(
-    met: NDArray[np.int64], seed: NDArray[np.intp], case: NDArray[np.int64], race: NDArray[np.int64]
+    met: NDArray[np.int64], seed: NDArray[np.intp], case: NDArray[np.int64], level: NDArray[np.int64]
 ) -> tuple[int, float, float, float | None, float | None, float, float | None, int] | None:
     seeds = np.unique(seed)
     if len(seeds) < 2:
@@ -101,7 +102,7 @@ def _spread(
     rates = [float(met[seed == s].mean()) for s in seeds]
     gaps = []
     for s in seeds:
-        shares = [float(met[(seed == s) & (race == r)].mean()) for r in np.unique(race[(seed == s) & (race >= 0)])]
+        shares = [float(met[(seed == s) & (level == c)].mean()) for c in np.unique(level[(seed == s) & (level >= 0)])]
         if len(shares) > 1:
             gaps.append(max(shares) - min(shares))
     count = np.bincount(case)

@@ -6,6 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator
 
 from evenedit.core.records import Estimate
+from evenedit.protocol.measures import Measure, MeasureKind
 from evenedit.results.results import Bound
 
 
@@ -18,7 +19,7 @@ def bounds(estimates: Iterable[Estimate]) -> Iterator[Bound]:
     """
     groups: dict[tuple[str, str, str, str | None, str], list[Estimate]] = defaultdict(list)
     for e in estimates:
-        if e.measure.startswith("rate.") and len(e.group) == 1:
+        if Measure(e.measure).kind == MeasureKind.RATE and len(e.group) == 1:
             groups[e.measure, e.experiment, e.condition, e.editor, next(iter(e.group))].append(e)
     for (measure, experiment, condition, editor, factor), members in groups.items():
         shares = [e.value for e in members if e.value is not None]

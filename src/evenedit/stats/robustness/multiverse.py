@@ -1,7 +1,7 @@
 """The same gap under every defensible reading of the same scores: does it hang on a choice?
 
 Thresholds × ensemble rule × missing scores × exclusions. For the gaps that matter: those with p < 0.05 before
-adjustment, and the two of the paper's figure over races.
+adjustment, and the two of the paper's figure over the main factor.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from evenedit.core.records import Experiment, Kind
 from evenedit.protocol import QUESTIONS, Rate
 from evenedit.protocol.ensemble import MISSING_POLICIES
+from evenedit.protocol.measures import Measure
 from evenedit.ratings.combine import aging_prompts, combine
 from evenedit.ratings.table import QUESTION_IDS, RatingTable
 from evenedit.results.results import GapTest, Multiverse, Specification
@@ -30,7 +31,8 @@ RELABELLINGS = 999
 """Permutations at most: there are hundreds of readings."""
 ALPHA = 0.05
 MIDDLE = 3
-ALWAYS = (("gap.skin_lighter", "race"), ("gap.race_change", "race"))
+ALWAYS = (Measure.gap("skin_lighter"), Measure.gap("race_change"))
+"""Looked at over the main factor, however small."""
 EXCLUSIONS = ("none", "aging prompts", "edits that need review")
 
 Tally = NDArray[np.int64]
@@ -48,12 +50,12 @@ def multiverse(table: RatingTable, rules: AnalysisRules, tests: Sequence[GapTest
         for t in tests
         if (t.experiment, t.condition) == ("diagnosis", "baseline")
         and t.editor is not None
-        and t.measure.removeprefix("gap.") in rules.rates
-        and (t.p < ALPHA or (t.measure, t.factor) in ALWAYS)
+        and Measure(t.measure).name in rules.rates
+        and (t.p < ALPHA or (t.measure in ALWAYS and t.factor == table.factors[0].name))
     ]
     if not len(rows) or not told:
         return
-    axes = by_face(edits.iloc[rows])
+    axes = by_face(edits.iloc[rows], table.factors)
     tallies = dict(_tallies(table, rows, axes, rules))
     editors = sorted(edits["editor"].iloc[rows].unique())
     for factor in axes.levels:
@@ -135,7 +137,7 @@ def _factor(
     start = 0
     for test in tests:
         high, low = levels.index(test.highest), levels.index(test.lowest)
-        own = rules.rates[test.measure.removeprefix("gap.")]
+        own = rules.rates[Measure(test.measure).name]
         specifications = []
         for (cut, (rule, missing, exclusion)), *_ in _readings(test, editors, tallies, rules):
             difference = float(share[start, high] - share[start, low])
@@ -185,7 +187,7 @@ def _readings(
     test: GapTest, editors: list[str], tallies: dict[tuple[str, str, str], Tally], rules: AnalysisRules
 ) -> Iterator[tuple[tuple[Rate, tuple[str, str, str]], NDArray[np.int64], NDArray[np.int64]]]:
     """Every reading of one gap: its choices, and by face how many edits meet the threshold and how many there are."""
-    rate = rules.rates[test.measure.removeprefix("gap.")]
+    rate = rules.rates[Measure(test.measure).name]
     at, question = editors.index(str(test.editor)), AXIS_QUESTIONS.index(rate.question)
     top = len(QUESTIONS[rate.question].labels)
     for cut in defensible(rate):

@@ -7,19 +7,20 @@ from collections.abc import Iterator
 import numpy as np
 
 from evenedit.core.records import Experiment, Kind, Status
-from evenedit.protocol import FACTORS, factor
+from evenedit.protocol import Factor
+from evenedit.protocol.measures import Measure
 from evenedit.ratings.table import NOT_ASKED, STATUSES, RatingTable
 from evenedit.results.results import Coverage, GapTest
 from evenedit.stats.engine.measures import Ledger
-from evenedit.stats.engine.panel import Measure, by_face, lay_out
+from evenedit.stats.engine.panel import RatioMeasure, by_face, lay_out
 from evenedit.stats.engine.permutation import gap_tests
 from evenedit.stats.engine.rules import AnalysisRules
 
 
 def coverage(table: RatingTable) -> Iterator[Coverage]:
     """Calls by state per judge, experiment and editor: over everybody, then over each group of each factor."""
-    for number, name in enumerate(f.name for f in FACTORS):
-        yield from _by_factor(table, name, whole=number == 0)
+    for number, factor in enumerate(table.factors):
+        yield from _by_factor(table, factor, whole=number == 0)
 
 
 def unanswered(table: RatingTable, rules: AnalysisRules) -> list[GapTest]:
@@ -33,20 +34,20 @@ def unanswered(table: RatingTable, rules: AnalysisRules) -> list[GapTest]:
         told = (status != NOT_ASKED).astype(np.int64)
         silent = told * (status != STATUSES.index(Status.SCORED)).astype(np.int64)
         if silent.any():
-            measure = Measure(f"rate.unanswered.{name}", f"silent.{name}", f"told.{name}", f"told.{name}")
+            measure = RatioMeasure(Measure.rate(f"unanswered.{name}"), f"silent.{name}", f"told.{name}", f"told.{name}")
             ledger.add(measure, silent, told, told)
     for reading in table.readings:  # what an instrument that answers could still not read
         gone = np.array([reading.reasons[row] != "" for row in rows], dtype=np.int64)
         told = np.maximum(gone, ~np.isnan(reading.values[rows]))
         known = any((gone == column).all() for name, column in ledger.columns.items() if name.startswith("silent."))
         if gone.any() and not known:
-            name = f"{reading.rater}: {reading.measure.partition('.')[2]}"
-            measure = Measure(f"rate.unanswered.{name}", f"silent.{name}", f"told.{name}", f"told.{name}")
+            name = f"{reading.rater}: {Measure(reading.measure).name}"
+            measure = RatioMeasure(Measure.rate(f"unanswered.{name}"), f"silent.{name}", f"told.{name}", f"told.{name}")
             ledger.add(measure, gone, told, told)
     if not ledger.measures:
         return []
     where = {"experiment": Experiment.DIAGNOSIS.value, "condition": "baseline"}
-    return gap_tests(lay_out(edits, by_face(edits), ledger.columns, ledger.measures, **where), rules)
+    return gap_tests(lay_out(edits, by_face(edits, table.factors), ledger.columns, ledger.measures, **where), rules)
 
 
 def _askable(table: RatingTable) -> list[int]:
@@ -54,8 +55,8 @@ def _askable(table: RatingTable) -> list[int]:
     return [*table.of_kind(Kind.VLM), *table.of_kind(Kind.INSTRUMENT)]
 
 
-def _by_factor(table: RatingTable, name: str, *, whole: bool) -> Iterator[Coverage]:
-    codes = factor(name).codes
+def _by_factor(table: RatingTable, factor: Factor, *, whole: bool) -> Iterator[Coverage]:
+    name, codes = factor.name, factor.codes
     level = table.edits[name].map({code: at for at, code in enumerate(codes)})
     level_at = level.fillna(len(codes)).to_numpy(np.int64)
     editors = sorted(table.edits["editor"].unique())

@@ -9,8 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evenedit.core.records import Experiment
-from evenedit.protocol import QUESTIONS, Rate, factor
+from evenedit.protocol import QUESTIONS, Rate
 from evenedit.protocol.ensemble import MISSING_POLICIES
+from evenedit.protocol.measures import Measure
 from evenedit.ratings.combine import combine
 from evenedit.ratings.table import RatingTable, Scores
 from evenedit.results.results import Sensitivity
@@ -28,7 +29,7 @@ def thresholds(rate: Rate) -> list[Rate]:
 
 
 def sensitivity(table: RatingTable, rules: AnalysisRules) -> Iterator[Sensitivity]:
-    """Rates and race gaps of the diagnosis, per editor and pooled, under every choice."""
+    """Rates and gaps of the main factor in the diagnosis, per editor and pooled, under every choice."""
     chosen = (table.edits["experiment"] == Experiment.DIAGNOSIS).to_numpy()
     if not chosen.any():
         return
@@ -43,15 +44,16 @@ def _rows(
     scores: Scores, rows: NDArray[np.bool_], condition: str, varied: AnalysisRules, rules: AnalysisRules
 ) -> Iterator[Sensitivity]:
     edits = scores.edits[rows]
-    codes = factor("race").codes
-    race = edits["race"].map({code: at for at, code in enumerate(codes)}).fillna(len(codes)).to_numpy(np.int64)
+    main = scores.table.factors[0]
+    codes = main.codes
+    level = edits[main.name].map({code: at for at, code in enumerate(codes)}).fillna(len(codes)).to_numpy(np.int64)
     editors = sorted(edits["editor"].unique())
     editor = edits["editor"].map({name: at for at, name in enumerate(editors)}).to_numpy(np.int64)
     found = answers(scores, varied).rows(np.flatnonzero(rows))
     for rate in rules.rates.values():
         top = len(QUESTIONS[rate.question].labels)
         shape = (len(editors), len(codes) + 1, top + 1)
-        at = np.ravel_multi_index((editor, race, found.of(rate.question)[0]), shape)
+        at = np.ravel_multi_index((editor, level, found.of(rate.question)[0]), shape)
         tally = np.bincount(at, minlength=int(np.prod(shape))).reshape(shape)
         for name, counts in [*zip(editors, tally, strict=True), (None, tally.sum(axis=0))]:
             for cut in thresholds(rate):
@@ -59,7 +61,7 @@ def _rows(
                 total, count = counts[:, met].sum(axis=1), counts[:, 1:].sum(axis=1)
                 shares = [int(t) / int(n) for t, n in zip(total[:-1], count[:-1], strict=True) if n]
                 yield Sensitivity(
-                    measure=f"rate.{rate.id}",
+                    measure=Measure.rate(rate.id),
                     experiment=Experiment.DIAGNOSIS.value,
                     condition=condition,
                     editor=name,
