@@ -13,6 +13,11 @@ if TYPE_CHECKING:
     from evenedit.study.study import Study
 
 STUDY = click.argument("study", type=click.Path(path_type=Path), default=Path())
+FACTORS = click.option(
+    "--factors",
+    callback=lambda _context, _option, value: tuple(filter(None, map(str.strip, value.split(",")))) if value else None,
+    help="Columns to group by in place of race, gender and age, e.g. monk,headwear.",
+)
 OUT = click.option("--out", type=click.Path(path_type=Path), help="Folder to write to.")
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from evenedit.cli.base import OUT, STUDY, example, folder_of, open_study
+from evenedit.cli.base import FACTORS, OUT, STUDY, example, folder_of, open_study
 
 
 @click.command()
@@ -16,6 +16,7 @@ from evenedit.cli.base import OUT, STUDY, example, folder_of, open_study
 @click.option("--preset", type=click.Choice(["default", "published"]), default="default", show_default=True)
 @click.option("--missing", type=click.Choice(["exclude", "neutral-3"]), help="Edits that no judge scored.")
 @click.option("--prompts", multiple=True, type=click.Path(path_type=Path), help="Your own prompt set (TOML).")
+@FACTORS
 @example(
     "evenedit analyze scores.csv verdicts.csv --preset published --out results\n"
     "evenedit analyze scores.csv --ratings ratings.csv --out results"
@@ -27,8 +28,9 @@ def analyze(
     preset: str,
     missing: str | None,
     prompts: tuple[Path, ...],
+    factors: tuple[str, ...] | None,
 ) -> None:
-    """Write the report of ratings that another loaded made (CSV, one row per edit and judge).
+    """Write the report of ratings that another tool made (CSV, one row per edit and judge).
 
     With --ratings, people's ratings (one row per edit and rater) stand beside the judges' scores, or alone.
     """
@@ -42,16 +44,19 @@ def analyze(
     from evenedit.report import write_report
     from evenedit.stats import AnalysisRules, analyse
 
-    said = [*files, *ratings]
-    say(f"reading {len(said)} files")
+    given = [*files, *ratings]
+    say(f"reading {len(given)} files")
     own = [load_prompts(str(p)) for p in prompts]
-    table = read_with_people(files, ratings, own) if ratings else read_tables(files, own)
+    table = read_with_people(files, ratings, own, factors) if ratings else read_tables(files, own, factors)
+    for factor in table.factors:
+        if missing_labels := int((table.edits.drop_duplicates("source_id")[factor.name] == "").sum()):
+            say(f"{missing_labels:,} portraits have no label of {factor.name}: they are in no group of it")
     say(f"analysing {len(table.edits):,} edits")
     rules = AnalysisRules.published() if preset == "published" else AnalysisRules.default()
     if missing:
         rules = replace(rules, missing=missing)
-    results = analyse(table, rules, provenance(files=[p.name for p in said]))
-    page = write_report(results, out, title=f"Analysis of {', '.join(p.name for p in said)}")
+    results = analyse(table, rules, provenance(files=[p.name for p in given]))
+    page = write_report(results, out, title=f"Analysis of {', '.join(p.name for p in given)}")
     click.echo(page)
 
 

@@ -14,7 +14,7 @@ from evenedit.design import requests as design
 from evenedit.design.assignments import Assignment, assignments
 from evenedit.judges.feature_prompts import extractor_id
 from evenedit.judges.raters import JudgeRater, judge_raters
-from evenedit.ratings.build import build_table
+from evenedit.ratings.build import build_table, edit_frame
 from evenedit.ratings.instruments import Instruments
 from evenedit.ratings.reviews import ReviewRatings, Reviews
 from evenedit.ratings.sources import RatingSource, StoredRater, StoredRatings
@@ -118,12 +118,11 @@ class StudyDesign:
         instruments = self.instruments(sources)
         raters: list[StoredRater] = [*self.judges(), *instruments.raters]
         stored = [StoredRatings(self.store, rater) for rater in raters]
+        frame = edit_frame(requests, edits, sources, self.file.factors)
         return build_table(
-            requests,
-            edits,
-            sources,
+            frame,
             self.file.factors,
             [*stored, *people, ReviewRatings(Reviews(self.store), reviewers)],
-            readings=instruments.readings([r.id for r in requests if r.id in edits]),
+            readings=instruments.readings(list(frame["request_id"])),
             reviewers=reviewers,
         )

@@ -16,21 +16,15 @@ from evenedit.ratings.table import MISSING, NOT_ASKED, QUESTION_IDS, STATUSES, R
 
 
 def build_table(
-    requests: Sequence[Request],
-    edits: Mapping[str, Edit],
-    sources: Mapping[str, Source],
+    edits: pd.DataFrame,
     factors: Sequence[Factor],
     rating_sources: Sequence[RatingSource],
     *,
     readings: Sequence[Reading] = (),
-    reviewers: int = 1,
+    reviewers: int | None = None,
 ) -> RatingTable:
-    """The table of the requested edits that were made; `reviewers` is how many must have looked at a case."""
-    wanted = {r.id: r for r in requests if r.id in edits}
-    rows = {ident: row for row, ident in enumerate(wanted)}
-    frame = pd.DataFrame(
-        [_row(r, edits[i], sources, factors) for i, r in wanted.items()], columns=list(edit_columns(factors))
-    )
+    """The table of these edits; `reviewers` is how many must have looked at a case, None where nothing is settled."""
+    rows = {str(ident): row for row, ident in enumerate(edits["request_id"])}
     raters = [(name, source.kind) for source in rating_sources for name in source.raters]
     number = {name: at for at, (name, _) in enumerate(raters)}
     values = np.full((len(raters), len(rows), len(QUESTION_IDS)), MISSING, dtype=np.int8)
@@ -51,16 +45,24 @@ def build_table(
             values[at] = rating.value
             confidence[at] = np.nan if rating.confidence is None else rating.confidence
     return RatingTable(
-        frame,
+        edits,
         tuple(name for name, _ in raters),
         tuple(kind for _, kind in raters),
         values,
         status,
         confidence,
         tuple(readings),
-        _settled(reviews, rows, reviewers),
+        None if reviewers is None else _settled(reviews, rows, reviewers),
         tuple(factors),
     )
+
+
+def edit_frame(
+    requests: Sequence[Request], edits: Mapping[str, Edit], sources: Mapping[str, Source], factors: Sequence[Factor]
+) -> pd.DataFrame:
+    """One row for each requested edit that was made."""
+    made = [_row(r, edits[r.id], sources, factors) for r in requests if r.id in edits]
+    return pd.DataFrame(made, columns=list(edit_columns(factors)))
 
 
 def _says_how_the_call_ended(rating: Rating) -> bool:

@@ -6,7 +6,7 @@ are listed with their line numbers.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -18,16 +18,17 @@ from numpy.typing import NDArray
 from pandas.api.types import union_categoricals
 
 from evenedit.core.errors import EvenEditError
-from evenedit.core.records import Experiment, Kind, Outcome, Status
-from evenedit.protocol import AXES, FACTORS, QUESTIONS, PromptSet, level_code, load_prompts
+from evenedit.core.records import Experiment, Kind, Outcome, Rating, Status
+from evenedit.protocol import AXES, FACTORS, QUESTIONS, Factor, PromptSet, found_factor, load_prompts
 from evenedit.protocol.prompts import BUILT_IN, merge
-from evenedit.ratings.table import NOT_ASKED, QUESTION_IDS, STATUSES, RatingTable, edit_columns
+from evenedit.ratings.build import build_table
+from evenedit.ratings.table import QUESTION_IDS, RatingTable, edit_columns
 
 _COMMON = ("experiment", "condition", "editor", "prompt_id", "judge", "status")
-SCORE_COLUMNS = (*_COMMON, "source_id", *(f.name for f in FACTORS), *AXES)
-"""Columns of a file of scores."""
 VERDICT_COLUMNS = (*_COMMON, "verdict")
 """Columns of a file of stereotype verdicts."""
+Factors = Sequence[str] | Sequence[Factor] | None
+"""What edits are grouped by: factors, or names of columns whose values are the levels; None for race, gender, age."""
 OPTIONAL = {"seed": "0", "outcome": Outcome.EDITED.value, "kind": Kind.VLM.value, "request_id": "", "source_id": ""}
 """Columns a file may have, and what holds where they are absent or empty."""
 SHOWN = 20
@@ -64,22 +65,45 @@ class Problems:
             raise EvenEditError(*shown, *([f"and {more} more"] if more else []))
 
 
-def read_tables(paths: Sequence[Path], prompt_sets: Sequence[PromptSet] = ()) -> RatingTable:
+def score_columns(factors: Iterable[str]) -> tuple[str, ...]:
+    """Columns of a file of scores."""
+    return (*_COMMON, "source_id", *factors, *AXES)
+
+
+def read_tables(paths: Sequence[Path], prompt_sets: Sequence[PromptSet] = (), factors: Factors = None) -> RatingTable:
     """Read score and verdict files as one table; `prompt_sets` beside the built-in ones tell further prompts."""
     if not paths:
         raise EvenEditError("no file to read; give at least one CSV of scores or verdicts")
     problems = Problems()
-    return assemble(read_rows(paths, prompt_sets, problems), problems)
+    frames = read_frames(paths, factors)
+    known = known_factors(frames, factors)
+    return assemble(checked_rows(frames, prompt_sets, problems, known), problems, known)
 
 
-def read_rows(paths: Sequence[Path], prompt_sets: Sequence[PromptSet], problems: Problems) -> pd.DataFrame:
-    """Checked rows of score and verdict files."""
-    return checked_rows([_read(Path(path)) for path in paths], prompt_sets, problems)
+def read_frames(paths: Sequence[Path], factors: Factors) -> list[pd.DataFrame]:
+    """Each file of scores or verdicts as text."""
+    return [_read(Path(path), names_of(factors)) for path in paths]
 
 
-def checked_rows(frames: list[pd.DataFrame], prompt_sets: Sequence[PromptSet], problems: Problems) -> pd.DataFrame:
+def names_of(factors: Factors) -> tuple[str, ...]:
+    """The columns that hold the factors."""
+    return tuple(f if isinstance(f, str) else f.name for f in (FACTORS if factors is None else factors))
+
+
+def known_factors(frames: Sequence[pd.DataFrame], factors: Factors) -> tuple[Factor, ...]:
+    """The factors with their levels; where only a name is given, the levels are the values found."""
+
+    def values(name: str) -> list[str]:
+        return [str(value) for frame in frames if name in frame.columns for value in frame[name].unique()]
+
+    return tuple(found_factor(f, values(f)) if isinstance(f, str) else f for f in (factors or FACTORS))
+
+
+def checked_rows(
+    frames: list[pd.DataFrame], prompt_sets: Sequence[PromptSet], problems: Problems, factors: Sequence[Factor]
+) -> pd.DataFrame:
     """The rows of all frames with known texts, numeric answers and prompts by their own ids."""
-    rows = stacked([_checked(frame, problems) for frame in frames])
+    rows = stacked([_checked(frame, problems, factors) for frame in frames])
     problems.check()
     prompts = merge([*(load_prompts(name) for name in BUILT_IN), *prompt_sets])
     found = prompts.resolve_all(str(name) for name in rows["prompt_id"].unique())
@@ -93,10 +117,10 @@ def checked_rows(frames: list[pd.DataFrame], prompt_sets: Sequence[PromptSet], p
     return rows
 
 
-def _read(path: Path) -> pd.DataFrame:
+def _read(path: Path, factors: Sequence[str]) -> pd.DataFrame:
     """One file of scores or verdicts."""
     frame = read_csv(path)
-    return columns_of(frame, path, VERDICT_COLUMNS if "verdict" in frame.columns else SCORE_COLUMNS)
+    return columns_of(frame, path, VERDICT_COLUMNS if "verdict" in frame.columns else score_columns(factors))
 
 
 def read_csv(path: Path) -> pd.DataFrame:
@@ -143,7 +167,7 @@ def _filled(column: pd.Series[Any]) -> pd.Series[Any]:
     return column.fillna("")
 
 
-def _checked(frame: pd.DataFrame, problems: Problems) -> pd.DataFrame:
+def _checked(frame: pd.DataFrame, problems: Problems, factors: Sequence[Factor]) -> pd.DataFrame:
     """The rows with known texts and numeric answers."""
     out = frame[["_file", "_line"]].copy()
     is_verdict = "verdict" in frame.columns
@@ -162,8 +186,8 @@ def _checked(frame: pd.DataFrame, problems: Problems) -> pd.DataFrame:
     for column in ("condition", "editor", "prompt_id", *(() if is_verdict else ("source_id",))):
         problems.add(out, (out[column] == "").to_numpy(), f"{column} is empty")
     problems.add(frame, (out["seed"] == "").to_numpy(), "seed is '{seed}'; expected a whole number of 64 bits")
-    for factor in FACTORS:
-        out[factor.name] = texts(out["status"], lambda _: "") if is_verdict else _levels(frame, factor.name, problems)
+    for factor in factors:
+        out[factor.name] = texts(out["status"], lambda _: "") if is_verdict else _levels(frame, factor, problems)
     _answers(frame, out, is_verdict, problems)
     return out
 
@@ -194,38 +218,62 @@ def _answers(frame: pd.DataFrame, out: pd.DataFrame, is_verdict: bool, problems:
         out[question] = np.where(unknown, 0, value).astype(np.int8)
 
 
-def assemble(rows: pd.DataFrame, problems: Problems) -> RatingTable:
-    """Rows of edit × judge as a table of edits and a cube of answers."""
+def assemble(rows: pd.DataFrame, problems: Problems, factors: Sequence[Factor]) -> RatingTable:
+    """Rows of edit × judge as a table."""
     edit = _numbered(rows, EDIT_KEY)
     first = _first(edit)
     _refuse_repeats(rows, _numbered(rows, [*EDIT_KEY, "judge"]), problems)
     for column in ("outcome", "request_id"):
         _refuse_changes(rows, edit, column, "edit", problems)
     single = rows[(rows["experiment"] != Experiment.STEREOTYPE).to_numpy()]
-    for factor in FACTORS:
+    for factor in factors:
         _refuse_changes(single, _numbered(single, ["source_id"]), factor.name, "source_id", problems)
     rated = (rows["judge"] != "").to_numpy()
     ratings, rated_edit = rows[rated], edit[rated]
-    number = _numbered(ratings, ["judge"])
-    _refuse_changes(ratings, number, "kind", "judge", problems)
+    _refuse_changes(ratings, _numbered(ratings, ["judge"]), "kind", "judge", problems)
     problems.check()
-    names = [(str(row.judge), Kind(str(row.kind))) for row in ratings.iloc[_first(number)].itertuples()]
-    order = sorted(range(len(names)), key=lambda i: KINDS.index(names[i][1]))
-    judge = np.argsort(order)[number]
-    values = np.zeros((len(names), len(first), len(QUESTION_IDS)), dtype=np.int8)
-    for at, question in enumerate(QUESTION_IDS):
-        values[judge, rated_edit, at] = ratings[question]
-    status = np.full((len(names), len(first)), NOT_ASKED, dtype=np.int8)
-    status[judge, rated_edit] = _numbers(ratings["status"], lambda name: STATUSES.index(Status(name)))
-    edits = rows.iloc[first].reset_index(drop=True)
-    edits = edits.assign(**{c: edits[c].astype(str) for c in edit_columns(FACTORS) if c != "seed"})
+    edits = _edits(rows.iloc[first].reset_index(drop=True), factors)
+    ratings = ratings.assign(_request=edits["request_id"].to_numpy(dtype=object)[rated_edit])
+    sources = [CsvRatings(kind, ratings[(ratings["kind"] == kind).to_numpy()]) for kind in KINDS]
+    return build_table(edits, factors, sources)
+
+
+def _edits(rows: pd.DataFrame, factors: Sequence[Factor]) -> pd.DataFrame:
+    """One row for each edit, under the file's own request id where it has one and it is no other edit's."""
+    edits = rows.assign(**{c: rows[c].astype(str) for c in edit_columns(factors) if c != "seed"})
     composed = edits["experiment"]
     for column in EDIT_KEY[1:]:
         composed = composed + "/" + edits[column].astype(str)
-    edits["request_id"] = edits["request_id"].where(edits["request_id"] != "", composed)
+    own = (edits["request_id"] != "") & ~edits["request_id"].duplicated(keep=False)
+    edits["request_id"] = edits["request_id"].where(own, composed)
     edits["seed"] = edits["seed"].astype(np.int64)
-    raters, kinds = zip(*(names[i] for i in order), strict=True) if names else ((), ())
-    return RatingTable(edits[list(edit_columns(FACTORS))], raters, kinds, values, status)
+    return edits[list(edit_columns(factors))]
+
+
+@dataclass(frozen=True, slots=True)
+class CsvRatings:
+    """What raters of one kind answered, from rows of CSV files."""
+
+    kind: Kind
+    rows: pd.DataFrame
+    """One row for each edit and rater, the edit's id in `_request`."""
+
+    @property
+    def raters(self) -> Sequence[str]:
+        """The raters in the order of the files."""
+        return [str(name) for name in dict.fromkeys(self.rows["judge"])]
+
+    def ratings(self) -> Iterator[Rating]:
+        """Every answer, and for a call without any how it ended."""
+        values = self.rows[list(QUESTION_IDS)].to_numpy()
+        for request, rater, status, answers in zip(
+            self.rows["_request"], self.rows["judge"], self.rows["status"], values, strict=True
+        ):
+            ended = Status(str(status))
+            if not answers.any():
+                yield Rating(request, "", str(rater), self.kind, ended)
+            for at in np.flatnonzero(answers):
+                yield Rating(request, QUESTION_IDS[at], str(rater), self.kind, ended, int(answers[at]))
 
 
 def _refuse_repeats(rows: pd.DataFrame, key: NDArray[np.int64], problems: Problems) -> None:
@@ -257,18 +305,19 @@ def _known(rows: pd.DataFrame, column: str, known: Iterable[str], problems: Prob
     problems.add(rows, bad, f"{column} is '{{{column}}}'; expected one of: {expected}")
 
 
-def _levels(frame: pd.DataFrame, factor: str, problems: Problems) -> pd.Series[Any]:
-    """The codes of a factor's labels."""
+def _levels(frame: pd.DataFrame, factor: Factor, problems: Problems) -> pd.Series[Any]:
+    """The codes of a factor's labels; an empty label is missing, but race, gender and age must be there."""
+    name, unknown = factor.name, "?"
 
     def code(label: str) -> str:
         try:
-            return level_code(factor, label)
+            return factor.code_of(label) or ("" if factor not in FACTORS else unknown)
         except EvenEditError:
-            return ""
+            return unknown
 
-    codes = texts(frame[factor], code)
-    known = ", ".join(next(f for f in FACTORS if f.name == factor).codes)
-    problems.add(frame, (codes == "").to_numpy(), f"{factor} is '{{{factor}}}'; expected one of: {known}")
+    codes = texts(frame[name], code)
+    bad = (codes == unknown).to_numpy()
+    problems.add(frame, bad, f"{name} is '{{{name}}}'; expected one of: {', '.join(factor.codes)}")
     return codes
 
 

@@ -22,14 +22,17 @@ from evenedit.protocol import PromptSet
 from evenedit.ratings.from_csv import (
     EDIT_KEY,
     OPTIONAL,
-    SCORE_COLUMNS,
     VERDICT_COLUMNS,
+    Factors,
     Problems,
     assemble,
     checked_rows,
     columns_of,
+    known_factors,
+    names_of,
     read_csv,
-    read_rows,
+    read_frames,
+    score_columns,
     stacked,
     texts,
 )
@@ -38,30 +41,35 @@ from evenedit.ratings.table import RatingTable
 RATER = "rater"
 TAKEN = ("request_id", "outcome")
 """What a rating takes over from its edit, besides the key."""
-UNTOLD = {"seed": OPTIONAL["seed"], "source_id": ""}
-"""What a rating's column holds where its file does not tell it."""
+UNSTATED = {"seed": OPTIONAL["seed"], "source_id": ""}
+"""What a rating's column holds where its file does not state it."""
 
 
 def read_with_people(
-    scores: Sequence[Path], ratings: Sequence[Path], prompt_sets: Sequence[PromptSet] = ()
+    scores: Sequence[Path],
+    ratings: Sequence[Path],
+    prompt_sets: Sequence[PromptSet] = (),
+    factors: Factors = None,
 ) -> RatingTable:
     """Judges' scores (none, if there are none yet) and people's ratings as one table."""
     problems = Problems()
-    people = checked_rows([_read(Path(path)) for path in ratings], prompt_sets, problems)
+    judged, rated = read_frames(scores, factors), [_read(Path(path), names_of(factors)) for path in ratings]
+    known = known_factors([*judged, *rated], factors)
+    people = checked_rows(rated, prompt_sets, problems, known)
     if not scores:
-        return assemble(people, problems)
-    judges = read_rows(scores, prompt_sets, problems)
-    return assemble(stacked([judges, _placed(people, judges, problems)]), problems)
+        return assemble(people, problems, known)
+    judges = checked_rows(judged, prompt_sets, problems, known)
+    return assemble(stacked([judges, _placed(people, judges, problems)]), problems, known)
 
 
-def _read(path: Path) -> pd.DataFrame:
+def _read(path: Path, factors: Sequence[str]) -> pd.DataFrame:
     """One file of ratings in the shape of a file of scores."""
     frame = read_csv(path)
     if RATER not in frame.columns and "judge" in frame.columns:
         raise EvenEditError(
             f"{path} has a column 'judge' but no 'rater'; give judges' scores as a file without --ratings"
         )
-    scored = VERDICT_COLUMNS if "verdict" in frame.columns else SCORE_COLUMNS
+    scored = VERDICT_COLUMNS if "verdict" in frame.columns else score_columns(factors)
     wanted = [RATER if name == "judge" else name for name in scored if name != "status"]
     absent = [name for name in wanted if name not in frame.columns]
     for name in frame.columns:
@@ -75,29 +83,29 @@ def _placed(people: pd.DataFrame, judges: pd.DataFrame, problems: Problems) -> p
     """The ratings as ratings of the judged edits they are about: one that is about none of them stays as it is.
 
     A baseline is one and the same edit, whether a file calls its experiment diagnosis or mitigation. Where the ratings
-    tell no seed they are of the only one; where there are several they are refused.
+    state no seed they are of the only one; where there are several they are refused.
     """
     edits = judges.drop_duplicates(EDIT_KEY)[[*EDIT_KEY, *TAKEN]].astype(str)
     by_case: dict[tuple[str, ...], list[dict[Hashable, Any]]] = {}
     for edit in edits.to_dict("records"):
         by_case.setdefault(_case(edit), []).append(edit)
-    told = people[[*EDIT_KEY, *TAKEN]].astype(str).to_dict("records")
+    rated = people[[*EDIT_KEY, *TAKEN]].astype(str).to_dict("records")
     several = np.zeros(len(people), dtype=np.bool_)
-    for at, rating in enumerate(told):
+    for at, rating in enumerate(rated):
         near = by_case.get(_case(rating), [])
         for column in ("source_id", "seed", "experiment"):
             same = [edit for edit in near if edit[column] == rating[column]]
-            if same or rating[column] != UNTOLD.get(column, rating["experiment"]):
+            if same or rating[column] != UNSTATED.get(column, rating["experiment"]):
                 near = same
         several[at] = len(near) > 1
         if len(near) == 1:
-            told[at] = near[0]
+            rated[at] = near[0]
     problems.add(
         people, several, "the scores have several edits of this case with different seeds; add a column 'seed'"
     )
     problems.check()
     for column in (*EDIT_KEY, *TAKEN):
-        values = pd.Series([str(rating[column]) for rating in told], index=people.index)
+        values = pd.Series([str(rating[column]) for rating in rated], index=people.index)
         people[column] = texts(values, str)
     return people
 

@@ -14,7 +14,11 @@ from evenedit.core.records import Experiment
 from evenedit.protocol import AXES, QUESTIONS
 from evenedit.ratings.table import NOT_ASKED, QUESTION_IDS, STATUSES, RatingTable
 
-SHARED = ("experiment", "condition", "editor", "source_id", "race", "gender", "age", "prompt_id", "seed")
+
+def _shared(table: RatingTable) -> list[str]:
+    """Columns that say which edit a row is about."""
+    labels = (f.name for f in table.factors)
+    return ["request_id", "experiment", "condition", "editor", "source_id", *labels, "prompt_id", "seed", "outcome"]
 
 
 def write_tables(table: RatingTable, out: Path) -> list[Path]:
@@ -37,7 +41,7 @@ def write_parquet(table: RatingTable, path: Path) -> Path:
         for at, question in enumerate(QUESTION_IDS):
             value = table.values[number, asked, at]
             rows = asked[value > 0]
-            part = table.edits.iloc[rows][["request_id", *SHARED, "outcome"]].copy()
+            part = table.edits.iloc[rows][_shared(table)].copy()
             part["rater"], part["kind"], part["question"] = rater, kind.value, question
             part["value"] = value[value > 0]
             parts.append(part)
@@ -54,7 +58,7 @@ def _answers(table: RatingTable, rows: np.ndarray[tuple[int], np.dtype[np.bool_]
     parts = []
     for number, (rater, kind) in enumerate(zip(table.raters, table.kinds, strict=True)):
         asked = np.flatnonzero(rows & (table.status[number] != NOT_ASKED))
-        part = table.edits.iloc[asked][["request_id", *SHARED, "outcome"]].copy()
+        part = table.edits.iloc[asked][_shared(table)].copy()
         part["judge"], part["kind"] = rater, kind.value
         part["status"] = [STATUSES[code].value for code in table.status[number, asked]]
         values = table.values[number, asked]

@@ -20,6 +20,8 @@ def makeup(table: RatingTable) -> dict[str, int]:
     for factor in table.factors:
         sizes = faces[factor.name].value_counts()
         found |= {f"{PORTRAITS}.{factor.name}.{c}": int(sizes[c]) for c in factor.codes if c in sizes.index}
+        unlabelled = int((faces[factor.name] == "").sum())
+        found |= {f"unlabelled.{factor.name}": unlabelled} if unlabelled else {}
     people = table.of_kind(Kind.HUMAN)
     answered = np.any(table.values[people] > 0, axis=2)
     rated = edits[answered.any(axis=0)]
