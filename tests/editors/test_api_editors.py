@@ -338,8 +338,8 @@ def test_without_the_sdk_the_extra_is_named(
 
 def test_making_an_editor_imports_no_sdk():
     code = (
-        "import sys; from evenedit.editors.openai_images import OpenAIImages as O\n"
-        "from evenedit.editors.gemini_images import GeminiImages as G\n"
+        "import sys; from evenedit.editors.api.openai import OpenAIImages as O\n"
+        "from evenedit.editors.api.gemini import GeminiImages as G\n"
         "O(model='x'), G(model='x')\n"
         "print([m for m in ('openai', 'google.genai', 'httpx2', 'pydantic') if m in sys.modules])"
     )

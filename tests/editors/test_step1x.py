@@ -267,7 +267,7 @@ def test_the_worker_ends_with_close_and_an_edit_starts_another():
 def test_the_worker_dies_with_a_killed_parent_even_amid_an_edit():
     code = """
 from PIL import Image
-from evenedit.editors.step1x import Step1X
+from evenedit.editors.local.step1x import Step1X
 editor = Step1X()
 editor.edit([Image.new("RGB", (8, 8), "red")], "as a nurse", 1)
 print(editor._workers[0].process.pid, flush=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import json
 from collections.abc import Callable, Mapping
 from difflib import get_close_matches
 from functools import cache
@@ -78,6 +79,18 @@ def defaults(group: str, name: str) -> Mapping[str, Any]:
     return {p.name: p.default for p in parameters if p.default is not p.empty}
 
 
+def identity(group: str, name: str, settings: Mapping[str, Any]) -> dict[str, Any]:
+    """The settings that enter ids and revisions: the given ones, and the defaults of all others.
+
+    What the plug-in lists in `added_settings` came after its first release. Left at its default it does not enter, so
+    that ids from before it existed stay the same.
+    """
+    usual = defaults(group, name)
+    added = frozenset(getattr(_factory(group, name), "added_settings", ()))
+    unchanged = {key for key in added & usual.keys() if _plain(settings.get(key, usual[key])) == _plain(usual[key])}
+    return {key: value for key, value in {**usual, **settings}.items() if key not in unchanged}
+
+
 def suggest(name: str, known: Any) -> str:
     """The tail of an error about an unknown name: the nearest one, or the list."""
     names = sorted(known)
@@ -85,6 +98,11 @@ def suggest(name: str, known: Any) -> str:
     if near:
         return f"; did you mean '{near[0]}'?"
     return f"; known: {', '.join(names) or 'none'}"
+
+
+def _plain(value: Any) -> Any:
+    """A value as ids see it: a default's tuple equals a study file's list."""
+    return json.loads(json.dumps(value))
 
 
 @cache

@@ -161,7 +161,7 @@ def _request(
 
 def _settings(editor: EditorSection) -> dict[str, Any]:
     """Everything that shapes an editor's output, defaults included."""
-    return {"kind": editor.plugin, **plugins.defaults("editors", editor.plugin), **editor.settings}
+    return {"kind": editor.plugin, **plugins.identity("editors", editor.plugin, editor.settings)}
 
 
 def _like(case: Request, condition: Condition, instruction: str, seed: int) -> Request:

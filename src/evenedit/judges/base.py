@@ -2,47 +2,42 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Sequence
 from threading import Lock
-from typing import Any, ClassVar, Generic, TypeVar
+from typing import Any
 
 from evenedit.core.errors import Failed, Failure
 from evenedit.core.interfaces import Case, Reply
 from evenedit.core.records import Question
 from evenedit.judges.parsing import Said, refused
 from evenedit.judges.prompt import Ask, check_settings, render
-from evenedit.providers.calls import Declined, Provider
+from evenedit.providers.calls import Client, Declined
+from evenedit.providers.remote import RemoteModel
 
-Client = TypeVar("Client")
 STRANGE = "the reply has another form; check 'base_url' if this lasts"
 
 
-class RemoteJudge(ABC, Generic[Client]):
+class RemoteJudge(RemoteModel[Client]):
     """Judges with a model that sees; a provider's own class says how it is reached and how its replies are read."""
-
-    remote = True
-    package: ClassVar[str]
-    """The SDK, as it is imported."""
 
     def __init__(
         self,
-        provider: Provider[Client],
         *,
         model: str,
-        temperature: float | None,
-        image_size: int,
-        base_url: str | None,
-        batch: bool | None,
+        temperature: float | None = None,
+        image_size: int = 1024,
+        timeout: float = 120,
+        attempts: int = 5,
+        batch: bool | None = None,
+        **shared: Any,
     ) -> None:
         check_settings(temperature, image_size)
-        self.provider = provider
-        self.model = model
+        super().__init__(model=model, timeout=timeout, attempts=attempts, **shared)
         self.temperature = temperature
         """Sent only where it is set: some models take none."""
         self.image_size = image_size
-        self.base_url = base_url
-        self.takes_batches = base_url is None if batch is None else batch
+        self.takes_batches = self.base_url is None if batch is None else batch
         """Whether there are batch jobs: by default only at the provider itself."""
         self._used = {"input": 0, "output": 0}
         self._lock = Lock()
@@ -52,10 +47,6 @@ class RemoteJudge(ABC, Generic[Client]):
         """Tokens used so far, by the provider's own count."""
         with self._lock:
             return dict(self._used)
-
-    def missing(self) -> list[str]:
-        """What is needed to use it and not there."""
-        return self.provider.missing(self.package)
 
     def judge(self, case: Case, questions: Sequence[Question]) -> Reply:
         """Answer each question about the case."""

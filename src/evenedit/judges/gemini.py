@@ -17,7 +17,8 @@ from evenedit.core.interfaces import Reply
 from evenedit.judges.base import STRANGE, RemoteJudge
 from evenedit.judges.parsing import JobState, Said, cut_off, named, read_lines, refused
 from evenedit.judges.prompt import Ask
-from evenedit.providers.calls import POLICY, Provider
+from evenedit.providers.calls import POLICY
+from evenedit.providers.remote import GeminiModel
 
 if TYPE_CHECKING:
     from google.genai import Client
@@ -26,40 +27,11 @@ ENDED = frozenset({"SUCCEEDED", "PARTIALLY_SUCCEEDED", "FAILED", "CANCELLED", "E
 """States that a batch job does not leave again."""
 
 
-class GeminiJudge(RemoteJudge["Client"]):
+class GeminiJudge(RemoteJudge["Client"], GeminiModel):
     """Judges with a Gemini model, under the provider's own safety settings."""
 
-    package = "google.genai"
-
-    def __init__(
-        self,
-        *,
-        model: str,
-        temperature: float | None = 0.1,
-        image_size: int = 1024,
-        base_url: str | None = None,
-        api_key_env: str = "GEMINI_API_KEY",
-        timeout: float = 120,
-        attempts: int = 5,
-        batch: bool | None = None,
-    ) -> None:
-        def connect(key: str) -> Client:
-            from google import genai
-            from google.genai.types import HttpOptions, HttpRetryOptions
-
-            options = HttpOptions(
-                base_url=base_url, timeout=int(timeout * 1000), retry_options=HttpRetryOptions(attempts=1)
-            )
-            return genai.Client(api_key=key, vertexai=False, http_options=options)
-
-        super().__init__(
-            Provider(connect, model=model, key_env=api_key_env, attempts=attempts),
-            model=model,
-            temperature=temperature,
-            image_size=image_size,
-            base_url=base_url,
-            batch=batch,
-        )
+    def __init__(self, *, temperature: float | None = 0.1, **shared: Any) -> None:
+        super().__init__(temperature=temperature, **shared)
 
     @property
     def parameters(self) -> dict[str, Any]:

@@ -18,7 +18,8 @@ from evenedit.core.interfaces import Reply
 from evenedit.judges.base import STRANGE, RemoteJudge
 from evenedit.judges.parsing import JobState, Said, cut_off, named, read_lines, refused
 from evenedit.judges.prompt import Ask
-from evenedit.providers.calls import DECLINING, Declined, Provider
+from evenedit.providers.calls import DECLINING, Declined
+from evenedit.providers.remote import OpenAIModel
 
 if TYPE_CHECKING:
     from openai import OpenAI
@@ -29,14 +30,12 @@ ENDED = frozenset({"failed", "completed", "expired", "cancelled"})
 """States that a batch job does not leave again."""
 
 
-class OpenAIJudge(RemoteJudge["OpenAI"]):
+class OpenAIJudge(RemoteJudge["OpenAI"], OpenAIModel):
     """Judges with a model that sees, through chat completions or responses.
 
     An endpoint of one's own is named by `base_url`; where it takes no JSON schema, `structured = false` leaves the form
     of the answer to the prompt. It needs a key in `api_key_env` even where the endpoint does not look at it.
     """
-
-    package = "openai"
 
     def __init__(
         self,
@@ -44,32 +43,13 @@ class OpenAIJudge(RemoteJudge["OpenAI"]):
         model: str,
         api: Literal["chat", "responses"] = "chat",
         structured: bool = True,
-        temperature: float | None = None,
-        image_size: int = 1024,
-        base_url: str | None = None,
-        api_key_env: str = "OPENAI_API_KEY",
-        timeout: float = 120,
-        attempts: int = 5,
-        batch: bool | None = None,
+        **shared: Any,
     ) -> None:
         if api not in ("chat", "responses"):
             raise EvenEditError(f"setting 'api' is '{api}'; it must be 'chat' or 'responses'")
+        super().__init__(model=model, **shared)
         self.api = api
         self.structured = structured
-
-        def connect(key: str) -> OpenAI:
-            from openai import OpenAI
-
-            return OpenAI(api_key=key, base_url=base_url, timeout=timeout, max_retries=0)
-
-        super().__init__(
-            Provider(connect, model=model, key_env=api_key_env, attempts=attempts),
-            model=model,
-            temperature=temperature,
-            image_size=image_size,
-            base_url=base_url,
-            batch=batch,
-        )
 
     @property
     def parameters(self) -> dict[str, Any]:

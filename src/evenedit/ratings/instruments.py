@@ -71,8 +71,7 @@ class Instruments:
         ]
 
     def _revision(self, kind: str, settings: Mapping[str, Any]) -> str:
-        whole = {**plugins.defaults("instruments", kind), **settings}
-        return digest([kind, whole, self.version])[:8]
+        return digest([kind, plugins.identity("instruments", kind, settings), self.version])[:8]
 
     def pairs(self, requests: Sequence[Request], edits: Mapping[str, Edit]) -> list[Pair]:
         """Every edit of one portrait that came back with a picture and that some instrument is to measure."""

@@ -8,21 +8,20 @@ from typing import TYPE_CHECKING, Any
 from PIL.Image import Image
 
 from evenedit.core.errors import Failed, Failure
-from evenedit.core.interfaces import Refusal
-from evenedit.providers.calls import Declined, Provider, to_image, to_png
+from evenedit.editors.api.base import RemoteEditor
+from evenedit.providers.calls import to_image
+from evenedit.providers.remote import OpenAIModel
 
 if TYPE_CHECKING:
     from openai import OpenAI
 
 
-class OpenAIImages:
+class OpenAIImages(RemoteEditor["OpenAI"], OpenAIModel):
     """Edits with an OpenAI image model. The API takes no seed: another seed is only another draw.
 
     `model` has no default: models are retired (`gpt-image-1` on 2026-10-23, says the SDK), and an audit names its own.
     """
 
-    max_images = 2
-    remote = True
     seed_supported = False
 
     def __init__(
@@ -32,45 +31,23 @@ class OpenAIImages:
         size: str = "1024x1024",
         quality: str = "auto",
         input_fidelity: str | None = None,
-        base_url: str | None = None,
-        api_key_env: str = "OPENAI_API_KEY",
-        timeout: float = 180,
-        attempts: int = 5,
+        **shared: Any,
     ) -> None:
-        self.options: dict[str, Any] = {
-            "model": model,
-            "size": size,
-            "quality": quality,
-            "output_format": "png",
-        }
+        super().__init__(model=model, **shared)
+        self.options: dict[str, Any] = {"model": model, "size": size, "quality": quality, "output_format": "png"}
         if input_fidelity is not None:  # some models refuse the parameter, whatever its value
             self.options["input_fidelity"] = input_fidelity
 
-        def connect(key: str) -> OpenAI:
-            from openai import OpenAI
+    def send(self, client: OpenAI, pictures: Sequence[bytes], instruction: str, seed: int) -> str | None:
+        """One call; the picture as base64 text, None where there is none."""
+        files = [(f"image{n}.png", picture, "image/png") for n, picture in enumerate(pictures, 1)]
+        reply = client.images.edit(image=files, prompt=instruction, **self.options)
+        if isinstance(reply, str):  # what the SDK returns for a page that is not JSON
+            raise Failed(Failure.SERVER, "the reply is not JSON; check 'base_url' if this lasts")
+        return reply.data[0].b64_json if reply.data else None
 
-            return OpenAI(api_key=key, base_url=base_url, timeout=timeout, max_retries=0)
-
-        self.provider = Provider(connect, model=model, key_env=api_key_env, attempts=attempts)
-
-    def missing(self) -> list[str]:
-        """What is needed to use it and not there."""
-        return self.provider.missing("openai")
-
-    def edit(self, images: Sequence[Image], instruction: str, seed: int) -> Image | Refusal:
-        """Return the edited picture, or the provider's policy refusal with its reason."""
-        files = [(f"image{n}.png", to_png(image), "image/png") for n, image in enumerate(images, 1)]
-
-        def ask(client: OpenAI) -> str | None:
-            reply = client.images.edit(image=files, prompt=instruction, **self.options)
-            if isinstance(reply, str):  # what the SDK returns for a page that is not JSON
-                raise Failed(Failure.SERVER, "the reply is not JSON; check 'base_url' if this lasts")
-            return reply.data[0].b64_json if reply.data else None
-
-        try:
-            encoded = self.provider.call(ask)
-        except Declined as declined:
-            return Refusal(str(declined))
-        if not encoded:
+    def read(self, reply: str | None) -> Image:
+        """The picture in a reply; raises Failed where there is none."""
+        if not reply:
             raise Failed(Failure.BAD_IMAGE, "no image in the reply")
-        return to_image(encoded)
+        return to_image(reply)

@@ -1,0 +1,38 @@
+"""What editors behind an API share: one call per edit; the provider's explicit no is a refusal."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Sequence
+from typing import Any
+
+from PIL.Image import Image
+
+from evenedit.core.interfaces import Refusal
+from evenedit.providers.calls import Client, Declined, to_png
+from evenedit.providers.remote import RemoteModel
+
+
+class RemoteEditor(RemoteModel[Client]):
+    """Edits with a model at a provider, whose own class says what is sent and how the reply is read."""
+
+    max_images = 2
+
+    def __init__(self, *, timeout: float = 180, **shared: Any) -> None:
+        super().__init__(timeout=timeout, **shared)
+
+    def edit(self, images: Sequence[Image], instruction: str, seed: int) -> Image | Refusal:
+        """Return the edited picture, or the provider's policy refusal with its reason."""
+        pictures = [to_png(image) for image in images]
+        try:
+            return self.read(self.provider.call(lambda client: self.send(client, pictures, instruction, seed)))
+        except Declined as declined:
+            return Refusal(str(declined))
+
+    @abstractmethod
+    def send(self, client: Client, pictures: Sequence[bytes], instruction: str, seed: int) -> Any:
+        """One call, with the pictures as PNG; what `read` needs of the reply."""
+
+    @abstractmethod
+    def read(self, reply: Any) -> Image | Refusal:
+        """The picture in a reply, or a refusal; raises Failed where there is neither."""

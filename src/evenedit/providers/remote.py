@@ -1,0 +1,72 @@
+"""A model at a provider: the settings that editors and judges behind an API share, and how each provider is reached."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import TYPE_CHECKING, Any, ClassVar, Generic
+
+from evenedit.core.settings import InheritsSettings
+from evenedit.providers.calls import Client, Provider
+
+if TYPE_CHECKING:
+    from google.genai import Client as GeminiClient
+    from openai import OpenAI
+
+
+class RemoteModel(InheritsSettings, ABC, Generic[Client]):
+    """A model that is called over the network, through the provider's official SDK."""
+
+    remote = True
+    package: ClassVar[str]
+    """The SDK, as it is imported."""
+
+    def __init__(
+        self, *, model: str, base_url: str | None = None, api_key_env: str, timeout: float, attempts: int = 5
+    ) -> None:
+        self.provider: Provider[Client] = Provider(self.connect, model=model, key_env=api_key_env, attempts=attempts)
+        self.model = model
+        self.base_url = base_url
+        """Another endpoint that speaks the provider's language; None: the provider itself."""
+        self.timeout = timeout
+        """Seconds for one call."""
+
+    def missing(self) -> list[str]:
+        """What is needed to use it and not there."""
+        return self.provider.missing(self.package)
+
+    @abstractmethod
+    def connect(self, key: str) -> Client:
+        """The SDK's client, its own retries switched off."""
+
+
+class OpenAIModel(RemoteModel["OpenAI"]):
+    """A model at OpenAI, or at an endpoint that speaks its language."""
+
+    package = "openai"
+
+    def __init__(self, *, api_key_env: str = "OPENAI_API_KEY", **shared: Any) -> None:
+        super().__init__(api_key_env=api_key_env, **shared)
+
+    def connect(self, key: str) -> OpenAI:
+        """The SDK's client, its own retries switched off."""
+        from openai import OpenAI
+
+        return OpenAI(api_key=key, base_url=self.base_url, timeout=self.timeout, max_retries=0)
+
+
+class GeminiModel(RemoteModel["GeminiClient"]):
+    """A model at Google's Gemini API."""
+
+    package = "google.genai"
+
+    def __init__(self, *, api_key_env: str = "GEMINI_API_KEY", **shared: Any) -> None:
+        super().__init__(api_key_env=api_key_env, **shared)
+
+    def connect(self, key: str) -> GeminiClient:
+        """The SDK's client, its own retries switched off."""
+        from google import genai
+        from google.genai.types import HttpOptions, HttpRetryOptions
+
+        once = HttpRetryOptions(attempts=1)
+        options = HttpOptions(base_url=self.base_url, timeout=int(self.timeout * 1000), retry_options=once)
+        return genai.Client(api_key=key, vertexai=False, http_options=options)
