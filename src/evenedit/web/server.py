@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fcntl
 import logging
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -12,6 +11,7 @@ import uvicorn
 from evenedit.core.errors import EvenEditError
 from evenedit.core.progress import say
 from evenedit.run.runner import Pipeline
+from evenedit.storage.locks import file_lock
 from evenedit.web.app import create_app
 from evenedit.web.settings import Setup
 
@@ -54,12 +54,9 @@ def _only_server(pipeline: Pipeline) -> Iterator[None]:
     if pipeline.study.file.store.url:
         yield
         return
-    with (pipeline.store.folder / LOCK).open("w") as file:
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            raise EvenEditError(
-                f"another server already serves the study in {pipeline.store.folder}, and SQLite takes one process; "
-                "stop the other, or give the study a PostgreSQL [store] url"
-            ) from None
+    refusal = (
+        f"another server already serves the study in {pipeline.store.folder}, and SQLite takes one process; "
+        "stop the other, or give the study a PostgreSQL [store] url"
+    )
+    with file_lock(pipeline.store.folder / LOCK, refusal):
         yield
