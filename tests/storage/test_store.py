@@ -12,7 +12,7 @@ from evenedit.core.errors import EvenEditError
 from evenedit.core.images import ImageFolder, read_image
 from evenedit.core.interfaces import Reply
 from evenedit.core.records import Edit, Experiment, Kind, Outcome, Request, Source, Status
-from evenedit.storage.store import Answered, Job, Store
+from evenedit.storage.store import Answered, BatchJob, Store
 
 REQUEST = Request(Experiment.DIAGNOSIS, "baseline", ("A",), "O-01", "Do it.", "e", {"steps": 4, "cfg": 1.5}, 42)
 
@@ -47,7 +47,7 @@ def test_how_a_reply_was_obtained_is_kept_beside_it(store):
 
 
 def test_a_batch_job_is_open_from_before_it_is_sent_until_its_end_is_noted(store):
-    job = Job("tag", "judge", "v1", {"r2": "abc", "r1": "def"}, datetime(2026, 1, 1, 12, 30, tzinfo=UTC))
+    job = BatchJob("tag", "judge", "v1", {"r2": "abc", "r1": "def"}, datetime(2026, 1, 1, 12, 30, tzinfo=UTC))
     store.save_job(job, run_id=1)
     assert store.open_jobs() == [job]
     store.found_job("tag", "batch_7")
@@ -80,11 +80,6 @@ def test_a_newer_schema_is_refused_with_the_way_out(store, tmp_path):
 
 def _url(store):
     return store._engine.url.render_as_string(hide_password=False).replace("+psycopg", "")
-
-
-def test_a_second_run_is_turned_away(tmp_path):
-    with Store(tmp_path).locked(), pytest.raises(EvenEditError, match="another process"), Store(tmp_path).locked():
-        pass
 
 
 def test_an_empty_database_is_refused_and_left_alone(tmp_path):

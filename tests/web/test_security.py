@@ -1,6 +1,5 @@
 """What the web app refuses: forged and foreign ids, other sites, guesses, and whatever is too large or malformed."""
 
-import fcntl
 import json
 from collections.abc import Iterator
 from pathlib import Path
@@ -12,6 +11,7 @@ import schemathesis
 from click.testing import CliRunner
 from fastapi import FastAPI
 from fastapi.testclient import TestClient
+from filelock import FileLock
 from hypothesis import HealthCheck, given, settings
 from schemathesis.checks import not_a_server_error
 
@@ -329,10 +329,8 @@ def test_the_commands_refuse_what_is_unsafe(evenedit: Command, tmp_path: Path) -
 
 def test_a_second_server_on_one_sqlite_study_is_turned_away(tmp_path: Path) -> None:
     study = _plain(tmp_path)
-    with (tmp_path / server.LOCK).open("w") as first:
-        fcntl.flock(first, fcntl.LOCK_EX)
-        with pytest.raises(EvenEditError, match="SQLite takes one process"):
-            server.run(study, Setup(), "127.0.0.1", 0, None)
+    with FileLock(tmp_path / server.LOCK), pytest.raises(EvenEditError, match="SQLite takes one process"):
+        server.run(study, Setup(), "127.0.0.1", 0, None)
 
 
 def test_staff_can_work_before_there_is_anything_to_rate(tmp_path: Path) -> None:

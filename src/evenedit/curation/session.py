@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import fcntl
 from collections import Counter
 from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
+
+from filelock import FileLock
 
 from evenedit.core.errors import EvenEditError
 from evenedit.curation import portraits
@@ -124,8 +125,7 @@ class CurationSession:
 
     def finalise(self, reviewer: str) -> Path:
         """Write the set if every check passes, else say all that is wrong; the manifest's path."""
-        with self.log.path.with_suffix(".lock").open("w") as lock:
-            fcntl.flock(lock, fcntl.LOCK_EX)  # somebody who finalises at the same time comes second
+        with FileLock(self.log.path.with_suffix(".lock")):  # somebody who finalises at the same time comes second
             actions = self.log.actions()
             state = self.state(actions)
             problems = self.problems(state)

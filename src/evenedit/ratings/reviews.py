@@ -22,23 +22,11 @@ from evenedit.core.records import Kind, Rating, Status
 from evenedit.protocol import QUESTIONS
 from evenedit.ratings.table import QUESTION_IDS
 from evenedit.storage.schema import requests
+from evenedit.storage.schema import reviews as _reviews
 from evenedit.storage.store import Store
 
 PREFIX = "review:"
 """A reviewer's rater id is this and the name the reviewer goes by."""
-
-_meta = sa.MetaData()
-_reviews = sa.Table(
-    "reviews",
-    _meta,
-    sa.Column("id", sa.Integer, primary_key=True),
-    sa.Column("request_id", sa.String, nullable=False, index=True),
-    sa.Column("rater", sa.String, nullable=False),
-    sa.Column("answers", sa.JSON, nullable=False),
-    sa.Column("note", sa.String, nullable=False),
-    sa.Column("at", sa.String, nullable=False),
-    sa.Column("undone", sa.String),
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,8 +82,6 @@ class Reviews:
 
     def __init__(self, store: Store) -> None:
         self._store = store
-        with store.begin() as db:
-            _meta.create_all(db)
 
     def history(self) -> list[Review]:
         """Every review ever given, oldest first, those taken back too."""

@@ -1,6 +1,6 @@
-"""Who writes: one thread with group commit on SQLite, transactions with row locks on PostgreSQL.
+"""How the survey's database is written: by one thread with group commit on SQLite, with row locks on PostgreSQL.
 
-Either way a piece of work is done wholly or not at all, and its result is handed over only after the commit.
+Either way a piece of work is a transaction, and its result is returned only after the commit.
 """
 
 from __future__ import annotations
@@ -12,30 +12,35 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any, Protocol, TypeVar
 
 import sqlalchemy as sa
+from tenacity import Retrying, retry_if_exception_type, stop_after_attempt
 
 GROUP = 512
-"""At most so many pieces of work share a commit."""
+"""The most pieces of work in one commit."""
 CONNECTIONS = 8
-"""Transactions under way at once on PostgreSQL."""
-RETRIES = 5
+"""The most simultaneous transactions on PostgreSQL."""
+ATTEMPTS = 5
+"""How often a transaction is tried on PostgreSQL."""
 T = TypeVar("T")
 Work = Callable[[sa.Connection], T]
 
+_conflict = retry_if_exception_type((sa.exc.IntegrityError, sa.exc.OperationalError))
+_retrying = Retrying(stop=stop_after_attempt(ATTEMPTS), retry=_conflict, reraise=True)
+
 
 class Writer(Protocol):
-    """Takes work, and keeps it before it answers."""
+    """Runs pieces of work on a database and commits them."""
 
     def submit(self, work: Work[T]) -> Future[T]:
-        """The work's result, once it is on disk."""
+        """Submit a piece of work; the future has its result after the commit."""
         ...
 
     def close(self) -> None:
-        """Finish what was handed in, then stop."""
+        """Finish the submitted work, then stop."""
         ...
 
 
 class GroupCommit:
-    """SQLite: one thread writes, and commits together whatever has come in meanwhile."""
+    """Writes to SQLite in one thread, and commits together the work that arrived during the last commit."""
 
     def __init__(self, engine: sa.Engine) -> None:
         self._engine = engine
@@ -45,7 +50,7 @@ class GroupCommit:
         self._thread.start()
 
     def submit(self, work: Work[T]) -> Future[T]:
-        """Queue the work; its future is resolved after the commit that holds it."""
+        """Queue a piece of work; the future has its result after the commit."""
         if self._closed:
             raise RuntimeError("the survey's writer is closed")
         future: Future[T] = Future()
@@ -53,7 +58,7 @@ class GroupCommit:
         return future
 
     def close(self) -> None:
-        """Finish what was handed in, then stop."""
+        """Finish the submitted work, then stop."""
         self._closed = True
         self._queue.put(None)
         self._thread.join()
@@ -79,7 +84,7 @@ class GroupCommit:
             with db.begin():
                 for work, future in group:
                     outcomes.append((future, *self._attempt(db, work)))
-        except BaseException as error:  # nothing of the group is on disk: say so to each of them
+        except BaseException as error:  # nothing of the group was committed
             outcomes = [(future, None, error) for _, future in group]
         for future, result, failure in outcomes:
             if failure is None:
@@ -88,7 +93,7 @@ class GroupCommit:
                 future.set_exception(failure)
 
     def _attempt(self, db: sa.Connection, work: Work[T]) -> tuple[T | None, BaseException | None]:
-        """One piece of work; if it fails, only its own changes are undone."""
+        """Run one piece of work; if it raises, undo its changes and no others."""
         db.exec_driver_sql("SAVEPOINT work")
         try:
             return work(db), None
@@ -100,33 +105,31 @@ class GroupCommit:
 
 
 class RowLocks:
-    """PostgreSQL: each piece of work is a transaction; row locks keep them apart, and lost races run again."""
+    """Writes to PostgreSQL with a transaction for each piece of work; those that conflict are tried again."""
 
     def __init__(self, engine: sa.Engine) -> None:
         self._engine = engine
         self._pool = ThreadPoolExecutor(CONNECTIONS, thread_name_prefix="survey-writer")
 
     def submit(self, work: Work[T]) -> Future[T]:
-        """Start the transaction on one of our threads."""
+        """Start a transaction in a thread of the pool."""
         return self._pool.submit(self._transaction, work)
 
     def close(self) -> None:
-        """Finish what was handed in, then stop."""
+        """Finish the submitted work, then stop."""
         self._pool.shutdown()
 
     def _transaction(self, work: Work[T]) -> T:
-        for attempt in range(RETRIES):
-            try:
-                with self._engine.begin() as db:
-                    return work(db)
-            except (sa.exc.IntegrityError, sa.exc.OperationalError):  # two at once, or a deadlock: one goes again
-                if attempt == RETRIES - 1:
-                    raise
-        raise AssertionError
+        result: T = _retrying(self._attempt, work)
+        return result
+
+    def _attempt(self, work: Work[T]) -> T:
+        with self._engine.begin() as db:
+            return work(db)
 
 
 def immediate(engine: sa.Engine) -> None:
-    """Have SQLite take its write lock when a transaction begins, not at its first write."""
+    """Make SQLite take its write lock when a transaction begins, not at the first write."""
 
     def own_transactions(connection: Any, _record: object) -> None:
         connection.isolation_level = None

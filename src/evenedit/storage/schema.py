@@ -5,18 +5,18 @@ from __future__ import annotations
 import sqlalchemy as sa
 
 VERSION = 2
-"""Counts up where a table changes; the store brings an earlier database up to it."""
+"""Counts up when a table changes; `storage/migrations` brings earlier databases up to it."""
 
-meta = sa.MetaData()
+metadata = sa.MetaData()
 facts = sa.Table(
     "facts",
-    meta,
+    metadata,
     sa.Column("key", sa.String, primary_key=True),
     sa.Column("value", sa.String, nullable=False),
 )
 runs = sa.Table(
     "runs",
-    meta,
+    metadata,
     sa.Column("id", sa.Integer, primary_key=True),
     sa.Column("started", sa.String, nullable=False),
     sa.Column("finished", sa.String),
@@ -24,7 +24,7 @@ runs = sa.Table(
 )
 sources = sa.Table(
     "sources",
-    meta,
+    metadata,
     sa.Column("id", sa.String, primary_key=True),
     sa.Column("image", sa.String, nullable=False),
     sa.Column("attributes", sa.JSON, nullable=False),
@@ -32,7 +32,7 @@ sources = sa.Table(
 )
 features = sa.Table(
     "features",
-    meta,
+    metadata,
     sa.Column("source_id", sa.String, primary_key=True),
     sa.Column("extractor", sa.String, primary_key=True),
     sa.Column("text", sa.String, nullable=False),
@@ -40,7 +40,7 @@ features = sa.Table(
 )
 requests = sa.Table(
     "requests",
-    meta,
+    metadata,
     sa.Column("id", sa.String, primary_key=True),
     sa.Column("experiment", sa.String, nullable=False),
     sa.Column("condition", sa.String, nullable=False),
@@ -53,7 +53,7 @@ requests = sa.Table(
 )
 edits = sa.Table(
     "edits",
-    meta,
+    metadata,
     sa.Column("request_id", sa.String, primary_key=True),
     sa.Column("outcome", sa.String, nullable=False),
     sa.Column("image", sa.String),
@@ -63,7 +63,7 @@ edits = sa.Table(
 )
 replies = sa.Table(
     "replies",
-    meta,
+    metadata,
     sa.Column("request_id", sa.String, primary_key=True),
     sa.Column("rater", sa.String, primary_key=True),
     sa.Column("revision", sa.String, primary_key=True),
@@ -75,7 +75,7 @@ replies = sa.Table(
 )
 ratings = sa.Table(
     "ratings",
-    meta,
+    metadata,
     sa.Column("request_id", sa.String, primary_key=True),
     sa.Column("rater", sa.String, primary_key=True),
     sa.Column("revision", sa.String, primary_key=True),
@@ -85,7 +85,7 @@ ratings = sa.Table(
 )
 measurements = sa.Table(
     "measurements",
-    meta,
+    metadata,
     sa.Column("request_id", sa.String, primary_key=True),
     sa.Column("version", sa.String, primary_key=True),
     sa.Column("numbers", sa.JSON, nullable=False),
@@ -94,14 +94,14 @@ measurements = sa.Table(
 )
 cases = sa.Table(
     "cases",
-    meta,
+    metadata,
     sa.Column("sample", sa.String, primary_key=True),
     sa.Column("request_id", sa.String, primary_key=True),
     sa.Column("probability", sa.Float, nullable=False),
 )
 calls = sa.Table(
     "calls",
-    meta,
+    metadata,
     sa.Column("request_id", sa.String, primary_key=True),
     sa.Column("rater", sa.String, primary_key=True),
     sa.Column("revision", sa.String, primary_key=True),
@@ -115,7 +115,7 @@ calls = sa.Table(
 )
 jobs = sa.Table(
     "jobs",
-    meta,
+    metadata,
     sa.Column("tag", sa.String, primary_key=True),
     sa.Column("rater", sa.String, nullable=False),
     sa.Column("revision", sa.String, nullable=False),
@@ -126,4 +126,15 @@ jobs = sa.Table(
     sa.Column("created", sa.String, nullable=False),
     sa.Column("ended", sa.String),
     sa.Column("run_id", sa.Integer, nullable=False),
+)
+reviews = sa.Table(
+    "reviews",
+    metadata,
+    sa.Column("id", sa.Integer, primary_key=True),
+    sa.Column("request_id", sa.String, nullable=False, index=True),
+    sa.Column("rater", sa.String, nullable=False),
+    sa.Column("answers", sa.JSON, nullable=False),
+    sa.Column("note", sa.String, nullable=False),
+    sa.Column("at", sa.String, nullable=False),
+    sa.Column("undone", sa.String),
 )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fcntl
 import json
 import sqlite3
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -21,24 +20,30 @@ from evenedit.core.images import open_images
 from evenedit.core.interfaces import Reply
 from evenedit.core.records import Condition, Edit, Experiment, Kind, Outcome, Rating, Request, Source, Status
 from evenedit.storage import schema
+from evenedit.storage.locks import database_lock, file_lock
+from evenedit.storage.migrations import STUDY, bring_up_to_date, create_file
 
 DATABASE = "study.db"
 IMAGES = "images"
+LOCK = "study.lock"
 
 
 @dataclass(frozen=True, slots=True)
-class Job:
-    """A batch job as the study knows it: written down before the provider hears of it."""
+class BatchJob:
+    """A batch of calls to a provider; it is stored before it is sent."""
 
     tag: str
-    """Our name for it, by which it is found at the provider."""
+    """Our name for the job, which the provider lists too."""
     rater: str
     revision: str
     items: Mapping[str, str]
-    """What was asked: the content's key by request id."""
+    """The cache key of each call, by request id."""
     created: datetime
     remote: str | None = None
-    """The provider's id; None until it has told us."""
+    """The provider's id; None until the provider has answered."""
+
+
+Job = BatchJob  # the former name
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +58,7 @@ class Answered:
 
 
 class Store:
-    """All that a study knows, kept so that a kill at any moment loses nothing stored."""
+    """The study's data. What is saved is on disk when the call returns."""
 
     def __init__(self, folder: Path, url: str | None = None, images: str | None = None) -> None:
         self.folder = folder
@@ -62,63 +67,57 @@ class Store:
         self._engine = _postgres(url) if url else _sqlite(folder / DATABASE)
         self._insert = postgresql.insert if url else sqlite.insert
         try:
-            self._check_version()
+            bring_up_to_date(self._engine, STUDY)
         except EvenEditError:
             self.close()
             raise
 
     def close(self) -> None:
-        """Let go of the database."""
+        """Close the connections to the database."""
         self._engine.dispose()
 
     # -- writing -------------------------------------------------------------------------------------------
 
     def begin(self) -> AbstractContextManager[sa.Connection]:
-        """A transaction, for a room that keeps a table of its own in the study's database."""
+        """Begin a transaction, for code that reads and writes a table by itself."""
         return self._engine.begin()
 
     @contextmanager
     def locked(self) -> Iterator[None]:
-        """Hold the study while a run writes to it; a second run is turned away."""
-        self.folder.mkdir(parents=True, exist_ok=True)
-        with (self.folder / "study.lock").open("w") as file:
-            try:
-                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
-                raise EvenEditError(
-                    f"another process is running the study in {self.folder}; wait for it or stop it"
-                ) from None
+        """Lock the study while a run writes to it; raise if another process runs it, here or on another machine."""
+        refusal = f"another process is running the study in {self.folder}; wait for it or stop it"
+        with file_lock(self.folder / LOCK, refusal), database_lock(self._engine, "study", refusal):
             yield
 
     def start_run(self, provenance: Mapping[str, Any]) -> int:
-        """Note who writes from now on; returns the run's number."""
+        """Save the start of a run and return its number."""
         with self._engine.begin() as db:
             row = {"started": _now(), "provenance": dict(provenance)}
             return int(db.execute(schema.runs.insert().returning(schema.runs.c.id), row).scalar_one())
 
     def finish_run(self, run_id: int) -> None:
-        """Note that a run came to its end."""
+        """Save the time at which a run ended."""
         with self._engine.begin() as db:
             db.execute(schema.runs.update().where(schema.runs.c.id == run_id).values(finished=_now()))
 
     def set_fact(self, key: str, value: str) -> None:
-        """Remember a fact about the study."""
+        """Save a fact about the study, in place of an earlier value."""
         self._upsert(schema.facts, [{"key": key, "value": value}])
 
     def save_sources(self, sources: Iterable[Source]) -> None:
-        """Keep the portraits."""
+        """Save the portraits."""
         self._upsert(
             schema.sources,
             [{"id": s.id, "image": s.image, "attributes": dict(s.attributes), "origin": s.origin} for s in sources],
         )
 
     def save_feature(self, source_id: str, extractor: str, text: str, detail: Mapping[str, Any]) -> None:
-        """Keep a feature prompt with the extractor that wrote it."""
+        """Save a feature prompt with the extractor that wrote it."""
         row = {"source_id": source_id, "extractor": extractor, "text": text, "detail": dict(detail)}
         self._upsert(schema.features, [row])
 
     def save_requests(self, requests: Iterable[Request]) -> None:
-        """Keep what is to be edited; known requests stay as they are."""
+        """Save requests; those that are stored already stay as they are."""
         rows = [
             {
                 "id": r.id,
@@ -136,7 +135,7 @@ class Store:
         self._upsert(schema.requests, rows, replace=False)
 
     def save_edits(self, edits: Iterable[Edit], run_id: int) -> None:
-        """Keep outcomes; their images were written before."""
+        """Save the outcomes of edits, whose images must have been saved before."""
         rows = [
             {
                 "request_id": e.request_id,
@@ -151,7 +150,7 @@ class Store:
         self._upsert(schema.edits, rows)
 
     def save_answers(self, answers: Sequence[Answered], run_id: int) -> None:
-        """Keep replies and the ratings in them, all or nothing."""
+        """Save replies and the ratings in them, in one transaction."""
         replies = [
             {
                 "request_id": a.request_id,
@@ -198,8 +197,8 @@ class Store:
             self._upsert(schema.ratings, ratings, db=db)
             self._upsert(schema.calls, calls, db=db)
 
-    def save_job(self, job: Job, run_id: int) -> None:
-        """Write a job down before it is sent."""
+    def save_job(self, job: BatchJob, run_id: int) -> None:
+        """Save a batch job; call this before sending it."""
         row = {
             "tag": job.tag,
             "rater": job.rater,
@@ -215,48 +214,47 @@ class Store:
         self._upsert(schema.jobs, [row])
 
     def found_job(self, tag: str, remote: str) -> None:
-        """Note the provider's id of a job."""
+        """Save the provider's id of a batch job."""
         with self._engine.begin() as db:
             db.execute(schema.jobs.update().where(schema.jobs.c.tag == tag).values(remote=remote))
 
-    def end_job(self, tag: str, told: str) -> None:
-        """Note that a job has ended, and how."""
+    def end_job(self, tag: str, ending: str) -> None:
+        """Save that a batch job has ended, with the provider's word for how."""
         with self._engine.begin() as db:
-            db.execute(
-                schema.jobs.update().where(schema.jobs.c.tag == tag).values(state="ended", told=told, ended=_now())
-            )
+            row = {"state": "ended", "told": ending, "ended": _now()}
+            db.execute(schema.jobs.update().where(schema.jobs.c.tag == tag).values(row))
 
-    def save_measurements(self, found: Mapping[str, tuple[Any, Any]], version: str, run_id: int) -> None:
-        """Keep what was measured: numbers and reasons by request id."""
+    def save_measurements(self, measurements: Mapping[str, tuple[Any, Any]], version: str, run_id: int) -> None:
+        """Save measurements: numbers, and reasons for missing ones, by request id."""
         rows = [
             {"request_id": i, "version": version, "numbers": dict(n), "reasons": dict(r), "run_id": run_id}
-            for i, (n, r) in found.items()
+            for i, (n, r) in measurements.items()
         ]
         self._upsert(schema.measurements, rows)
 
     def save_cases(self, sample: str, cases: Mapping[str, float]) -> None:
-        """Keep which requests were sampled, each with its inclusion probability."""
+        """Save which requests were sampled, each with its inclusion probability."""
         rows = [{"sample": sample, "request_id": r, "probability": p} for r, p in cases.items()]
         self._upsert(schema.cases, rows)
 
     # -- reading -------------------------------------------------------------------------------------------
 
     def fact(self, key: str) -> str | None:
-        """A remembered fact."""
+        """Return a fact about the study, or None."""
         with self._engine.connect() as db:
             return db.execute(sa.select(schema.facts.c.value).where(schema.facts.c.key == key)).scalar_one_or_none()
 
     def sources(self) -> dict[str, Source]:
-        """The portraits by id."""
+        """Return the portraits by id."""
         return {r.id: Source(r.id, r.image, r.attributes, r.origin) for r in self._rows(sa.select(schema.sources))}
 
     def features(self, extractor: str) -> dict[str, tuple[str, list[str]]]:
-        """Feature prompts and their flags by source id."""
+        """Return feature prompts and their flags by source id."""
         query = sa.select(schema.features).where(schema.features.c.extractor == extractor)
         return {r.source_id: (r.text, r.detail.get("flags", [])) for r in self._rows(query)}
 
     def requests(self, only: str | None = None) -> dict[str, Request]:
-        """Every request ever planned here by id, or one of them."""
+        """Return every request ever planned by id, or only one of them."""
         query = sa.select(schema.requests)
         return {
             r.id: Request(
@@ -273,7 +271,7 @@ class Store:
         }
 
     def edits(self, only: str | None = None) -> dict[str, Edit]:
-        """Outcomes by request id, of all or of one."""
+        """Return the edits by request id, all or only one."""
         query = sa.select(schema.edits)
         return {
             r.request_id: Edit(r.request_id, Outcome(r.outcome), r.image, r.detail, r.seconds)
@@ -281,12 +279,12 @@ class Store:
         }
 
     def cases(self, sample: str) -> dict[str, float]:
-        """A kept sample: request ids with their inclusion probabilities."""
+        """Return a saved sample: request ids with their inclusion probabilities."""
         query = sa.select(schema.cases).where(schema.cases.c.sample == sample)
         return {r.request_id: r.probability for r in self._rows(query)}
 
     def models(self, rater: str, revision: str) -> dict[str, int]:
-        """The models that the provider says answered for this rater, each with how often."""
+        """Return the models that answered for a rater, as the provider named them, each with its number of answers."""
         query = (
             sa.select(schema.calls.c.model, sa.func.count())
             .where(schema.calls.c.rater == rater, schema.calls.c.revision == revision, schema.calls.c.model != "")
@@ -296,14 +294,14 @@ class Store:
         return {r[0]: r[1] for r in self._rows(query)}
 
     def answered(self, rater: str, revision: str) -> dict[str, Status]:
-        """How this rater's calls ended, by request id."""
+        """Return the status of each of a rater's replies, by request id."""
         query = sa.select(schema.replies.c.request_id, schema.replies.c.status).where(
             schema.replies.c.rater == rater, schema.replies.c.revision == revision
         )
         return {r.request_id: Status(r.status) for r in self._rows(query)}
 
     def ratings(self, rater: str, revision: str) -> Iterator[Rating]:
-        """One rater's answers, with the state of the call they came from."""
+        """Yield one rater's ratings, each with the status of its reply."""
         joined = schema.ratings.join(
             schema.replies,
             sa.and_(
@@ -331,31 +329,31 @@ class Store:
             )
 
     def replies(self, request_id: str) -> dict[tuple[str, str], Reply]:
-        """What was replied about one edit, as it came, by rater and revision; values are in `ratings`."""
+        """Return the raw replies about one edit by rater and revision; their values are in `ratings`."""
         query = sa.select(schema.replies).where(schema.replies.c.request_id == request_id)
         return {(r.rater, r.revision): Reply(Status(r.status), reason=r.reason, raw=r.raw) for r in self._rows(query)}
 
     def measured(self, version: str) -> set[str]:
-        """The requests whose edits were measured by this version."""
+        """Return the requests whose edits this version has measured."""
         query = sa.select(schema.measurements.c.request_id).where(schema.measurements.c.version == version)
         return {r.request_id for r in self._rows(query)}
 
     def measurements(self, version: str, only: str | None = None) -> dict[str, tuple[dict[str, Any], dict[str, str]]]:
-        """Numbers and reasons by request id, of all or of one."""
+        """Return numbers, and reasons for missing ones, by request id, for all edits or only one."""
         query = sa.select(schema.measurements).where(schema.measurements.c.version == version)
         query = query if only is None else query.where(schema.measurements.c.request_id == only)
         return {r.request_id: (r.numbers, r.reasons) for r in self._rows(query)}
 
     def runs(self) -> list[dict[str, Any]]:
-        """Every run with its provenance, oldest first."""
+        """Return every run with its provenance, oldest first."""
         return [dict(r._mapping) for r in self._rows(sa.select(schema.runs).order_by(schema.runs.c.id))]
 
     def run_of_edits(self) -> dict[str, int]:
-        """Which run made each edit."""
+        """Return the run that made each edit."""
         return {r.request_id: r.run_id for r in self._rows(sa.select(schema.edits.c.request_id, schema.edits.c.run_id))}
 
     def run_of_replies(self) -> dict[tuple[str, str, str], int]:
-        """Which run obtained each reply, by request, rater and revision."""
+        """Return the run that obtained each reply, by request, rater and revision."""
         columns = (
             schema.replies.c.request_id,
             schema.replies.c.rater,
@@ -364,36 +362,36 @@ class Store:
         )
         return {(r[0], r[1], r[2]): r[3] for r in self._rows(sa.select(*columns))}
 
-    def open_jobs(self) -> list[Job]:
-        """Batch jobs whose results are not here yet, oldest first."""
+    def open_jobs(self) -> list[BatchJob]:
+        """Return the batch jobs without results so far, oldest first."""
         query = sa.select(schema.jobs).where(schema.jobs.c.state == "open").order_by(schema.jobs.c.created)
         return [
-            Job(r.tag, r.rater, r.revision, r.items, datetime.fromisoformat(r.created), r.remote)
+            BatchJob(r.tag, r.rater, r.revision, r.items, datetime.fromisoformat(r.created), r.remote)
             for r in self._rows(query)
         ]
 
     def calls(self, rater: str, revision: str | None = None) -> list[Any]:
-        """How this rater's replies were obtained: via call, batch or cache, by which model, with how many tokens."""
+        """Return how a rater's replies were obtained: by call, batch or cache, from which model, at how many tokens."""
         query = sa.select(schema.calls).where(schema.calls.c.rater == rater)
         return self._rows(query if revision is None else query.where(schema.calls.c.revision == revision))
 
     def tokens(self, rater: str) -> tuple[float, float] | None:
-        """Tokens in and out of one of this rater's calls, on average; None before the first."""
+        """Return the average tokens in and out of a rater's calls, or None before the first call."""
         counted = [c for c in self.calls(rater) if c.input]
         if not counted:
             return None
         return sum(c.input for c in counted) / len(counted), sum(c.output for c in counted) / len(counted)
 
     def run_of_measurements(self) -> dict[tuple[str, str], int]:
-        """Which run measured each edit, by request and version."""
+        """Return the run that measured each edit, by request and version."""
         columns = (schema.measurements.c.request_id, schema.measurements.c.version, schema.measurements.c.run_id)
         return {(r[0], r[1]): r[2] for r in self._rows(sa.select(*columns))}
 
     def mark(self, *beside: str) -> tuple[int, ...]:
-        """Other whenever something was written here, or in an SQLite file beside this one; cheap to ask."""
+        """Return numbers that change with every write to this database or to the SQLite files `beside` it."""
         if self._engine.dialect.name == "sqlite":
             files = (self.folder / f"{name}{tail}" for name in (DATABASE, *beside) for tail in ("", "-wal"))
-            return tuple(number for file in files for number in _stamp(file))
+            return tuple(number for file in files for number in _size_and_time(file))
         counted = sa.text("SELECT coalesce(sum(n_tup_ins + n_tup_upd + n_tup_del), 0) FROM pg_stat_user_tables")
         with self._engine.connect() as db:
             return (int(db.execute(counted).scalar_one()),)
@@ -427,29 +425,12 @@ class Store:
             with self._engine.begin() as own:
                 own.execute(statement, rows)
 
-    def _check_version(self) -> None:
-        schema.meta.create_all(self._engine)
-        version = self.fact("schema")
-        if version is None:
-            self.set_fact("schema", str(schema.VERSION))
-        elif int(version) < schema.VERSION:
-            with self._engine.begin() as db:  # a database of an earlier release: the column is all it lacks
-                db.execute(sa.text("ALTER TABLE ratings ADD COLUMN confidence FLOAT"))
-                db.execute(
-                    schema.facts.update().where(schema.facts.c.key == "schema").values(value=str(schema.VERSION))
-                )
-        elif int(version) > schema.VERSION:
-            raise EvenEditError(
-                f"the study's database has schema {version}; this EvenEdit knows {schema.VERSION}. "
-                "Upgrade: pip install --upgrade evenedit"
-            )
-
 
 def _sqlite(path: Path) -> sa.Engine:
     if path.exists():
         _refuse_damaged(path)
     else:
-        _create_whole(path)
+        create_file(path, STUDY)
     engine = sa.create_engine(f"sqlite:///{path}", json_serializer=_dumps, poolclass=NullPool)
     sa.event.listen(engine, "connect", _pragmas)
     return engine
@@ -459,19 +440,6 @@ def _pragmas(connection: sqlite3.Connection, _record: object) -> None:
     connection.execute("PRAGMA journal_mode=WAL")
     connection.execute("PRAGMA synchronous=FULL")
     connection.execute("PRAGMA busy_timeout=10000")
-
-
-def _create_whole(path: Path) -> None:
-    """Make the database under another name and rename it, so that a kill leaves no empty file behind."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = path.with_name(f".{path.name}.new")
-    temporary.unlink(missing_ok=True)
-    engine = sa.create_engine(f"sqlite:///{temporary}")
-    schema.meta.create_all(engine)
-    with engine.begin() as db:
-        db.execute(schema.facts.insert(), {"key": "schema", "value": str(schema.VERSION)})
-    engine.dispose()
-    temporary.replace(path)
 
 
 def _refuse_damaged(path: Path) -> None:
@@ -507,13 +475,13 @@ def _postgres(url: str) -> sa.Engine:
     return engine
 
 
-def _stamp(file: Path) -> tuple[int, int]:
-    """Size and time of a file; a log that a reader left empty is as good as none."""
+def _size_and_time(file: Path) -> tuple[int, int]:
+    """Return a file's size and time of change; an empty write-ahead log counts as a missing one."""
     try:
-        found = file.stat()
+        status = file.stat()
     except FileNotFoundError:
         return 0, 0
-    return (found.st_size, found.st_mtime_ns) if found.st_size else (0, 0)
+    return (status.st_size, status.st_mtime_ns) if status.st_size else (0, 0)
 
 
 def _dumps(value: Any) -> str:

@@ -1,4 +1,4 @@
-"""The survey's own database: participants, seats and answers, apart from the study's results.
+"""The tables of the survey's database: participants, slots and answers, apart from the study's results.
 
 On SQLite it is a file of its own (`survey.db`), so that a study's database can be passed on without anybody's id; on
 PostgreSQL its tables stand beside the study's.
@@ -8,21 +8,22 @@ from __future__ import annotations
 
 import sqlalchemy as sa
 
-SCHEMA_VERSION = "1"
+VERSION = 1
+"""Counts up when a table changes; `storage/migrations` brings earlier databases up to it."""
 DATABASE = "survey.db"
 LOCK = "survey.lock"
 
-meta = sa.MetaData()
+metadata = sa.MetaData()
 
 facts = sa.Table(
     "survey_facts",
-    meta,
+    metadata,
     sa.Column("key", sa.String, primary_key=True),
     sa.Column("value", sa.String, nullable=False),
 )
 items = sa.Table(
     "survey_items",
-    meta,
+    metadata,
     sa.Column("id", sa.Integer, primary_key=True),
     sa.Column("survey", sa.Integer, nullable=False),
     sa.Column("task", sa.Integer, nullable=False),
@@ -32,7 +33,7 @@ items = sa.Table(
 )
 participants = sa.Table(
     "survey_participants",
-    meta,
+    metadata,
     sa.Column("id", sa.Integer, primary_key=True),
     sa.Column("survey", sa.Integer, nullable=False),
     sa.Column("platform", sa.String, nullable=False),
@@ -52,9 +53,9 @@ participants = sa.Table(
     sa.Column("submitted", sa.Float),
     sa.UniqueConstraint("survey", "platform", "external"),
 )
-seats = sa.Table(
+slots = sa.Table(
     "survey_seats",
-    meta,
+    metadata,
     sa.Column("id", sa.Integer, primary_key=True),
     sa.Column("survey", sa.Integer, nullable=False),
     sa.Column("task", sa.Integer, nullable=False),
@@ -63,9 +64,10 @@ seats = sa.Table(
     sa.Column("expires", sa.Float),  # NULL: free, or kept for good by who submitted
     sa.UniqueConstraint("survey", "task", "number"),
 )
+seats = slots  # the former name
 shown = sa.Table(
     "survey_shown",
-    meta,
+    metadata,
     sa.Column("participant", sa.Integer, sa.ForeignKey("survey_participants.id"), primary_key=True),
     sa.Column("item", sa.Integer, sa.ForeignKey("survey_items.id"), primary_key=True),
     sa.Column("place", sa.Integer, nullable=False),
@@ -73,7 +75,7 @@ shown = sa.Table(
 )
 answers = sa.Table(
     "survey_answers",
-    meta,
+    metadata,
     sa.Column("participant", sa.Integer, sa.ForeignKey("survey_participants.id"), primary_key=True),
     sa.Column("item", sa.Integer, sa.ForeignKey("survey_items.id"), primary_key=True),
     sa.Column("slot", sa.String, primary_key=True),
@@ -85,7 +87,7 @@ answers = sa.Table(
 )
 log = sa.Table(
     "survey_log",
-    meta,
+    metadata,
     sa.Column("id", sa.Integer, primary_key=True),
     sa.Column("at", sa.Float, nullable=False),
     sa.Column("actor", sa.String, nullable=False),
@@ -94,13 +96,13 @@ log = sa.Table(
 )
 events = sa.Table(
     "survey_events",
-    meta,
+    metadata,
     sa.Column("id", sa.String, primary_key=True),  # of a platform's webhook: each is acted on once
     sa.Column("at", sa.Float, nullable=False),
 )
 decisions = sa.Table(
     "survey_decisions",
-    meta,
+    metadata,
     sa.Column("participant", sa.Integer, sa.ForeignKey("survey_participants.id"), primary_key=True),
     sa.Column("decision", sa.String, nullable=False),  # approved, rejected or return requested
     sa.Column("actor", sa.String, nullable=False),

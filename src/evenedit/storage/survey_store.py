@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import fcntl
 import hashlib
 import hmac
-import os
-import secrets
 from collections.abc import Callable, Mapping
 from concurrent.futures import Future
+from contextlib import ExitStack
 from pathlib import Path
-from typing import Any, TextIO
+from typing import Any
 
 import sqlalchemy as sa
 from sqlalchemy.dialects import postgresql, sqlite
@@ -19,69 +17,84 @@ from evenedit.core.errors import EvenEditError
 from evenedit.core.records import is_simulated
 from evenedit.storage import survey_schema as tables
 from evenedit.storage.group_commit import GroupCommit, RowLocks, T, Work, Writer, immediate
+from evenedit.storage.locks import file_lock
+from evenedit.storage.migrations import SURVEY, bring_up_to_date, create_file
 
 Prepared = Callable[[sa.Connection, Mapping[str, Any]], sa.CursorResult[Any]]
 
 
-class Database:
-    """Reads by many, writes by one writer; a second writing process is turned away on SQLite."""
+class SurveyStore:
+    """The survey's data. Any number of processes can read it; on SQLite only one can write."""
 
     def __init__(self, folder: Path, url: str | None = None, *, write: bool = True) -> None:
-        self._lock: TextIO | None = None
-        self._writer: Writer | None = None
-        self.insert: Any = postgresql.insert if url else sqlite.insert
-        if url:
-            self._reader = sa.create_engine(url.replace("postgresql://", "postgresql+psycopg://", 1), pool_size=16)
-            tables.meta.create_all(self._reader)
-            if write:
-                self._writer = RowLocks(self._reader)
-        else:
-            path = folder / tables.DATABASE
-            if write:
-                self._lock = _hold(folder)
-                self._writing = _sqlite(path)
-                immediate(self._writing)
-                tables.meta.create_all(self._writing)
-                os.chmod(path, 0o600)  # noqa: PTH101 - it holds participants' ids
-                self._writer = GroupCommit(self._writing)
-            elif not path.exists():
-                raise EvenEditError(f"there is no survey in {folder} yet. Try: evenedit survey sample {folder}")
-            self._reader = _sqlite(path)
         self.writable = write
-        if write:
-            self.write(self._begin)
+        self.insert: Any = postgresql.insert if url else sqlite.insert
+        self._writer: Writer | None = None
+        with ExitStack() as resources:  # closes what is open if a later step raises
+            if url:
+                self._open_postgres(url, resources)
+            else:
+                self._open_sqlite(folder, resources)
+            self._resources = resources.pop_all()
+
+    def _open_postgres(self, url: str, resources: ExitStack) -> None:
+        self._reader = sa.create_engine(url.replace("postgresql://", "postgresql+psycopg://", 1), pool_size=16)
+        resources.callback(self._reader.dispose)
+        bring_up_to_date(self._reader, SURVEY)
+        if self.writable:
+            self._start_writer(RowLocks(self._reader), resources)
+
+    def _open_sqlite(self, folder: Path, resources: ExitStack) -> None:
+        path = folder / tables.DATABASE
+        if self.writable:
+            resources.enter_context(file_lock(folder / tables.LOCK, _refusal(folder)))
+        if not path.exists():
+            self._create(path)
+        self._reader = _sqlite(path)
+        resources.callback(self._reader.dispose)
+        _bring_file_up_to_date(self._reader, path)
+        if self.writable:
+            path.chmod(SURVEY.file_mode)
+            writing = _sqlite(path)
+            resources.callback(writing.dispose)
+            immediate(writing)
+            self._start_writer(GroupCommit(writing), resources)
+
+    def _create(self, path: Path) -> None:
+        if not self.writable:
+            raise EvenEditError(f"there is no survey in {path.parent} yet. Try: evenedit survey sample {path.parent}")
+        create_file(path, SURVEY)
+
+    def _start_writer(self, writer: Writer, resources: ExitStack) -> None:
+        self._writer = writer
+        resources.callback(writer.close)
 
     def close(self) -> None:
-        """Finish writing and let go."""
-        if self._writer:
-            self._writer.close()
-        self._reader.dispose()
-        if self._lock:
-            self._writing.dispose()
-            self._lock.close()
+        """Finish writing, then close the database and release its lock."""
+        self._resources.close()
 
     def write(self, work: Work[T]) -> T:
-        """Do the work and return once it is on disk."""
+        """Run a piece of work in a transaction and return its result after the commit."""
         return self.later(work).result()
 
     def later(self, work: Work[T]) -> Future[T]:
-        """Hand the work in; its future has the result once it is on disk."""
+        """Submit a piece of work; the future has its result after the commit."""
         if self._writer is None:
             raise EvenEditError("the survey's database was opened for reading only")
         return self._writer.submit(work)
 
     def rows(self, query: Any) -> list[Any]:
-        """The rows of a query, as of now."""
+        """Return the rows of a query."""
         with self._reader.connect() as db:
             return list(db.execute(query).all())
 
     def row(self, query: Any) -> Any | None:
-        """The only row of a query, or None."""
+        """Return the only row of a query, or None."""
         with self._reader.connect() as db:
             return db.execute(query).one_or_none()
 
     def prepared(self, statement: Any) -> Prepared:
-        """A statement compiled once: what runs for every answer is spared SQLAlchemy's bookkeeping."""
+        """Compile a statement once, for speed where it is executed for every answer."""
         compiled = statement.compile(dialect=self._reader.dialect)
         text, names = str(compiled), compiled.positiontup
         if names is None:
@@ -89,19 +102,19 @@ class Database:
         return lambda db, values: db.exec_driver_sql(text, tuple(values[name] for name in names))
 
     def fact(self, key: str) -> str | None:
-        """A remembered fact."""
+        """Return a fact about the survey, or None."""
         row = self.row(sa.select(tables.facts.c.value).where(tables.facts.c.key == key))
         return None if row is None else str(row.value)
 
     @property
     def key(self) -> bytes:
-        """What pseudonyms, opaque ids and invitations are made with; it never leaves the database."""
+        """The secret for pseudonyms, opaque ids and invitations. It never leaves the database."""
         return bytes.fromhex(str(self.fact("key")))
 
     def pseudonym(self, survey: int, platform: str, participant: str) -> str:
-        """The name under which a participant's answers leave the database: a keyed hash.
+        """Return the name of a participant in exported tables: a keyed hash.
 
-        A simulated person keeps their name, so that no table can lose the mark.
+        A simulated person keeps their name, so that every table shows that they are simulated.
         """
         message = f"pseudonym\0{survey}\0{platform}\0{participant}".encode()
         if is_simulated(participant):
@@ -109,21 +122,13 @@ class Database:
         return "person-" + hmac.new(self.key, message, hashlib.sha256).hexdigest()[:12]
 
     def forget_erased(self) -> None:
-        """Leave nothing of what was deleted in SQLite's write-ahead log."""
-        if self._lock:
+        """Remove deleted data from SQLite's write-ahead log too."""
+        if self.writable and self._reader.dialect.name == "sqlite":
             with self._reader.connect() as db:
                 db.exec_driver_sql("PRAGMA wal_checkpoint(TRUNCATE)")
 
-    def _begin(self, db: sa.Connection) -> None:
-        facts = {"schema": tables.SCHEMA_VERSION, "key": secrets.token_hex(32)}
-        statement = self.insert(tables.facts).on_conflict_do_nothing()
-        db.execute(statement, [{"key": key, "value": value} for key, value in facts.items()])
-        version = db.execute(sa.select(tables.facts.c.value).where(tables.facts.c.key == "schema")).scalar_one()
-        if version != tables.SCHEMA_VERSION:
-            raise EvenEditError(
-                f"the survey's database has schema {version}; this EvenEdit knows {tables.SCHEMA_VERSION}. "
-                "Upgrade: pip install --upgrade evenedit"
-            )
+
+Database = SurveyStore  # the former name
 
 
 def note(db: sa.Connection, at: float, actor: str, action: str, detail: Mapping[str, Any]) -> None:
@@ -131,18 +136,20 @@ def note(db: sa.Connection, at: float, actor: str, action: str, detail: Mapping[
     db.execute(sa.insert(tables.log), {"at": at, "actor": actor, "action": action, "detail": dict(detail)})
 
 
-def _hold(folder: Path) -> TextIO:
-    folder.mkdir(parents=True, exist_ok=True)
-    file = (folder / tables.LOCK).open("w")
+def _refusal(folder: Path) -> str:
+    return (
+        f"another process has the survey in {folder} open; SQLite takes one at a time. "
+        "Use the admin pages of the running server, stop it, or set [store] url to a PostgreSQL database"
+    )
+
+
+def _bring_file_up_to_date(engine: sa.Engine, path: Path) -> None:
     try:
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        file.close()
+        bring_up_to_date(engine, SURVEY)
+    except sa.exc.DatabaseError as error:
         raise EvenEditError(
-            f"another process has the survey in {folder} open; SQLite takes one at a time. "
-            "Use the admin pages of the running server, stop it, or set [store] url to a PostgreSQL database"
+            f"the survey's database {path} cannot be read ({error.orig}); restore it from a backup"
         ) from None
-    return file
 
 
 def _sqlite(path: Path) -> sa.Engine:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fcntl
 import logging
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -11,6 +10,7 @@ import uvicorn
 
 from evenedit.core.errors import EvenEditError
 from evenedit.core.progress import say
+from evenedit.storage.locks import file_lock
 from evenedit.study.study import Study
 from evenedit.web.app import create_app
 from evenedit.web.settings import Setup
@@ -54,12 +54,9 @@ def _only_server(study: Study) -> Iterator[None]:
     if study.file.sections.store.url:
         yield
         return
-    with (study.store.folder / LOCK).open("w") as file:
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            raise EvenEditError(
-                f"another server already serves the study in {study.store.folder}, and SQLite takes one process; "
-                "stop the other, or give the study a PostgreSQL [store] url"
-            ) from None
+    refusal = (
+        f"another server already serves the study in {study.store.folder}, and SQLite takes one process; "
+        "stop the other, or give the study a PostgreSQL [store] url"
+    )
+    with file_lock(study.store.folder / LOCK, refusal):
         yield

@@ -203,18 +203,6 @@ def test_confidence_is_stored_beside_the_value(tmp_path):
     assert told == {"skin_tone": 0.75, "race_drift": None}
 
 
-def test_a_database_of_the_first_schema_is_brought_up_to_date(tmp_path):
-    Store(tmp_path).close()
-    database = sqlite3.connect(tmp_path / "study.db")
-    with database:
-        database.execute("ALTER TABLE ratings DROP COLUMN confidence")
-        database.execute("UPDATE facts SET value = '1' WHERE key = 'schema'")
-    database.close()
-    store = Store(tmp_path)
-    assert store.fact("schema") == "2"
-    assert list(store.ratings("judge", "v")) == []
-
-
 def test_who_got_the_role_is_rated_and_checked_against_the_verdict(tmp_path):
     judges = [{"id": "simulated-judge", "kind": "simulated", "settings": {"error": 0.0}}]
     editors = [{"id": "simulated-replacing", "settings": {"followed": 1.0}}]

@@ -1,0 +1,46 @@
+"""Locks that keep two processes from writing to one study. A process that crashes frees what it held."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import sqlalchemy as sa
+from filelock import FileLock, Timeout
+
+from evenedit.core.errors import EvenEditError
+
+ADVISORY_KEY = "hashtext('evenedit ' || :name), hashtext(coalesce(current_schema(), ''))"
+"""PostgreSQL's key of a lock: its name, and the schema with the study's tables, since one database can hold several."""
+
+
+@contextmanager
+def file_lock(path: Path, refusal: str) -> Iterator[None]:
+    """Hold a lock file; raise `refusal` at once if another process holds it."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    lock = FileLock(path, thread_local=False)
+    try:
+        lock.acquire(timeout=0)
+    except Timeout:
+        raise EvenEditError(refusal) from None
+    try:
+        yield
+    finally:
+        lock.release()
+
+
+@contextmanager
+def database_lock(engine: sa.Engine, name: str, refusal: str) -> Iterator[None]:
+    """Hold a lock in a PostgreSQL database, for processes on several machines; on SQLite do nothing.
+
+    The lock belongs to a connection of its own, so that PostgreSQL frees it when the process ends.
+    """
+    if engine.dialect.name == "sqlite":
+        yield
+        return
+    with engine.connect().execution_options(isolation_level="AUTOCOMMIT") as db:
+        db.detach()
+        if not db.execute(sa.text(f"SELECT pg_try_advisory_lock({ADVISORY_KEY})"), {"name": name}).scalar_one():
+            raise EvenEditError(refusal)
+        yield

@@ -1,0 +1,122 @@
+"""Migrations of the study's and the survey's database, applied by Alembic when a database is opened.
+
+Each database has a history of schema versions: a folder here with one migration for each version. To change a table,
+change it in `storage/schema.py` or `storage/survey_schema.py`, count that file's `VERSION` up, and add a migration
+`versions/schema_<VERSION>.py` whose `revision` is the new version and whose `down_revision` is the one before.
+
+The version is stored twice: Alembic keeps its own table, and the fact `schema` tells releases from before Alembic that
+a database is too new for them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import sqlalchemy as sa
+from filelock import FileLock
+from sqlalchemy.pool import NullPool
+
+from evenedit.core.errors import EvenEditError
+from evenedit.storage import schema, survey_schema
+from evenedit.storage.locks import ADVISORY_KEY
+
+
+@dataclass(frozen=True, slots=True)
+class History:
+    """The schema versions of one database."""
+
+    name: str
+    """The folder of its migrations; error messages use it too."""
+    version: int
+    """The version that this release works with."""
+    metadata: sa.MetaData
+    """The tables at that version."""
+    facts: sa.Table
+    """The table that stores the version under the key `schema`."""
+    revision_table: str
+    """The table in which Alembic stores the version."""
+    file_mode: int
+    """Permissions of a new SQLite file."""
+
+
+STUDY = History("study", schema.VERSION, schema.metadata, schema.facts, "alembic_version", 0o644)
+SURVEY = History(
+    "survey", survey_schema.VERSION, survey_schema.metadata, survey_schema.facts, "survey_alembic_version", 0o600
+)
+
+
+def bring_up_to_date(engine: sa.Engine, history: History) -> None:
+    """Apply the migrations that a database lacks. A database that lacks none is only read.
+
+    All migrations are applied in one transaction, and by one process if several open the database at the same time.
+    """
+    with engine.connect() as db:
+        if is_current(db, history):
+            return
+    with engine.begin() as db:
+        _wait_for_other_migrations(db, history)
+        if not is_current(db, history):
+            _migrate(db, history)
+
+
+def create_file(path: Path, history: History) -> None:
+    """Create an SQLite database under another name and rename it, so that a kill leaves no incomplete file."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with FileLock(path.with_name(f".{path.name}.lock")):
+        if path.exists():  # another process created it meanwhile
+            return
+        temporary = path.with_name(f".{path.name}.new")
+        temporary.unlink(missing_ok=True)
+        temporary.touch(history.file_mode)
+        engine = sa.create_engine(f"sqlite:///{temporary}", poolclass=NullPool)
+        bring_up_to_date(engine, history)
+        engine.dispose()
+        temporary.replace(path)
+
+
+def is_current(db: sa.Connection, history: History) -> bool:
+    """Return whether a database needs no migration; raise if a newer release has changed it."""
+    tables = sa.inspect(db)
+    if not tables.has_table(history.facts.name):
+        return False
+    facts = history.facts.c
+    version: str | None = db.execute(sa.select(facts.value).where(facts.key == "schema")).scalar_one_or_none()
+    if version is not None and not _is_known(version, history):
+        raise EvenEditError(
+            f"the {history.name}'s database has schema {version}; this EvenEdit knows {history.version}. "
+            "Upgrade: pip install --upgrade evenedit"
+        )
+    if version != str(history.version) or not tables.has_table(history.revision_table):
+        return False
+    revision = db.execute(sa.text(f"SELECT version_num FROM {history.revision_table}")).scalar_one_or_none()
+    return str(revision) == version
+
+
+def _is_known(version: str, history: History) -> bool:
+    return version.isdecimal() and int(version) <= history.version
+
+
+def _wait_for_other_migrations(db: sa.Connection, history: History) -> None:
+    """Let one process migrate at a time, until the end of the transaction."""
+    if db.dialect.name == "sqlite":
+        db.exec_driver_sql("BEGIN IMMEDIATE")
+    else:
+        db.execute(sa.text(f"SELECT pg_advisory_xact_lock({ADVISORY_KEY})"), {"name": f"migrate {history.name}"})
+
+
+def _migrate(db: sa.Connection, history: History) -> None:
+    from alembic import command  # slow to import, and seldom needed
+    from alembic.config import Config
+
+    config = Config()
+    config.set_main_option("script_location", f"{__name__}:{history.name}")
+    config.attributes["connection"] = db
+    config.attributes["history"] = history
+    command.upgrade(config, "head")
+    _store_version(db, history)
+
+
+def _store_version(db: sa.Connection, history: History) -> None:
+    db.execute(history.facts.delete().where(history.facts.c.key == "schema"))
+    db.execute(history.facts.insert(), {"key": "schema", "value": str(history.version)})

@@ -1,0 +1,19 @@
+"""How Alembic runs the migrations of either database: on the connection and in the transaction that it is given."""
+
+from __future__ import annotations
+
+from alembic import context
+
+from evenedit.storage.migrations import History
+
+
+def run() -> None:
+    """Apply the migrations that the command asked for."""
+    history: History = context.config.attributes["history"]
+    context.configure(
+        connection=context.config.attributes["connection"],
+        target_metadata=history.metadata,
+        version_table=history.revision_table,
+    )
+    with context.begin_transaction():
+        context.run_migrations()

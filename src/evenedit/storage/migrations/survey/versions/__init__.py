@@ -1,0 +1,1 @@
+"""One migration for each schema version of the survey's database."""
