@@ -1,1 +1,1 @@
-""" """
+"""What everything else stands on: records, errors, hashing, images, colour, plug-ins, provenance, progress."""

@@ -1,1 +1,1 @@
-""" """
+"""What a study plans: requests, samples and assignments."""

@@ -13,7 +13,7 @@ from evenedit.config.study_file import EditorSection, StudyFile
 from evenedit.core import plugins
 from evenedit.core.records import PLACEBO_SHIFT, Condition, Experiment, Request, Source
 from evenedit.design.sampling import balanced, priority, stratified
-from evenedit.protocol import factor
+from evenedit.protocol import FACTORS, Factor
 from evenedit.protocol.drift import drift
 from evenedit.protocol.prompts import FLOOR
 from evenedit.protocol.rubric import Rate
@@ -62,25 +62,43 @@ def sample_cases(
     sampler: str = "balanced",
     concerns: Mapping[str, str] | None = None,
 ) -> CaseSample:
-    """Draw cases from the diagnosis, by default balanced over editor, race, gender and age within each prompt."""
-    bands = {level.code: level.band for level in factor("age").levels}
-    labels = [dict(sources[r.source_ids[0]].attributes) for r in requests]
-    frame = pd.DataFrame(
-        [
-            {"id": r.id, "prompt": r.prompt_id, "editor": r.editor, "band": bands.get(own.get("age", "")) or ""} | own
-            for r, own in zip(requests, labels, strict=True)
-        ]
-    )
+    """Draw cases from the diagnosis, by default balanced over editors and the study's factors within each prompt."""
+    frame = case_frame(file, requests, sources)
     seed = file.sections.study.seed
     if sampler == "strata":
-        rows, chances = stratified(frame, size, by=("race", "gender", "band", "editor"), seed=seed)
+        rows, chances = stratified(frame, size, by=strata(file), seed=seed)
     elif sampler == "priority":
         classed = frame.assign(**{"class": [(concerns or {})[ident] for ident in frame["id"]]})
-        rows, chances = priority(classed, size, quotas={}, seed=seed)
+        rows, chances = priority(classed, size, quotas={}, seed=seed, even_over=main_pair(file))
     else:
-        factors = ("editor", "race", "gender", "age")
-        rows, chances = balanced(frame, size, within="prompt", factors=factors, seed=seed)
+        rows, chances = balanced(frame, size, within="prompt", factors=margins(file), seed=seed)
     return CaseSample(name, dict(zip(frame["id"].iloc[rows], chances.tolist(), strict=True)))
+
+
+def case_frame(file: StudyFile, requests: Sequence[Request], sources: Mapping[str, Source]) -> pd.DataFrame:
+    """What samplers balance over: one row for each request, with the labels of its one portrait."""
+    rows = []
+    for request in requests:
+        own = sources[request.source_ids[0]].attributes if len(request.source_ids) == 1 else {}
+        labels = {f.name: own.get(f.name, "") for f in file.factors}
+        bands = {f"{f.name} band": f.band_of(labels[f.name]) for f in file.factors}
+        rows.append({"id": request.id, "prompt": request.prompt_id, "editor": request.editor} | labels | bands)
+    return pd.DataFrame(rows)
+
+
+def margins(file: StudyFile) -> tuple[str, ...]:
+    """The columns of `case_frame` whose totals a balanced sample keeps even."""
+    return ("editor", *(f.name for f in file.factors))
+
+
+def strata(file: StudyFile) -> tuple[str, ...]:
+    """The columns of `case_frame` whose combinations are the strata: every factor, by its bands where it has any."""
+    return (*(f"{f.name} band" for f in file.factors), "editor")
+
+
+def main_pair(file: StudyFile) -> tuple[str, ...]:
+    """The first two factors: routine cases are even over their combinations."""
+    return tuple(f.name for f in file.factors[:2])
 
 
 def drifted(scores: Scores, rates: Mapping[str, Rate]) -> set[str]:
@@ -105,7 +123,7 @@ def stereotype(file: StudyFile, sources: Mapping[str, Source]) -> list[Request]:
     """Two portraits per prompt, one of each gender, the same for every editor; and the pronoun-swapped control."""
     if file.sections.experiments.stereotype is None or not sources:
         return []
-    pairs = pair_portraits(sources, len(file.wino), file.sections.study.seed)
+    pairs = pair_portraits(sources, len(file.wino), file.sections.study.seed, file.factors)
     requests = []
     for editor in file.editors("stereotype"):
         for prompt, pair in zip(file.wino, pairs, strict=True):
@@ -119,19 +137,22 @@ def stereotype(file: StudyFile, sources: Mapping[str, Source]) -> list[Request]:
     return requests
 
 
-def pair_portraits(sources: Mapping[str, Source], count: int, seed: int) -> list[tuple[str, str]]:
-    """`count` (male, female) pairs; each gender's portraits are used evenly over races and ages."""
+def pair_portraits(
+    sources: Mapping[str, Source], count: int, seed: int, factors: Sequence[Factor] = FACTORS
+) -> list[tuple[str, str]]:
+    """`count` (male, female) pairs; each gender's portraits are used evenly over the other factors."""
     return list(
         zip(
-            _evenly(sources, "Male", count, seed),
-            _evenly(sources, "Female", count, seed + 1),
+            _evenly(sources, "Male", count, seed, factors),
+            _evenly(sources, "Female", count, seed + 1, factors),
             strict=True,
         )
     )
 
 
-def _evenly(sources: Mapping[str, Source], gender: str, count: int, seed: int) -> list[str]:
-    ids = [s.id for s in sources.values() if s.attributes["gender"] == gender]
+def _evenly(sources: Mapping[str, Source], gender: str, count: int, seed: int, factors: Sequence[Factor]) -> list[str]:
+    ids = [s.id for s in sources.values() if s.attributes.get("gender") == gender]
+    others = tuple(f.name for f in factors if f.name != "gender")
     rng = np.random.default_rng(seed)
     chosen: list[str] = []
     while ids and len(chosen) < count:
@@ -140,7 +161,7 @@ def _evenly(sources: Mapping[str, Source], gender: str, count: int, seed: int) -
             pd.DataFrame([{"all": "", **sources[i].attributes} for i in ids]),
             size,
             within="all",
-            factors=("race", "age"),
+            factors=others,
             seed=int(rng.integers(2**31)),
         )
         chosen += [ids[row] for row in rows]

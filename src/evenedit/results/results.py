@@ -9,6 +9,7 @@ from typing import Any
 
 from evenedit.core.records import Estimate
 from evenedit.protocol import FACTORS, Factor
+from evenedit.results.reading import parse
 
 SCHEMA = "evenedit.results/2"
 
@@ -413,6 +414,11 @@ class Results:
             if (e.measure, e.experiment, e.condition, e.editor, dict(e.group)) == wanted:
                 return e
         return None
+
+    @classmethod
+    def from_json(cls, text: str) -> Results:
+        """The results that `to_json` wrote, in this release or a former one."""
+        return parse(text, cls, SCHEMA)
 
     def to_json(self) -> str:
         """The contract, as text: same results, same bytes; one line for each row of a list."""

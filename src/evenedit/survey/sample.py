@@ -9,6 +9,7 @@ import pandas as pd
 
 from evenedit.core.errors import EvenEditError
 from evenedit.core.records import Experiment, Outcome, Request
+from evenedit.design.requests import main_pair
 from evenedit.design.sampling import balanced, priority, stratified
 from evenedit.design.study_design import StudyDesign
 from evenedit.protocol import FACTORS, factor
@@ -51,7 +52,9 @@ def draw(file: StudyFile, store: Store, survey: int) -> dict[str, float]:
         rows, chances = stratified(frame, size, by=STRATA, seed=seed)
     else:
         classed = frame.assign(**{"class": _classes(file, store, frame)})
-        rows, chances = priority(classed, size, quotas={str(k): v for k, v in section.quotas.items()}, seed=seed)
+        rows, chances = priority(
+            classed, size, quotas={str(k): v for k, v in section.quotas.items()}, seed=seed, even_over=main_pair(file)
+        )
     drawn = frame.iloc[rows]
     return dict(zip(drawn["id"], (drawn["chance"].to_numpy() * chances).tolist(), strict=True))
 

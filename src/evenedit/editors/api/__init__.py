@@ -1,1 +1,1 @@
-""" """
+"""Editors behind an API."""

@@ -1,1 +1,1 @@
-""" """
+"""Editors whose weights run on this machine."""

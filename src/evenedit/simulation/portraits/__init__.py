@@ -1,1 +1,1 @@
-""" """
+"""Drawn portraits: faces made of parameters, painted in CIELAB."""

@@ -1,1 +1,1 @@
-""" """
+"""Agreement: people with each other, judges with people, and both combined."""

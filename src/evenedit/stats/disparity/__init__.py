@@ -1,1 +1,1 @@
-""" """
+"""Differences between groups: rates, gaps, trends, models, mitigation, stereotypes."""

@@ -1,1 +1,1 @@
-""" """
+"""What every statistic is made with: panels, bootstrap, permutation, intervals."""
