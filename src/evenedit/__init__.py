@@ -9,6 +9,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from evenedit.core.deprecated import stand_in
+from evenedit.core.version import __version__
 
 if TYPE_CHECKING:
     from evenedit.core.errors import EvenEditError, Failed, Failure
@@ -17,8 +18,6 @@ if TYPE_CHECKING:
     from evenedit.protocol.factors import Factor
     from evenedit.results.results import Results
     from evenedit.study.study import Study
-
-__version__ = "0.2.0"
 
 __all__ = [
     "Case",

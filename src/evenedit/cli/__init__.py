@@ -6,8 +6,8 @@ import sys
 
 import click
 
-from evenedit import __version__
 from evenedit.cli import compare, dev, editors, gate, judges, pictures, serve, sources, studies, survey, tables
+from evenedit.core.version import __version__
 
 
 def main() -> None:

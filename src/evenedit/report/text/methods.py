@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from evenedit import __version__
+from evenedit.core.version import __version__
 from evenedit.report.render.index import Index, name, rate_id
 from evenedit.report.render.table import format_number, short_list
 from evenedit.report.text.human_evaluation import human_evaluation, human_evaluation_latex
