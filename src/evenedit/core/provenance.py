@@ -10,7 +10,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-import evenedit
+from evenedit.core.version import __version__
 
 
 def provenance(**facts: Any) -> dict[str, Any]:
@@ -26,7 +26,7 @@ def provenance(**facts: Any) -> dict[str, Any]:
         "statsmodels",
     )
     return {
-        "evenedit": evenedit.__version__,
+        "evenedit": __version__,
         "git": _git(Path(__file__).parent),
         "python": platform.python_version(),
         "platform": platform.platform(),

@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from importlib.util import find_spec
 from typing import Any
 
-import evenedit
 from evenedit.core import plugins
 from evenedit.core.records import Outcome
+from evenedit.core.version import __version__
 from evenedit.run.executors.processes import visible_gpus
 from evenedit.study.study import Study
 
@@ -29,7 +29,7 @@ class HealthCheck:
 
 def examine(study: Study | None) -> Iterator[HealthCheck]:
     """Look at the installation, then at a study if there is one."""
-    yield HealthCheck(sys.version_info >= (3, 11), f"Python {sys.version.split()[0]}, EvenEdit {evenedit.__version__}")
+    yield HealthCheck(sys.version_info >= (3, 11), f"Python {sys.version.split()[0]}, EvenEdit {__version__}")
     for extra, module in EXTRAS.items():
         state = "installed" if find_spec(module) else f"not installed: pip install 'evenedit[{extra}]' if you need it"
         yield HealthCheck(True, f"extra '{extra}': {state}")
