@@ -195,7 +195,7 @@ def desk_alone(folder: Path) -> None:
     """What group commit brings by itself: the desk's saves by 64 threads against a commit for each."""
     import sqlite3
 
-    desk = SurveyService.open(pipeline_of(folder))
+    desk = SurveyService.open(pipeline_of.file, pipeline_of.store(folder))
     tokens = [seated(desk, f"p{n}") for n in range(CONNECTIONS)]
     places = [(item.id, a.slot, a.question.id) for item in desk.items(tokens[0]) for a in item.asked]
     sheets = [[(i.id, a.slot, a.question.id) for i in desk.items(t) for a in i.asked] for t in tokens]
@@ -225,7 +225,7 @@ def desk_alone(folder: Path) -> None:
 
 def writing(folder: Path, pipe: int, workers: int) -> None:
     """A process that saves as fast as it can and tells each acknowledgement, until it is killed."""
-    desk = SurveyService.open(pipeline_of(folder))
+    desk = SurveyService.open(pipeline_of.file, pipeline_of.store(folder))
 
     def one(worker: int) -> None:
         token = seated(desk, f"p{worker}")
@@ -263,7 +263,7 @@ def kills(folder: Path) -> None:
                 worker, number, *key = line.decode().split()
                 acknowledged += 1
                 told[(worker, *key)] = max(told.get((worker, *key), 0), int(number))
-    desk = SurveyService.open(pipeline_of(folder))
+    desk = SurveyService.open(pipeline_of.file, pipeline_of.store(folder))
     lost = 0
     for (worker, item, slot, question), number in told.items():
         token = desk.arrive(Arrival("panel", f"p{worker}")).token
@@ -277,7 +277,7 @@ def run(folder: Path) -> None:
     study.run()
     kills(folder)
     desk_alone(folder)
-    desk = SurveyService.open(study)
+    desk = SurveyService.open(study.file, study.store)
     people = [requests_of(desk, seated(desk, f"p{number}")) for number in range(PEOPLE)]
     desk.close()
     throughput(folder, people)

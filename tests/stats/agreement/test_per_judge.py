@@ -57,9 +57,9 @@ RULES = {
 
 @pytest.mark.parametrize("rule", [*RULES, "primary", "secondary"])
 def test_every_rule_combines_three_judges_as_it_says(three, rule):
-    study = open_study(three.study.folder, judges=JUDGES, experiments=EXPERIMENTS, ensemble={"diagnosis": rule})
+    study = open_study(three.file.folder, judges=JUDGES, experiments=EXPERIMENTS, ensemble={"diagnosis": rule})
     table = study.table()
-    rules = rules_of(study.study)
+    rules = rules_of(study.file)
     scores = combine(table, rules.ensemble, rules.missing)
     rows = np.flatnonzero((table.edits["experiment"] == "diagnosis").to_numpy())
     cube = table.values[:3]
