@@ -48,9 +48,8 @@ AGAIN = 5
 
 def run(folder: Path) -> None:
     loaded = Study.of(StudyFile.parse(STUDY, folder))
-    pictures = [
-        loaded.store.images.put(image) for _, _, _, image in list(loaded.design.portraits())[:24]
-    ]  # few and shared
+    portraits = list(loaded.design.portraits())[:24]  # few and shared
+    pictures = [loaded.store.images.put(image) for _, _, _, image in portraits]
     app = create_app(loaded)
     app.dependency_overrides[guard.staff] = lambda: "bench"
     taken: dict[str, dict[int, float]] = {name: {} for name in REQUESTS}
