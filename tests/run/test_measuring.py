@@ -15,6 +15,7 @@ from conftest import open_study, write_study
 from evenedit.core.errors import EvenEditError
 from evenedit.core.records import Kind, Status
 from evenedit.instruments import identity as likeness
+from evenedit.ratings import instruments as rating_instruments
 from evenedit.ratings.combine import combine
 from evenedit.ratings.table import QUESTION_IDS
 from evenedit.report.contents import all_tables
@@ -77,7 +78,7 @@ def test_a_second_run_measures_nothing_and_changed_cuts_need_no_measuring(lighte
 
 def test_the_ensemble_is_of_judges_only(lightening):
     table = lightening.table()
-    scores = combine(table, rules_of(lightening.study).ensemble, "exclude")
+    scores = combine(table, rules_of(lightening.file).ensemble, "exclude")
     assert (table.values[0, :, SKIN] > 0).any()
     assert not scores.values.any()
 
@@ -224,6 +225,7 @@ def test_a_pair_that_cannot_be_measured_fails_alone_and_is_tried_again(tmp_path,
 def test_identity_without_the_extra_is_a_reason_in_every_row(tmp_path, monkeypatch):
     monkeypatch.setattr(likeness, "available", lambda: False)
     monkeypatch.setattr(measurements, "available", lambda: False)
+    monkeypatch.setattr(rating_instruments, "available", lambda: False)
     loaded = measured(tmp_path, instruments=[{"id": "change", "kind": "change"}], prompts={"include": ["O-01"]})
     loaded.run()
     reading = next(r for r in loaded.table().readings if r.measure == "rate.another_person")
