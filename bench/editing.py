@@ -1,4 +1,4 @@
-"""Start-up, the loaded's share of an edit, executors, resuming."""
+"""Start-up, the runner's share of an edit, executors, resuming."""
 
 import subprocess
 import sys
@@ -25,8 +25,8 @@ def study(prompts: list[str] | None, size: int, editors: list[str]) -> dict:
     }
 
 
-def pipeline_overhead(folder: Path) -> None:
-    """Edits through the loaded (stored, resumable) against a bare loop over the same editor."""
+def runner_overhead(folder: Path) -> None:
+    """Edits through the runner (stored, resumable) against a bare loop over the same editor."""
     parsed = StudyFile.parse(study(["O-01", "V-02"], 256, ["simulated-even"]), folder)
     loaded = Study(parsed, Store(folder))
     sources = loaded.runner().load_sources()
@@ -44,7 +44,7 @@ def pipeline_overhead(folder: Path) -> None:
     through, _ = timed(lambda: loaded.runner().edit(requests, sources, run))
     per = 1000 / len(requests)
     print(
-        f"loaded: {through * per:.1f} ms per stored edit, bare loop {alone * per:.1f} ms: ratio {through / alone:.2f}"
+        f"runner: {through * per:.1f} ms per stored edit, bare loop {alone * per:.1f} ms: ratio {through / alone:.2f}"
     )
 
 
@@ -102,6 +102,6 @@ def start_up() -> None:
 
 def run(folder: Path) -> None:
     start_up()
-    pipeline_overhead(folder / "overhead")
+    runner_overhead(folder / "overhead")
     executor_overhead(folder / "executors")
     resume(folder / "resume")

@@ -48,7 +48,8 @@ AGAIN = 5
 
 def run(folder: Path) -> None:
     loaded = Study.of(StudyFile.parse(STUDY, folder))
-    pictures = [loaded.store.images.put(image) for _, _, _, image in list(loaded._portraits())[:24]]  # few and shared
+    portraits = list(loaded.design.portraits())[:24]  # few and shared
+    pictures = [loaded.store.images.put(image) for _, _, _, image in portraits]
     app = create_app(loaded)
     app.dependency_overrides[guard.staff] = lambda: "bench"
     taken: dict[str, dict[int, float]] = {name: {} for name in REQUESTS}
@@ -97,7 +98,7 @@ def generated(loaded: Study, size: int, pictures: list[str]) -> Casebook:
     rows = []
     for n in range(size):
         editor, source, prompt = per_seed[n % len(per_seed)]
-        labels = [sources[source].attributes[f.id] for f in FACTORS]
+        labels = [sources[source].attributes[f.name] for f in FACTORS]
         ident = hashlib.sha256(str(n).encode()).hexdigest()[:20]
         outcome = "refused" if n % 50 == 0 else "edited"
         rows.append((ident, "diagnosis", "baseline", editor, source, prompt, n // len(per_seed) + 1, *labels, outcome))

@@ -13,7 +13,7 @@ ALONE = """
 import json, resource, sys, time
 from pathlib import Path
 from evenedit.analysis import report_study
-from evenedit.pipeline import Study
+from evenedit.study.study import Study
 from evenedit.store import Store
 from evenedit.study import Study
 folder = Path(sys.argv[1])

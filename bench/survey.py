@@ -42,9 +42,9 @@ STUDY = {
 SERVER = """
 import sys, uvicorn
 from pathlib import Path
-from bench.survey import pipeline_of
+from bench.survey import study_of
 from evenedit.web.app import create_app
-uvicorn.run(create_app(pipeline_of(Path(sys.argv[1]))), host="127.0.0.1", port=int(sys.argv[2]), log_level="error",
+uvicorn.run(create_app(study_of(Path(sys.argv[1]))), host="127.0.0.1", port=int(sys.argv[2]), log_level="error",
             access_log=False, timeout_keep_alive=65)
 """
 PLAIN = """
@@ -84,21 +84,25 @@ uvicorn.run(app, host="127.0.0.1", port=int(sys.argv[2]), log_level="error", acc
 """
 
 
-def pipeline_of(folder: Path) -> Study:
+def study_of(folder: Path) -> Study:
     return Study.of(StudyFile.parse(STUDY, folder))
 
 
-def seated(desk: SurveyService, name: str) -> str:
-    token = desk.arrive(Arrival("panel", name)).token
-    desk.read_guide(token)
-    desk.check(token, {check.question.id: check.right for check in checks(1)})
-    return desk.consent(token, True).token
+def service_of(study: Study) -> SurveyService:
+    return SurveyService.open(study.file, study.store)
 
 
-def requests_of(desk: SurveyService, token: str) -> list[bytes]:
+def seated(service: SurveyService, name: str) -> str:
+    token = service.arrive(Arrival("panel", name)).token
+    service.read_guide(token)
+    service.check(token, {check.question.id: check.right for check in checks(1)})
+    return service.consent(token, True).token
+
+
+def requests_of(service: SurveyService, token: str) -> list[bytes]:
     """The bytes of every answer one person can give."""
     sent = []
-    for item in desk.items(token):
+    for item in service.items(token):
         for asked in item.asked:
             body = {"item": item.id, "slot": asked.slot, "question": asked.question.id, "value": 3}
             sent.append(json.dumps(body | {"sequence": len(sent) + 1, "milliseconds": 1000}).encode())
@@ -191,25 +195,25 @@ def throughput(folder: Path, people: list[list[bytes]]) -> None:
     print(f"ratio of saves/s, ours with every check to the plain server: {len(ours) / len(plain):.2f}")
 
 
-def desk_alone(folder: Path) -> None:
-    """What group commit brings by itself: the desk's saves by 64 threads against a commit for each."""
+def service_alone(folder: Path) -> None:
+    """What group commit brings by itself: the service's saves by 64 threads against a commit for each."""
     import sqlite3
 
-    desk = SurveyService.open(pipeline_of(folder))
-    tokens = [seated(desk, f"p{n}") for n in range(CONNECTIONS)]
-    places = [(item.id, a.slot, a.question.id) for item in desk.items(tokens[0]) for a in item.asked]
-    sheets = [[(i.id, a.slot, a.question.id) for i in desk.items(t) for a in i.asked] for t in tokens]
+    service = service_of(study_of(folder))
+    tokens = [seated(service, f"p{n}") for n in range(CONNECTIONS)]
+    places = [(item.id, a.slot, a.question.id) for item in service.items(tokens[0]) for a in item.asked]
+    sheets = [[(i.id, a.slot, a.question.id) for i in service.items(t) for a in i.asked] for t in tokens]
     rounds = 30
     started = time.perf_counter()
 
     def save(worker: int) -> None:
         for number in range(rounds):
-            desk.save(tokens[worker], *sheets[worker][number % len(places)], 3, 10**6 + number)
+            service.save(tokens[worker], *sheets[worker][number % len(places)], 3, 10**6 + number)
 
     with ThreadPoolExecutor(CONNECTIONS) as pool:
         list(pool.map(save, range(CONNECTIONS)))
     ours = CONNECTIONS * rounds / (time.perf_counter() - started)
-    desk.close()
+    service.close()
     db = sqlite3.connect(folder / "alone.db")
     db.execute("PRAGMA journal_mode=WAL")
     db.execute("PRAGMA synchronous=FULL")
@@ -225,16 +229,16 @@ def desk_alone(folder: Path) -> None:
 
 def writing(folder: Path, pipe: int, workers: int) -> None:
     """A process that saves as fast as it can and tells each acknowledgement, until it is killed."""
-    desk = SurveyService.open(pipeline_of(folder))
+    service = service_of(study_of(folder))
 
     def one(worker: int) -> None:
-        token = seated(desk, f"p{worker}")
-        places = [(item.id, asked.slot, asked.question.id) for item in desk.items(token) for asked in item.asked]
-        number = desk.sequence(token)
+        token = seated(service, f"p{worker}")
+        places = [(item.id, asked.slot, asked.question.id) for item in service.items(token) for asked in item.asked]
+        number = service.sequence(token)
         while True:
             number += 1
             item, slot, question = places[number % len(places)]
-            desk.save(token, item, slot, question, number % 5 + 1, number)
+            service.save(token, item, slot, question, number % 5 + 1, number)
             os.write(pipe, f"{worker} {number} {item} {slot} {question}\n".encode())
 
     with ThreadPoolExecutor(workers) as pool:
@@ -263,21 +267,21 @@ def kills(folder: Path) -> None:
                 worker, number, *key = line.decode().split()
                 acknowledged += 1
                 told[(worker, *key)] = max(told.get((worker, *key), 0), int(number))
-    desk = SurveyService.open(pipeline_of(folder))
+    service = service_of(study_of(folder))
     lost = 0
     for (worker, item, slot, question), number in told.items():
-        token = desk.arrive(Arrival("panel", f"p{worker}")).token
-        lost += desk.save(token, item, slot, question, 1, 0) < number
-    desk.close()
+        token = service.arrive(Arrival("panel", f"p{worker}")).token
+        lost += service.save(token, item, slot, question, 1, 0) < number
+    service.close()
     print(f"{KILLS} SIGKILLs under load: {acknowledged} saves acknowledged, {lost} of {len(told)} answers lost")
 
 
 def run(folder: Path) -> None:
-    study = pipeline_of(folder)
+    study = study_of(folder)
     study.run()
     kills(folder)
-    desk_alone(folder)
-    desk = SurveyService.open(study)
-    people = [requests_of(desk, seated(desk, f"p{number}")) for number in range(PEOPLE)]
-    desk.close()
+    service_alone(folder)
+    service = service_of(study)
+    people = [requests_of(service, seated(service, f"p{number}")) for number in range(PEOPLE)]
+    service.close()
     throughput(folder, people)

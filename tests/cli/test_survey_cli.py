@@ -45,7 +45,7 @@ def test_a_survey_from_sample_to_export(made, tmp_path):
     assert ["gender", "Male", "8", "50.0%"] in [line.split() for line in said.splitlines()]
     assert "6 cases (stereotype)" in said
     assert "survey 1" in call("plan", tmp_path) and "WARNING: 0.00 USD per hour" in call("plan", tmp_path)
-    desk = SurveyService.open(study)
+    desk = SurveyService.open(study.file, study.store)
     finish(desk, "ann")
     finish(desk, "bob", seconds=1.0)
     ann = desk.database.pseudonym(1, "panel", "ann")

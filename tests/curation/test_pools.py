@@ -10,13 +10,13 @@ import numpy as np
 import pytest
 from PIL import Image, ImageEnhance, ImageFilter, ImageOps
 from scipy.stats import chi2_contingency, fisher_exact
-from test_fairface import as_folder, as_shards, dot, rows
 
 from curating import draw_folder
 from evenedit.core.errors import EvenEditError
 from evenedit.curation.pools import CELLS, SEEDS, Pools, make_pools
 from evenedit.curation.screen import CHECKS, by_screen, inequality, pass_rates, screen
 from evenedit.simulation.portraits.drawn import Drawn
+from fairface_copies import as_folder, as_shards, dot, rows
 
 PERSON = {"race": ["Latino"], "gender": ["Female"], "age": ["30s"]}
 

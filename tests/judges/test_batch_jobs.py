@@ -19,6 +19,7 @@ from evenedit.judges.gemini import GeminiJudge
 from evenedit.judges.openai import OpenAIJudge
 from evenedit.providers.budget import Budget
 from evenedit.providers.prices import Prices
+from evenedit.run.runner import Runner
 from evenedit.simulation.provider import server as provider
 from evenedit.simulation.provider.jobs import JobEnding
 from evenedit.simulation.provider.modes import MODES
@@ -37,10 +38,11 @@ def impatient(monkeypatch: pytest.MonkeyPatch):
         monkeypatch.setattr(batches, name, 0.01)
 
 
-def opened(folder: Path, study: dict[str, Any]) -> Study:
-    loaded = open_study(folder, **study)
-    loaded.batch = True
-    return loaded
+def by_batch(loaded: Study, budget: Budget | None = None, prices: Prices | None = None) -> Runner:
+    """What runs the study and asks by batch job."""
+    runner = loaded.runner(budget, prices)
+    runner.batch = True
+    return runner
 
 
 def states(loaded: Study) -> dict[str, Status]:
@@ -68,8 +70,8 @@ def test_all_that_is_not_rated_goes_in_one_job_and_comes_back_to_its_place(
         return provider.says(json.dumps(whole))(seen)
 
     wire.otherwise = numbered
-    loaded = opened(tmp_path, judged_by(wire, kind))
-    loaded.run()
+    loaded = open_study(tmp_path, **judged_by(wire, kind))
+    by_batch(loaded).run()
     (job,) = wire.desk.jobs.values()
     lines = [json.loads(line) for line in wire.desk.files[job.input_file].splitlines()]
     asked = [line.get("custom_id") or line["key"] for line in lines]
@@ -84,16 +86,16 @@ def test_all_that_is_not_rated_goes_in_one_job_and_comes_back_to_its_place(
     assert loaded.store.open_jobs() == []
     assert "  0 from the cache, 8 by batch job" in list(describe(loaded))
     assert not list(tmp_path.glob(".batch-*"))
-    loaded.run()
+    by_batch(loaded).run()
     assert len(wire.desk.jobs) == 1
     loaded.store.close()
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_line_asks_what_a_call_would_ask(wire: FakeProvider, tmp_path: Path, kind: str):
-    by_job, by_call = opened(tmp_path / "job", judged_by(wire, kind)), opened(tmp_path / "call", judged_by(wire, kind))
-    by_call.batch = False
-    by_job.run()
+    by_job = open_study(tmp_path / "job", **judged_by(wire, kind))
+    by_call = open_study(tmp_path / "call", **judged_by(wire, kind))
+    by_batch(by_job).run()
     by_call.run()
     lines, calls = wire.seen[:8], wire.seen[8:]
     # The SDK writes mime_type where the API's own name is mimeType; the API takes both.
@@ -128,15 +130,15 @@ STATES = {
 def test_each_line_of_a_job_ends_in_its_right_state(wire: FakeProvider, tmp_path: Path, kind: str):
     study = judged_by(wire, kind, prompts={"include": ["O-01", "V-02"]})
     wire.will(*(MODES[mode] for mode in STATES), provider.not_json, provider.error(400, "no", code="content_filter"))
-    loaded = opened(tmp_path, study)
-    loaded.run()
+    loaded = open_study(tmp_path, **study)
+    by_batch(loaded).run()
     (job,) = wire.desk.jobs.values()
     lines = [json.loads(line) for line in wire.desk.files[job.input_file].splitlines()]
     found = states(loaded)
     ended = [found[line.get("custom_id") or line["key"]] for line in lines]
     last = "failed" if kind == "gemini" else "refused"  # Google has no such code
     assert ended == [*STATES.values(), "failed", last]
-    loaded.run()  # what failed is asked again, and nothing else
+    by_batch(loaded).run()  # what failed is asked again, and nothing else
     assert Status.FAILED not in states(loaded).values()
     assert wire.asked == 16 + ended.count(Status.FAILED)
     loaded.store.close()
@@ -148,12 +150,12 @@ def test_what_a_job_did_not_answer_failed_and_is_asked_again(
     wire: FakeProvider, tmp_path: Path, kind: str, ending: str
 ):
     wire.desk.endings.append(JobEnding(ending, answered=3))
-    loaded = opened(tmp_path, judged_by(wire, kind))
-    loaded.run()
+    loaded = open_study(tmp_path, **judged_by(wire, kind))
+    by_batch(loaded).run()
     there = 0 if ending == "failed" else 3
     assert counted(loaded) == Counter({Status.SCORED: there, Status.FAILED: 8 - there}) - Counter()
     assert len(wire.desk.jobs) == 1  # not at once, which could go on for ever
-    loaded.run()
+    by_batch(loaded).run()
     assert counted(loaded) == {Status.SCORED: 8}
     assert wire.asked == 8
     loaded.store.close()
@@ -161,8 +163,8 @@ def test_what_a_job_did_not_answer_failed_and_is_asked_again(
 
 def test_a_job_is_cut_where_it_grows_too_large(wire: FakeProvider, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(batches, "MOST_LINES", 3)
-    loaded = opened(tmp_path, judged_by(wire, "chat"))
-    loaded.run()
+    loaded = open_study(tmp_path, **judged_by(wire, "chat"))
+    by_batch(loaded).run()
     sizes = [len(wire.desk.files[j.input_file].splitlines()) for j in wire.desk.jobs.values()]
     assert sizes == [3, 3, 2]
     assert counted(loaded) == {Status.SCORED: 8}
@@ -178,7 +180,7 @@ def stop_waiting(loaded: Study) -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(batches.Batches, "wait", stop)
         with pytest.raises(KeyboardInterrupt):
-            loaded.run()
+            by_batch(loaded).run()
 
 
 # -- interrupted -----------------------------------------------------------------------------------------------
@@ -188,7 +190,7 @@ def stop_waiting(loaded: Study) -> None:
 def test_an_open_job_is_waited_for_by_later_runs_of_either_kind(wire: FakeProvider, tmp_path: Path, kind: str, capsys):
     wire.desk.seconds = 3600
     study = judged_by(wire, kind)
-    loaded = opened(tmp_path, study)
+    loaded = open_study(tmp_path, **study)
     stop_waiting(loaded)
     assert len(loaded.store.open_jobs()) == 1
     plain = open_study(tmp_path, **study)
@@ -207,7 +209,7 @@ def test_an_open_job_is_waited_for_by_later_runs_of_either_kind(wire: FakeProvid
 @pytest.mark.parametrize("begun", [True, False])
 def test_a_kill_between_submitting_and_noting_pays_once(wire: FakeProvider, tmp_path: Path, kind: str, begun: bool):
     wire.desk.page = 2  # the job is looked for beyond the first page
-    loaded = opened(tmp_path, judged_by(wire, kind))
+    loaded = open_study(tmp_path, **judged_by(wire, kind))
     judge: Any = GeminiJudge if kind == "gemini" else OpenAIJudge
     submit = judge.submit
 
@@ -221,10 +223,10 @@ def test_a_kill_between_submitting_and_noting_pays_once(wire: FakeProvider, tmp_
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(judge, "submit", killed)
         with pytest.raises(SystemExit):
-            loaded.run()
+            by_batch(loaded).run()
     (job,) = loaded.store.open_jobs()
     assert job.remote is None
-    loaded.run()
+    by_batch(loaded).run()
     mine = [j for j in wire.desk.jobs.values() if j.tag.startswith("evenedit-")]
     assert len(mine) == 1
     assert (mine[0].tag == job.tag) is begun
@@ -244,8 +246,8 @@ def test_a_submission_whose_answer_was_lost_is_found_before_it_is_tried_again(wi
         return answer
 
     wire.desk.serve = deaf  # type: ignore[method-assign]
-    loaded = opened(tmp_path, judged_by(wire, "chat"))
-    loaded.run()
+    loaded = open_study(tmp_path, **judged_by(wire, "chat"))
+    by_batch(loaded).run()
     assert lost["n"] == len(wire.desk.jobs) == 1
     assert counted(loaded) == {Status.SCORED: 8}
     loaded.store.close()
@@ -262,10 +264,10 @@ def test_trouble_while_looking_leaves_the_job_open(wire: FakeProvider, tmp_path:
         wire.desk_will(*(b for b in [next(looks, None)] if b))
         return look(self, job)
 
-    loaded = opened(tmp_path, study)
+    loaded = open_study(tmp_path, **study)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(judge, "look", troubled)
-        loaded.run()
+        by_batch(loaded).run()
     assert counted(loaded) == {Status.SCORED: 8}
     assert (wire.asked, len(wire.desk.jobs)) == (8, 1)
     loaded.store.close()
@@ -281,7 +283,7 @@ def then_die(self, lines, tag):
     submit(self, lines, tag)
     os.kill(os.getpid(), signal.SIGKILL)
 OpenAIJudge.submit = then_die
-loaded = open_study(Path(sys.argv[1])); loaded.batch = True; loaded.run()
+loaded = open_study(Path(sys.argv[1])); runner = loaded.runner(); runner.batch = True; runner.run()
 """
 
 
@@ -313,8 +315,8 @@ def test_results_of_a_strange_form_fail_line_by_line(wire: FakeProvider, tmp_pat
         return keep(b"\n".join([*made, b"[1]", b"{", b"", json.dumps({name: "stranger"}).encode(), *lines[5:]]))
 
     wire.desk._keep = strange  # type: ignore[method-assign]
-    loaded = opened(tmp_path, judged_by(wire, kind))
-    loaded.run()
+    loaded = open_study(tmp_path, **judged_by(wire, kind))
+    by_batch(loaded).run()
     assert counted(loaded) == {Status.FAILED: 5, Status.SCORED: 3}
     loaded.store.close()
 
@@ -337,32 +339,30 @@ def priced(folder: Path) -> Prices:
 
 
 def test_the_budget_is_reserved_when_a_job_is_submitted(wire: FakeProvider, tmp_path: Path):
-    loaded = opened(tmp_path, judged_by(wire, "chat"))
-    loaded.prices, loaded.budget = priced(tmp_path), Budget(max_cost=0.35)  # 0.10 a line, reserved
-    loaded.run()
+    loaded = open_study(tmp_path, **judged_by(wire, "chat"))
+    runner = by_batch(loaded, Budget(max_cost=0.35), priced(tmp_path))  # 0.10 a line, reserved
+    runner.run()
     assert counted(loaded) == {Status.SCORED: 3}
-    assert loaded.budget.spent
-    assert loaded.budget.cost == pytest.approx(3 * 123 * 0.0005)  # what was used, now that it is known
-    loaded.budget = Budget(max_calls=4)
-    loaded.run()
+    assert runner.budget.spent
+    assert runner.budget.cost == pytest.approx(3 * 123 * 0.0005)  # what was used, now that it is known
+    by_batch(loaded, Budget(max_calls=4)).run()
     assert counted(loaded) == {Status.SCORED: 7}
     assert loaded.store.tokens("simulated-chat") == (100, 23)
     loaded.store.close()
 
 
 def test_money_cannot_be_limited_where_the_batch_price_is_not_known(wire: FakeProvider, tmp_path: Path):
-    loaded = opened(tmp_path, judged_by(wire, "chat"))
-    loaded.budget = Budget(max_cost=1)
+    loaded = open_study(tmp_path, **judged_by(wire, "chat"))
     with pytest.raises(EvenEditError, match="needs the price of 'simulated-chat'"):
-        loaded.run()
+        by_batch(loaded, Budget(max_cost=1)).run()
     loaded.store.close()
 
 
 def test_judges_without_batch_jobs_are_asked_as_usual(wire: FakeProvider, tmp_path: Path):
     study = judged_by(wire, "chat", "gemini")
     del study["judges"][0]["settings"]["batch"]  # an endpoint of one's own has none unless it is said
-    loaded = opened(tmp_path, study)
-    loaded.run()
+    loaded = open_study(tmp_path, **study)
+    by_batch(loaded).run()
     ways = {r.id: {c.via for c in loaded.store.calls(r.id)} for r in loaded.design.judges()}
     assert ways == {"simulated-chat": {"call"}, "simulated-gemini": {"batch"}}
     loaded.store.close()
@@ -371,11 +371,10 @@ def test_judges_without_batch_jobs_are_asked_as_usual(wire: FakeProvider, tmp_pa
 def test_what_the_cache_knows_is_not_submitted(wire: FakeProvider, tmp_path: Path):
     study = judged_by(wire, "chat")
     first = open_study(tmp_path, **study)
-    first.budget = Budget(max_calls=5)
-    first.run()
+    first.runner(Budget(max_calls=5)).run()
     study["judges"][0]["settings"]["timeout"] = 60
-    second = opened(tmp_path, study)
-    second.run()
+    second = open_study(tmp_path, **study)
+    by_batch(second).run()
     (job,) = wire.desk.jobs.values()
     assert len(wire.desk.files[job.input_file].splitlines()) == 3
     assert wire.asked == 8
@@ -392,8 +391,7 @@ def test_plan_prices_judges_both_ways(wire: FakeProvider, tmp_path: Path, evened
     assert re.search(r"simulated-chat +8 +150, 50 ASSUMED +1\.60 +0\.80\n", shown), shown
     assert re.search(r"simulated-gemini +8 +150, 50 ASSUMED +not known +not known\n", shown), shown
     loaded = open_study(folder, **study)
-    loaded.budget = Budget(max_calls=4)
-    loaded.run()
+    loaded.runner(Budget(max_calls=4)).run()
     line = make_plan(loaded, tmp_path / "prices.toml").judges[0]
     left = 8 - sum(seen.provider == "openai" for seen in wire.seen)
     assert (line.calls, line.tokens, line.measured) == (left, (100, 23), True)
@@ -403,8 +401,7 @@ def test_plan_prices_judges_both_ways(wire: FakeProvider, tmp_path: Path, evened
 
 def test_tokens_and_cost_are_in_the_progress_line(wire: FakeProvider, tmp_path: Path, capsys):
     loaded = open_study(tmp_path, **judged_by(wire, "chat"))
-    loaded.prices = priced(tmp_path)
-    loaded.run()
+    loaded.runner(prices=priced(tmp_path)).run()
     shown = capsys.readouterr().err
     assert re.search(r"rate: 8/8, [\d.]+/s · 800 tokens in, 184 out · US\$ 0\.98\n", shown), shown
     loaded.store.close()
@@ -413,16 +410,17 @@ def test_tokens_and_cost_are_in_the_progress_line(wire: FakeProvider, tmp_path: 
 def test_a_job_the_provider_forgot_is_named_and_can_be_given_up(wire: FakeProvider, tmp_path: Path, evenedit):
     wire.desk.seconds = 3600
     study = judged_by(wire, "chat")
-    loaded = opened(write_study(tmp_path, **study), study)
+    loaded = open_study(write_study(tmp_path, **study), **study)
     stop_waiting(loaded)
     (name,) = wire.desk.jobs
     assert any(f"batch job {name}: 8 ratings of simulated-chat, open since" in line for line in describe(loaded))
     wire.desk.jobs.clear()
     with pytest.raises(EvenEditError, match=f"--give-up {name}"):
-        loaded.run()
-    loaded.give_up = ["x"]
+        by_batch(loaded).run()
+    runner = by_batch(loaded)
+    runner.give_up = ["x"]
     with pytest.raises(EvenEditError, match="no open batch job is called 'x'"):
-        loaded.run()
+        runner.run()
     assert evenedit("run", tmp_path, "--give-up", name).returncode == 0
     assert wire.asked == 8
     loaded.store.close()

@@ -96,7 +96,7 @@ def test_values_are_the_same_from_the_cache_and_failures_are_not_in_it(wire: Fak
     study["judges"][0]["settings"]["timeout"] = 60
     later = open_study(tmp_path, **study)
     later.run()
-    (other,) = later.raters()
+    (other,) = later.design.judges()
     assert other.revision != rater.revision
     assert wire.asked == 9  # the failed one alone
     now = later.store.answered(other.id, other.revision)
@@ -113,10 +113,10 @@ def test_without_the_cache_everything_is_asked_again(wire: FakeProvider, tmp_pat
     rated(open_study(tmp_path, **study))
     study["judges"][0]["settings"]["timeout"] = 60
     off = open_study(tmp_path, **study | {"cache": {"use": False}})
-    assert off.cache is None
+    assert off.runner().cache is None
     rated(off)
     assert wire.asked == 16
-    judge = open_study(tmp_path, **study).raters()[0].judge  # a judge asked by itself never looks there
+    judge = open_study(tmp_path, **study).design.judges()[0].judge  # a judge asked by itself never looks there
     assert not hasattr(judge, "cache")
 
 

@@ -4,7 +4,6 @@ import json
 from typing import Any
 
 import pytest
-from test_judges import CONDITIONS, GENDERS, LABELS, chunks, words
 
 from conftest import Naps
 from evenedit.core.errors import EvenEditError, Failed, Failure
@@ -20,6 +19,7 @@ from evenedit.judges.feature_prompts import (
 from evenedit.simulation.portraits.drawn import Drawn
 from evenedit.simulation.provider import server as spoken
 from evenedit.simulation.provider.server import FakeProvider
+from judging import CONDITIONS, GENDERS, LABELS, chunks, words
 
 GOOD = {
     "skin_tone": "deep brown with warm undertones",

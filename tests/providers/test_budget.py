@@ -41,9 +41,8 @@ def test_tokens_are_charged_while_they_are_used():
 def test_money_cannot_be_limited_where_a_price_is_not_known(tmp_path):
     editors = [{"id": "mine", "kind": "openai-images", "settings": {"model": "a-model-nobody-priced"}}]
     study = open_study(tmp_path, editors=editors, judges=[])
-    study.budget = Budget(max_cost=1.0)
     with pytest.raises(EvenEditError, match="needs the price of 'mine'"):
-        study.run()
+        study.runner(Budget(max_cost=1.0)).run()
 
 
 def test_a_bad_price_file_is_refused(tmp_path):

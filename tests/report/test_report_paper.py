@@ -8,7 +8,6 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from test_agreement import QUICK, rated
 
 from conftest import open_study
 from evenedit.report import write_report
@@ -17,6 +16,7 @@ from evenedit.report.text.human_evaluation import band, human_evaluation
 from evenedit.results.results import Results
 from evenedit.stats import analyse
 from evenedit.study.results import report_study
+from tables import FEW_DRAWS, rated
 
 SURVEY = {"survey": {"sampler": "balanced", "platform": {"kind": "prolific"}}}
 
@@ -25,7 +25,7 @@ SURVEY = {"survey": {"sampler": "balanced", "platform": {"kind": "prolific"}}}
 def people(tmp_path_factory: pytest.TempPathFactory) -> tuple[Results, Path]:
     """A report with judges and people."""
     out = tmp_path_factory.mktemp("people")
-    results = analyse(rated(), QUICK, {})
+    results = analyse(rated(), FEW_DRAWS, {})
     write_report(results, out, title="People & more", study=SURVEY)
     return results, out
 

@@ -15,6 +15,7 @@ from conftest import open_study, write_study
 from evenedit.core.errors import EvenEditError
 from evenedit.core.records import Kind, Status
 from evenedit.instruments import identity as likeness
+from evenedit.ratings import instruments as rating_instruments
 from evenedit.ratings.combine import combine
 from evenedit.ratings.table import QUESTION_IDS
 from evenedit.report.contents import all_tables
@@ -68,8 +69,8 @@ def test_a_second_run_measures_nothing_and_changed_cuts_need_no_measuring(lighte
     finer = [{"id": "skin", "kind": "skin", "settings": {"cuts": [-4.0, -1.0, 1.0, 4.0]}}, INSTRUMENTS[1]]
     again = measured(lightening.store.folder, instruments=finer)
     again.run()
-    assert again.measurements(again.store.sources()).gauges[0].revision != (
-        lightening.measurements(again.store.sources()).gauges[0].revision
+    assert again.design.instruments(again.store.sources()).raters[0].revision != (
+        lightening.design.instruments(again.store.sources()).raters[0].revision
     )
     assert (again.table().values[0] != before.values[0]).any()
     assert (lightening.table().values == before.values).all(), "the former cuts' ratings stay"
@@ -77,13 +78,13 @@ def test_a_second_run_measures_nothing_and_changed_cuts_need_no_measuring(lighte
 
 def test_the_ensemble_is_of_judges_only(lightening):
     table = lightening.table()
-    scores = combine(table, rules_of(lightening.study).ensemble, "exclude")
+    scores = combine(table, rules_of(lightening.file).ensemble, "exclude")
     assert (table.values[0, :, SKIN] > 0).any()
     assert not scores.values.any()
 
 
 def test_every_measurement_is_kept_with_its_reasons(lightening):
-    version = lightening.measurements(lightening.store.sources()).version
+    version = lightening.design.instruments(lightening.store.sources()).version
     stored = lightening.store.measurements(version)
     assert len(stored) == 16
     for numbers, reasons in stored.values():
@@ -179,7 +180,7 @@ def test_an_unchanged_output_is_answered_and_a_changed_one_has_a_reason(tmp_path
     null = (table.edits["editor"] == "simulated-null").to_numpy()
     assert (table.values[change, null, SUCCESS] == 1).all()
     assert (table.values[change, ~null, SUCCESS] == 1).mean() < 0.5
-    ratings = list(loaded.store.ratings("change", loaded.design.instruments(loaded.store.sources()).gauges[1].revision))
+    ratings = list(loaded.store.ratings("change", loaded.design.instruments(loaded.store.sources()).raters[1].revision))
     assert {r.status for r in ratings} == {Status.SCORED}
     assert all(r.value == 1 or r.reason.startswith("changed") for r in ratings)
 
@@ -213,7 +214,7 @@ def test_a_pair_that_cannot_be_measured_fails_alone_and_is_tried_again(tmp_path,
     monkeypatch.setattr(measurements, "measure", breaks_once)
     loaded.run()
     states = Counter(
-        loaded.store.answered("skin", loaded.design.instruments(loaded.store.sources()).gauges[0].revision).values()
+        loaded.store.answered("skin", loaded.design.instruments(loaded.store.sources()).raters[0].revision).values()
     )
     assert states[Status.FAILED] == 1
     loaded.run()
@@ -224,6 +225,7 @@ def test_a_pair_that_cannot_be_measured_fails_alone_and_is_tried_again(tmp_path,
 def test_identity_without_the_extra_is_a_reason_in_every_row(tmp_path, monkeypatch):
     monkeypatch.setattr(likeness, "available", lambda: False)
     monkeypatch.setattr(measurements, "available", lambda: False)
+    monkeypatch.setattr(rating_instruments, "available", lambda: False)
     loaded = measured(tmp_path, instruments=[{"id": "change", "kind": "change"}], prompts={"include": ["O-01"]})
     loaded.run()
     reading = next(r for r in loaded.table().readings if r.measure == "rate.another_person")

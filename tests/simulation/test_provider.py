@@ -146,10 +146,10 @@ def test_spend_exceeds_the_budget_by_no_more_than_the_calls_in_flight(wire: Fake
         'date = "2026-01-01"\n[judges]\n"simulated-chat" = {input = 1000.0, output = 0.0}\n'  # 0.10 dollars a call
     )
     loaded = open_study(tmp_path, **judged_by(wire, "chat", prompts={}, executor={"calls": 6}))
-    loaded.prices, loaded.budget = Prices.load(tmp_path / "prices.toml"), Budget(max_cost=2.0)
-    loaded.run()
+    runner = loaded.runner(Budget(max_cost=2.0), Prices.load(tmp_path / "prices.toml"))
+    runner.run()
     assert 20 <= wire.asked <= 20 + 6
-    assert loaded.budget.cost == pytest.approx(wire.asked * 0.1)
+    assert runner.budget.cost == pytest.approx(wire.asked * 0.1)
     (rater,) = loaded.design.judges()
     assert len(loaded.store.answered(rater.id, rater.revision)) == wire.asked
     loaded.store.close()

@@ -4,52 +4,16 @@ import json
 from dataclasses import replace
 from itertools import product
 
-import numpy as np
-import pandas as pd
 import pytest
 
-from evenedit.core.records import Kind, Status
-from evenedit.protocol import FACTORS
-from evenedit.ratings.table import NOT_ASKED, QUESTION_IDS, STATUSES, RatingTable, edit_columns
+from evenedit.core.records import Kind
+from evenedit.ratings.table import RatingTable
 from evenedit.results.results import Results
 from evenedit.stats import AnalysisRules, KnownEffect, analyse
 from evenedit.stats.disparity.mitigation import pairs
+from tables import FACES, edit, face, scores, table_of
 
 QUICK = replace(AnalysisRules.default(), draws=100, permutations=99)
-AXES = ("edit_success", "skin_tone", "race_drift", "gender_drift", "age_drift")
-
-
-def face(race: str, gender: str = "Male", age: str = "20s", copy: int = 1) -> tuple[str, str, str, str]:
-    return f"{race}_{gender}_{age}_{copy}", race, gender, age
-
-
-def edit(source: tuple[str, str, str, str], prompt: str = "O-01", **changes: object) -> dict[str, object]:
-    row = dict(zip(("source_id", "race", "gender", "age"), source, strict=True))
-    return {
-        "experiment": "diagnosis", "condition": "baseline", "editor": "e", "prompt_id": prompt, "seed": 1,
-        "outcome": "edited",
-    } | row | changes  # fmt: skip
-
-
-def table_of(rows: list[dict[str, object]], answers: dict[str, list[dict[str, int] | None]], kinds=None) -> RatingTable:
-    """answers[rater][edit] = {question: value}, or None where the rater was not asked."""
-    edits = pd.DataFrame([{"request_id": str(i)} | row for i, row in enumerate(rows)])[list(edit_columns(FACTORS))]
-    values = np.zeros((len(answers), len(rows), len(QUESTION_IDS)), dtype=np.int8)
-    status = np.full(values.shape[:2], NOT_ASKED, dtype=np.int8)
-    for r, given in enumerate(answers.values()):
-        for e, row in enumerate(given):
-            if row is not None:
-                status[r, e] = STATUSES.index(Status.SCORED if row else Status.REFUSED)
-                for question, value in row.items():
-                    values[r, e, QUESTION_IDS.index(question)] = value
-    return RatingTable(edits, tuple(answers), tuple(kinds or [Kind.VLM] * len(answers)), values, status)
-
-
-def scores(success: int = 5, skin: int = 3, race: int = 1, gender: int = 1, age: int = 3) -> dict[str, int]:
-    return dict(zip(AXES, (success, skin, race, gender, age), strict=True))
-
-
-FACES = [face(race, gender, "20s", k) for race, gender, k in product(("White", "Black"), ("Male", "Female"), (1, 2))]
 
 
 def lightened() -> tuple[RatingTable, Results]:

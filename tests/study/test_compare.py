@@ -105,7 +105,7 @@ def test_a_leaderboard_says_which_editors_cannot_be_told_apart(study, tmp_path):
 
 
 def test_both_commands_print_their_page(evenedit, study, tmp_path):
-    folder = study.study.folder
+    folder = study.file.folder
     from conftest import write_study
 
     write_study(folder, sources=FACES, editors=[EVEN, LIGHTENING], statistics={"draws": 500, "permutations": 99})

@@ -185,8 +185,8 @@ def test_neighbours_are_those_of_the_filter(gallery):
 def test_a_running_study_shows_its_new_edits(tmp_path):
     made = open_study(tmp_path, prompts={"include": ["O-01"]}, judges=[])
     live = LiveGallery(made)
-    sources = made.load_sources()
-    requests = made.request(sources)
+    runner = made.runner()
+    requests = runner.request(runner.load_sources())
     assert len(live.now()) == 0
     run = made.store.start_run({})
     for number, request in enumerate(requests[:3], 1):
@@ -208,7 +208,8 @@ def test_a_large_gallery_is_built_anew_behind_the_scenes(tmp_path, monkeypatch):
     monkeypatch.setattr("evenedit.study.gallery.search.TOGETHER", 0.0)
     made = open_study(tmp_path, prompts={"include": ["O-01"]}, judges=[])
     live = LiveGallery(made)
-    requests = made.request(made.load_sources())
+    runner = made.runner()
+    requests = runner.request(runner.load_sources())
     live.begin()
     old = live.now()
     made.store.save_edits([Edit(requests[0].id, Outcome.REFUSED, None)], made.store.start_run({}))
@@ -231,7 +232,8 @@ def test_a_study_that_has_not_begun_has_an_empty_gallery(tmp_path):
 def test_a_study_on_postgres_is_marked_by_what_is_written(postgres_url, tmp_path):
     made = open_study(tmp_path, store={"url": postgres_url}, prompts={"include": ["O-01"]}, judges=[])
     before = made.store.mark()
-    requests = made.request(made.load_sources())
+    runner = made.runner()
+    requests = runner.request(runner.load_sources())
     made.store.save_edits([Edit(requests[0].id, Outcome.REFUSED, None)], made.store.start_run({}))
     deadline = time.monotonic() + 30
     while made.store.mark() == before and time.monotonic() < deadline:

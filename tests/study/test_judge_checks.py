@@ -63,9 +63,9 @@ JUDGES = [
 STEADY = [{"id": "simulated-steady", "kind": "simulated", "settings": {"seed": 2}}]
 
 
-def asked(loaded: Study, **how: Any) -> JudgeCheck:
+def asked(loaded: Study, budget: Budget | None = None, **how: Any) -> JudgeCheck:
     """Ask what is left, and evaluate."""
-    judge_check.ask(loaded, judge_check.make_plan(loaded, **how))
+    judge_check.ask(loaded.runner(budget), judge_check.make_plan(loaded, **how))
     return judge_check.evaluate(loaded, judge_check.make_plan(loaded, **how))
 
 
@@ -310,8 +310,7 @@ def test_pictures_without_colour_keep_their_notes():
 def test_the_budget_stops_the_check_and_the_next_one_goes_on(tmp_path):
     open_study(tmp_path, judges=STEADY).run()
     loaded = open_study(tmp_path, judges=STEADY)
-    loaded.budget = Budget(max_calls=30)
-    check = asked(loaded)
+    check = asked(loaded, Budget(max_calls=30))
     assert check.waiting == 16 * 5 - 30
     replies = loaded.store.run_of_replies()
     later = open_study(tmp_path, judges=STEADY)

@@ -3,6 +3,7 @@
 import json
 import shutil
 import threading
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
@@ -25,14 +26,9 @@ from evenedit.study.review_queue import Overtaken, ReviewQueue, rater_id, write_
 from evenedit.study.status import describe
 from evenedit.study.study import Study
 from evenedit.web.rehearsal import rehearse
+from reviewing import CARELESS, settle
 
 ADA, BO, CY = "review:ada", "review:bo", "review:cy"
-CARELESS = {
-    "judges": [
-        {"id": f"simulated-judge-{n}", "kind": "simulated", "settings": {"seed": n, "error": 0.6}} for n in (1, 2)
-    ],
-    "prompts": {"include": ["O-01", "V-05", "V-01"]},
-}
 
 
 @pytest.fixture(scope="module")
@@ -59,11 +55,8 @@ def study(rated, tmp_path):
         loaded.store.close()
 
 
-def settle(desk: ReviewQueue, rater: str, ident: str, note: str = "", **answers: int) -> Review:
-    """Settle a case as it stands; questions that must be settled and are not given get a 2."""
-    sheet = desk.sheet(ident, rater)
-    needed = sheet.needed or (sheet.questions[0].id,)
-    return desk.settle(ident, rater, dict.fromkeys(needed, 2) | answers, note, sheet.version)
+def answered(*reviews: Review) -> list[Mapping[str, int]]:
+    return [review.answers for review in reviews]
 
 
 def review(number: int, **answers: int) -> Review:
@@ -74,29 +67,29 @@ def review(number: int, **answers: int) -> Review:
 
 
 def test_one_reviewer_settles_what_was_answered_and_nothing_else():
-    assert settled([review(1, skin_tone=4)], 1) == {"skin_tone": 4}
+    assert settled(answered(review(1, skin_tone=4)), 1) == {"skin_tone": 4}
     assert settled([], 1) == {}
 
 
 def test_two_reviewers_within_one_point_settle_their_mean_half_up_and_further_apart_nothing():
     first, second = review(1, skin_tone=2, race_drift=1, age_drift=5), review(2, skin_tone=3, race_drift=3, age_drift=5)
-    assert settled([first], 2) == {}, "one of two is not enough"
-    assert settled([first, second], 2) == {"skin_tone": 3, "age_drift": 5}  # (2 + 3) / 2 = 2.5, half up
+    assert settled(answered(first), 2) == {}, "one of two is not enough"
+    assert settled(answered(first, second), 2) == {"skin_tone": 3, "age_drift": 5}  # (2 + 3) / 2 = 2.5, half up
     assert apart([first, second]) == ("race_drift",)
 
 
 def test_a_third_look_settles_where_two_are_apart_and_nowhere_else():
     reviews = [review(1, skin_tone=2, race_drift=1), review(2, skin_tone=3, race_drift=5), review(3, race_drift=2)]
-    assert settled(reviews, 2) == {"skin_tone": 3, "race_drift": 2}
+    assert settled(answered(*reviews), 2) == {"skin_tone": 3, "race_drift": 2}
 
 
 def test_answers_without_order_are_settled_by_two_who_say_the_same():
-    assert settled([review(1, stereotype=1), review(2, stereotype=1)], 2) == {"stereotype": 1}
+    assert settled(answered(review(1, stereotype=1), review(2, stereotype=1)), 2) == {"stereotype": 1}
     assert apart([review(1, stereotype=1), review(2, stereotype=2)]) == ("stereotype",)
 
 
 def test_what_one_of_two_left_open_is_settled_by_nobody():
-    assert settled([review(1, skin_tone=2, age_drift=4), review(2, skin_tone=2)], 2) == {"skin_tone": 2}
+    assert settled(answered(review(1, skin_tone=2, age_drift=4), review(2, skin_tone=2)), 2) == {"skin_tone": 2}
 
 
 # -- the queue -----------------------------------------------------------------------------------------------
@@ -435,5 +428,5 @@ def test_of_many_at_once_one_settles_a_case(store):
     reviews.undo(case.id, kept[0].id, lambda history: None)
     again = reviews.add(case.id, "review:bo", {"skin_tone": 4}, "seen twice", check)
     assert reviews.in_force() == {case.id: [again]} and len(Reviews(store).of(case.id)) == 2
-    assert next(again.ratings).kind is Kind.REVIEW and next(again.ratings).reason == "seen twice"
-    assert reviews.settled({case.id: 0}, 1)[0, QUESTION_IDS.index("skin_tone")] == 4
+    assert next(again.ratings()).kind is Kind.REVIEW and next(again.ratings()).reason == "seen twice"
+    assert settled(answered(*reviews.in_force()[case.id]), 1) == {"skin_tone": 4}

@@ -21,7 +21,7 @@ from evenedit.ratings.table import QUESTION_IDS
 from evenedit.storage.survey_schema import answers, items, participants, seats, shown
 from evenedit.storage.survey_store import Database, note
 from evenedit.survey.admin import SurveyAdmin
-from evenedit.survey.answers import people, read
+from evenedit.survey.answers import PeopleRatings, read
 from evenedit.survey.questions import checks
 from evenedit.survey.sessions import Arrival, Incomplete, Refused, SurveyService, VisitEnding, VisitStage
 from surveys import Clock, answer, copy_study, finish, make_study, open_desk, seated
@@ -386,29 +386,30 @@ def test_a_preference_is_stored_by_output_not_by_place(desk):
 
 def test_submitted_ratings_are_part_of_the_studys_table(made, tmp_path):
     loaded = copy_study(made, tmp_path, surveys=[1], gold=None)
-    desk = SurveyService.open(loaded)
+    desk = SurveyService.open(loaded.file, loaded.store)
     finish(desk, "ann")
     answer(desk, seated(desk, "bob").token)  # never submits
     finish(desk, "simulated-carl", seconds=1.0)  # far too fast
     desk.close()
-    table = loaded.table()
-    assert [r for r, k in zip(table.raters, table.kinds, strict=True) if k == "human"] == [p.id for p in people(loaded)]
-    (ann,) = people(loaded)
-    row = table.raters.index(ann.id)
-    assert (table.values[row] > 0).sum() == sum(len(values) for values in ann.ratings.values())
-    ident, given = next(iter(ann.ratings.items()))
-    at = table.edits["request_id"].tolist().index(ident)
-    assert {q: table.values[row, at, QUESTION_IDS.index(q)] for q in given} == given
+    table, people = loaded.table(), PeopleRatings(loaded.file)
+    assert [r for r, k in zip(table.raters, table.kinds, strict=True) if k == "human"] == [*people.raters]
+    (ann,) = people.raters
+    row, given = table.raters.index(ann), list(people.ratings())
+    assert {rating.rater for rating in given} == {ann}
+    assert (table.values[row] > 0).sum() == len(given)
+    at = {ident: number for number, ident in enumerate(table.edits["request_id"])}
+    for rating in given:
+        assert table.values[row, at[rating.request_id], QUESTION_IDS.index(rating.question_id)] == rating.value
 
 
 def test_a_second_process_on_sqlite_is_turned_away(made, tmp_path):
     loaded = copy_study(made, tmp_path)
-    first = SurveyService.open(loaded)
+    first = SurveyService.open(loaded.file, loaded.store)
     with pytest.raises(EvenEditError, match="another process"):
         Database(tmp_path)
     assert Database(tmp_path, write=False).fact("schema") == "1", "reading is free"
     first.close()
-    SurveyService.open(loaded).close()
+    SurveyService.open(loaded.file, loaded.store).close()
 
 
 def test_one_bad_piece_of_work_does_not_spoil_its_group(desk):

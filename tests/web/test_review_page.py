@@ -11,11 +11,11 @@ import httpx
 import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, Page, expect, sync_playwright
-from test_review import CARELESS, settle
 
 from conftest import open_study
 from evenedit.study.review_queue import ReviewQueue
 from evenedit.web.access_log import AuditLog
+from reviewing import CARELESS, settle
 from web_study import PASSWORD, app_of, serving
 
 CHROMIUM = shutil.which("chromium")

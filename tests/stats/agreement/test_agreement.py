@@ -2,13 +2,11 @@
 
 import json
 from dataclasses import replace
-from itertools import product
 
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from test_stats_analysis import AXES, FACES, edit, face, scores, table_of
 
 from evenedit.core.records import Kind
 from evenedit.ratings.combine import combine
@@ -17,9 +15,7 @@ from evenedit.report import summarise, write_report
 from evenedit.results.results import Agreement, Results
 from evenedit.stats import AnalysisRules, analyse
 from evenedit.stats.agreement.agreement import agreement
-
-QUICK = replace(AnalysisRules.default(), draws=60, permutations=99)
-RACES = ("White", "Black", "Indian")
+from tables import AXES, FACES, FEW_DRAWS, edit, rated, scores, table_of
 
 
 def at(results: Results, statistic: str, axis: str, **where: object) -> Agreement:
@@ -33,26 +29,7 @@ def at(results: Results, statistic: str, axis: str, **where: object) -> Agreemen
     return found[0]
 
 
-def rated(seed: int = 1, *, people: int = 3, judges: int = 2, harsh: str = "", faces: int = 8) -> RatingTable:
-    """Faces × two prompts × two editors, rated by judges and people who mostly agree; judges may be harsh to a race."""
-    rng = np.random.default_rng(seed)
-    sources = [
-        face(race, gender, "20s", copy) for race, gender, copy in product(RACES, ("Male", "Female"), range(faces))
-    ]
-    rows = [edit(s, p, editor=e) for s, p, e in product(sources, ("O-01", "O-02"), ("e", "f"))]
-    truth = rng.integers(1, 6, size=(len(rows), len(AXES)))
-
-    def answers(noise: float, shift: np.ndarray) -> list[dict[str, int] | None]:
-        moved = truth + (rng.random(truth.shape) < noise) * rng.choice([-1, 1], truth.shape) + shift[:, None]
-        return [dict(zip(AXES, map(int, np.clip(row, 1, 5)), strict=True)) for row in moved]
-
-    shift = np.array([int(row["race"] == harsh) for row in rows])
-    given = {f"judge-{n}": answers(0.2, shift) for n in range(judges)}
-    given |= {f"person-{n}": answers(0.4, 0 * shift) for n in range(people)}
-    return table_of(rows, given, [Kind.VLM] * judges + [Kind.HUMAN] * people)
-
-
-def told(table: RatingTable, rules: AnalysisRules = QUICK) -> Results:
+def told(table: RatingTable, rules: AnalysisRules = FEW_DRAWS) -> Results:
     """What an analysis says of agreement, and nothing else."""
     rows = agreement(combine(table, rules.ensemble, rules.missing), rules)
     return Results({}, {}, (), agreement=tuple(rows))
@@ -169,11 +146,11 @@ def test_whatever_is_missing_nothing_breaks(seed: int, missing: float, people: i
     table = rated(seed, people=people, judges=judges, faces=1)
     values = table.values.copy()
     values[np.random.default_rng(seed).random(values.shape) < missing] = 0
-    check(told(replace(table, values=values), replace(QUICK, draws=20, permutations=19)))
+    check(told(replace(table, values=values), replace(FEW_DRAWS, draws=20, permutations=19)))
 
 
 def test_a_judge_harsh_to_one_race_is_found_and_an_even_one_is_not():
-    rules = replace(QUICK, permutations=999, draws=400)
+    rules = replace(FEW_DRAWS, permutations=999, draws=400)
     harsh, even = told(rated(harsh="Black"), rules), told(rated(), rules)
     everyone = {"group": {"race": "*"}}
     gap = at(harsh, "mean_difference_gap", "race_drift", **everyone)
@@ -262,12 +239,12 @@ def test_invented_scores_do_not_enter_agreement():
     table = rated(judges=1)
     values = table.values.copy()
     values[0, ::2] = 0
-    filled = told(replace(table, values=values), replace(QUICK, missing="neutral-3"))
+    filled = told(replace(table, values=values), replace(FEW_DRAWS, missing="neutral-3"))
     assert at(filled, "mae", "skin_tone").n_items == len(table.edits) // 2
 
 
 def test_the_report_has_a_section_and_the_plans_file(tmp_path):
-    found = analyse(rated(), QUICK, {})
+    found = analyse(rated(), FEW_DRAWS, {})
     page = write_report(found, tmp_path, title="People").read_text()
     assert 'id="people"' in page and "Judges and people" in page
     for name in ("between_people", "judges_people", "judges_people_labels", "judge_error", "two_sided", "rank_tests"):
@@ -292,7 +269,7 @@ def test_simulated_people_are_marked_in_every_row():
 
 def test_people_alone_have_a_report_of_their_own(tmp_path):
     table = rated(judges=0)
-    found = analyse(table, QUICK, {})
+    found = analyse(table, FEW_DRAWS, {})
     check(found)
     write_report(found, tmp_path, title="People alone")
     written = {path.stem for path in (tmp_path / "tables").glob("*.csv")}

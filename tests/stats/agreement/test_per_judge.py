@@ -57,9 +57,9 @@ RULES = {
 
 @pytest.mark.parametrize("rule", [*RULES, "primary", "secondary"])
 def test_every_rule_combines_three_judges_as_it_says(three, rule):
-    study = open_study(three.study.folder, judges=JUDGES, experiments=EXPERIMENTS, ensemble={"diagnosis": rule})
+    study = open_study(three.file.folder, judges=JUDGES, experiments=EXPERIMENTS, ensemble={"diagnosis": rule})
     table = study.table()
-    rules = rules_of(study.study)
+    rules = rules_of(study.file)
     scores = combine(table, rules.ensemble, rules.missing)
     rows = np.flatnonzero((table.edits["experiment"] == "diagnosis").to_numpy())
     cube = table.values[:3]
@@ -86,7 +86,7 @@ def test_most_of_three_verdicts_decide(three):
 
 
 def test_a_judge_alone_says_what_a_study_with_that_judge_alone_would(three, results):
-    table, rules = three.table(), rules_of(three.study)
+    table, rules = three.table(), rules_of(three.file)
     assert {a.judge for a in results.per_judge} == {j["id"] for j in JUDGES}
     for at, judge in enumerate(table.raters[:3]):
         own = RatingTable(table.edits, (judge,), (Kind.VLM,), table.values[[at]], table.status[[at]])
@@ -121,7 +121,7 @@ def test_a_lenient_judge_shows_beside_the_others(results):
 
 
 def test_pairs_of_three_judges_are_compared(three):
-    rules = rules_of(three.study)
+    rules = rules_of(three.file)
     found = {row.raters for row in agreement(combine(three.table(), rules.ensemble, rules.missing), rules)}
     a, b, c = (j["id"] for j in JUDGES)
     assert {f"{a}|{b}", f"{a}|{c}", f"{b}|{c}"} <= found

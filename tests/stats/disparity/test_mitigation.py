@@ -7,12 +7,12 @@ import pytest
 
 from conftest import open_study
 from evenedit.core.records import Status
+from evenedit.design.study_design import DRIFTED
 from evenedit.judges import feature_prompts as features
 from evenedit.judges.feature_prompts import FeaturePrompt, SimulatedExtractor
 from evenedit.protocol.rubric import QUESTIONS, preferred
 from evenedit.ratings.combine import preference
 from evenedit.ratings.table import QUESTION_IDS
-from evenedit.run.runner import DRIFTED
 from evenedit.storage.store import Store
 from evenedit.study.plan import make_plan
 from evenedit.study.results import results_of
@@ -147,11 +147,9 @@ def test_nothing_is_chosen_while_the_diagnosis_is_not_rated(tmp_path, capsys):
     from evenedit.providers.budget import Budget
 
     loaded = open_study(tmp_path, experiments=mitigation(choose="drift"))
-    loaded.budget = Budget(max_calls=5)
-    loaded.run()
+    loaded.runner(Budget(max_calls=5)).run()
     assert loaded.store.cases(DRIFTED) == {}
     assert "27 answers to come" in capsys.readouterr().err  # 16 edits × 2 judges, 5 answered
-    loaded.budget = Budget()
     loaded.run()
     assert loaded.store.cases(DRIFTED)
 

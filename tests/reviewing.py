@@ -1,0 +1,18 @@
+"""A study whose judges are careless, and reviewers who settle its cases."""
+
+from evenedit.ratings.reviews import Review
+from evenedit.study.review_queue import ReviewQueue
+
+CARELESS = {
+    "judges": [
+        {"id": f"simulated-judge-{n}", "kind": "simulated", "settings": {"seed": n, "error": 0.6}} for n in (1, 2)
+    ],
+    "prompts": {"include": ["O-01", "V-05", "V-01"]},
+}
+
+
+def settle(desk: ReviewQueue, rater: str, ident: str, note: str = "", **answers: int) -> Review:
+    """Settle a case as it stands; questions that must be settled and are not given get a 2."""
+    sheet = desk.sheet(ident, rater)
+    needed = sheet.needed or (sheet.questions[0].id,)
+    return desk.settle(ident, rater, dict.fromkeys(needed, 2) | answers, note, sheet.version)

@@ -1,0 +1,63 @@
+"""A study that the former release wrote: it is read as it is, nothing is made again, and its numbers stay."""
+
+import json
+import sqlite3
+import tarfile
+from pathlib import Path
+
+import pytest
+
+from conftest import HERE, Command
+
+GROWS = ("runs",)
+"""The only table to which a run without work adds a row."""
+
+
+@pytest.fixture
+def former(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The study as it was left, with a key for its judge and nobody who listens at the judge's address."""
+    monkeypatch.setenv("GEMINI_API_KEY", "fixture")
+    with tarfile.open(HERE / "fixtures" / "study-0.1.tar.xz") as archive:
+        archive.extractall(tmp_path, filter="data")
+    return tmp_path / "study"
+
+
+def columns_of(folder: Path) -> dict[str, list[str]]:
+    """Every table of the study's database with its columns."""
+    with sqlite3.connect(folder / "study.db") as database:
+        names = [name for (name,) in database.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
+        found = {name: [row[1] for row in database.execute(f"PRAGMA table_info({name})")] for name in names}
+    database.close()
+    return found
+
+
+def rows_of(folder: Path, columns: dict[str, list[str]]) -> dict[str, list[str]]:
+    """Everything in these tables and columns."""
+    found = {}
+    with sqlite3.connect(folder / "study.db") as database:
+        for table, names in columns.items():
+            quoted = ", ".join(f'"{name}"' for name in names)
+            found[table] = sorted(map(repr, database.execute(f"SELECT {quoted} FROM {table}")))
+    database.close()
+    return found
+
+
+def test_a_run_makes_nothing_again(former: Path, evenedit: Command) -> None:
+    columns = columns_of(former)
+    before = rows_of(former, columns)
+    assert {"edits", "replies", "ratings", "measurements", "calls"} <= before.keys()
+    done = evenedit("run", former)
+    assert done.returncode == 0, done.stderr
+    after = rows_of(former, columns)
+    assert {table for table in before if before[table] != after[table]} == {*GROWS}
+    assert len(after["runs"]) == len(before["runs"]) + 1
+
+
+def test_the_report_tells_the_numbers_that_were_told(former: Path, evenedit: Command) -> None:
+    done = evenedit("report", former)
+    assert done.returncode == 0, done.stderr
+    (written,) = former.rglob("results.json")
+    results = json.loads(written.read_text())
+    expected = json.loads((former.parent / "expected-results.json").read_text())
+    for key in ("counts", "estimates", "agreement"):
+        assert results[key] == expected[key], key
