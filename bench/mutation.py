@@ -10,6 +10,8 @@ changes what stands in functions: constants of a module and functions with a dec
 
 from __future__ import annotations
 
+import ast
+import difflib
 import json
 import os
 import re
@@ -17,6 +19,7 @@ import shutil
 import subprocess
 import sys
 from collections import Counter
+from collections.abc import Iterator
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -36,9 +39,7 @@ class Target:
     """pytest's -k: those of the tests that concern the module, where the rest is slow."""
 
 
-SEATS = (
-    "test_seats or sqlite and (seats_are_filled or picked_task or abandoned or late_finish or released or withdrawal)"
-)
+SEATS = "test_seats.py or sqlite and (seats_are_filled or picked_task or abandoned or late_finish or released)"
 TARGETS = {
     "combine": Target("ratings/combine.py", ("ratings/test_combine.py", "ratings/test_combine_rules.py")),
     "slots": Target("survey/slots.py", ("survey/test_seats.py", "survey/test_sessions.py"), SEATS),
@@ -87,10 +88,16 @@ def codes(folder: Path, target: Target) -> dict[str, int]:
     return dict(json.loads(meta.read_text())["exit_code_by_key"])
 
 
-def change(folder: Path, mutant: str) -> str:
-    """The lines that a mutant takes away and puts in."""
-    lines = mutmut(folder, "show", mutant).splitlines()
-    return "\n".join(f"    {line}" for line in lines if re.match(r"[-+](?![-+])", line))
+def changes(folder: Path, target: Target, mutants: list[str]) -> Iterator[str]:
+    """For each mutant, the lines it takes away and puts in: the changed module holds every version of a function."""
+    text = (folder / "mutants" / "src" / "evenedit" / target.source).read_text()
+    found = [node for node in ast.walk(ast.parse(text)) if isinstance(node, ast.FunctionDef)]
+    rows = text.splitlines()
+    lines = {n.name: [row.replace(n.name, "") for row in rows[n.lineno - 1 : n.end_lineno]] for n in found}
+    for name in (mutant.rpartition(".")[2] for mutant in mutants):
+        before = lines[re.sub(r"\d+$", "orig", name)]
+        told = [line for line in difflib.ndiff(before, lines[name]) if line[0] in "-+"]
+        yield "\n".join([f"  {name}", *(f"    {line[0]} {line[1:].strip()}" for line in told)])
 
 
 def judge(folder: Path, name: str) -> None:
@@ -105,10 +112,8 @@ def judge(folder: Path, name: str) -> None:
         f"{ends['no test']} reached by no test: {share:.1%}",
         flush=True,
     )
-    for mutant, code in found.items():
-        if code in SURVIVED + UNTESTED:
-            print(f"  {mutant.rpartition('.')[2]}{' (no test)' if code in UNTESTED else ''}\n{change(folder, mutant)}")
-    sys.stdout.flush()
+    alive = [mutant for mutant, code in found.items() if code in SURVIVED + UNTESTED]
+    print("\n".join(changes(folder, target, alive)), flush=True)
 
 
 def run(folder: Path) -> None:
