@@ -1,0 +1,127 @@
+"""Change the code in small ways and see whether its tests notice: `python -m bench mutation`.
+
+Not part of `make bench`: it takes about half an hour. It needs a Python that has this project's dependencies, mutmut 3
+and pytest 8 (mutmut 3.8 does not know pytest 9); docs/proofs/mutation.md says how to make one. MODULES in the
+environment names the modules to change (`MODULES="gaps slots"`), all of them unless told.
+
+Every module is changed in a copy of this folder and judged by its own tests alone, one process at a time. mutmut
+changes what stands in functions: constants of a module and functions with a decorator stay as they are.
+"""
+
+from __future__ import annotations
+
+import ast
+import difflib
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+
+ROOT = Path(__file__).parents[1]
+SURVIVED, UNTESTED = (0,), (5, 33)
+"""mutmut's codes of mutants that no test noticed, and of those that no test reaches; any other is a kill."""
+
+
+@dataclass(frozen=True)
+class Target:
+    """A module, and the tests that are to notice when it changes."""
+
+    source: str
+    tests: tuple[str, ...]
+    only: str = ""
+    """pytest's -k: those of the tests that concern the module, where the rest is slow."""
+
+
+SEATS = "test_seats.py or sqlite and (seats_are_filled or picked_task or abandoned or late_finish or released)"
+TARGETS = {
+    "combine": Target("ratings/combine.py", ("ratings/test_combine.py", "ratings/test_combine_rules.py")),
+    "slots": Target("survey/slots.py", ("survey/test_seats.py", "survey/test_sessions.py"), SEATS),
+    "parsing": Target("judges/parsing.py", ("judges/test_parsing.py", "judges/test_parsing_edges.py")),
+    "gaps": Target(
+        "stats/disparity/gaps.py",
+        ("stats/engine/test_intervals.py", "stats/test_analyse.py", "stats/disparity/test_gaps.py"),
+    ),
+    "odds_models": Target(
+        "stats/disparity/odds_models.py",
+        ("stats/disparity/test_odds_models.py", "stats/disparity/test_odds_models_p.py"),
+    ),
+}
+
+
+def lay_out(folder: Path, target: Target) -> None:
+    """A copy of the sources and tests, with mutmut's settings for one module."""
+    for name in ("src", "tests", "bench"):
+        shutil.copytree(ROOT / name, folder / name, ignore=shutil.ignore_patterns("__pycache__"))
+    settings = {
+        "source_paths": ["src"],
+        "only_mutate": [f"src/evenedit/{target.source}"],
+        "also_copy": ["bench"],
+        "pytest_add_cli_args": ["-p", "no:cacheprovider", *(["-k", target.only] if target.only else [])],
+        "pytest_add_cli_args_test_selection": [f"tests/{t}" for t in target.tests if (ROOT / "tests" / t).exists()],
+    }
+    told = "".join(f"{key} = {json.dumps(value)}\n" for key, value in settings.items())
+    (folder / "pyproject.toml").write_text(f"{(ROOT / 'pyproject.toml').read_text()}\n[tool.mutmut]\n{told}")
+
+
+def mutmut(folder: Path, *arguments: str) -> str:
+    """What one call of mutmut prints."""
+    environment = {k: v for k, v in os.environ.items() if k != "PYTHONPATH"}
+    command = [sys.executable, "-m", "mutmut", *arguments]
+    done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
+    if done.returncode:
+        sys.exit(
+            f"mutmut {' '.join(arguments)} ended with {done.returncode}:\n{done.stdout[-3000:]}{done.stderr[-2000:]}"
+        )
+    return done.stdout
+
+
+def codes(folder: Path, target: Target) -> dict[str, int]:
+    """By mutant, how its tests ended."""
+    meta = folder / "mutants" / "src" / "evenedit" / f"{target.source}.meta"
+    return dict(json.loads(meta.read_text())["exit_code_by_key"])
+
+
+def changes(folder: Path, target: Target, mutants: list[str]) -> Iterator[str]:
+    """For each mutant, the lines it takes away and puts in: the changed module holds every version of a function."""
+    text = (folder / "mutants" / "src" / "evenedit" / target.source).read_text()
+    found = [node for node in ast.walk(ast.parse(text)) if isinstance(node, ast.FunctionDef)]
+    rows = text.splitlines()
+    lines = {n.name: [row.replace(n.name, "") for row in rows[n.lineno - 1 : n.end_lineno]] for n in found}
+    for name in (mutant.rpartition(".")[2] for mutant in mutants):
+        before = lines[re.sub(r"\d+$", "orig", name)]
+        told = [line for line in difflib.ndiff(before, lines[name]) if line[0] in "-+"]
+        yield "\n".join([f"  {name}", *(f"    {line[0]} {line[1:].strip()}" for line in told)])
+
+
+def judge(folder: Path, name: str) -> None:
+    target = TARGETS[name]
+    lay_out(folder, target)
+    mutmut(folder, "run", "--max-children", "1")
+    found = codes(folder, target)
+    ends = Counter("survived" if c in SURVIVED else "no test" if c in UNTESTED else "killed" for c in found.values())
+    share = ends["killed"] / len(found)
+    print(
+        f"{name}: {len(found)} mutants, {ends['killed']} killed, {ends['survived']} survived, "
+        f"{ends['no test']} reached by no test: {share:.1%}",
+        flush=True,
+    )
+    alive = [mutant for mutant, code in found.items() if code in SURVIVED + UNTESTED]
+    print("\n".join(changes(folder, target, alive)), flush=True)
+
+
+def run(folder: Path) -> None:
+    try:
+        print(f"mutmut {version('mutmut')}, pytest {version('pytest')}", flush=True)
+    except PackageNotFoundError:
+        sys.exit("mutmut is not installed for this Python; docs/proofs/mutation.md says how to make one that has it")
+    for name in os.environ.get("MODULES", " ".join(TARGETS)).split():
+        if name not in TARGETS:
+            sys.exit(f"MODULES names '{name}', which is not known; use some of: {', '.join(TARGETS)}")
+        judge(folder / name, name)
