@@ -9,13 +9,15 @@ from types import TracebackType
 
 from tqdm import tqdm
 
+from evenedit.core.log import log
+
 LINE_EVERY = 10.0
 """Seconds between plain lines."""
 
 
 def say(text: str) -> None:
-    """One line about what happens now, where progress is shown."""
-    print(text, file=sys.stderr, flush=True)
+    """One line about what happens now."""
+    log.info(text)
 
 
 class Progress:
