@@ -127,7 +127,7 @@ class JudgeCheck:
 
 
 @dataclass(frozen=True, slots=True)
-class Drift:
+class AnchorDrift:
     """Did a judge's answers to one question about the anchors move since they were frozen?"""
 
     judge: str
@@ -179,7 +179,7 @@ class AnchorCheck:
     frozen: str
     """When the set was frozen."""
     method: str
-    drifts: tuple[Drift, ...]
+    drifts: tuple[AnchorDrift, ...]
     models: tuple[Answering, ...]
     simulated: tuple[str, ...] = ()
 

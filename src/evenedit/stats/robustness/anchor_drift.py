@@ -29,7 +29,7 @@ from statistics import NormalDist
 import numpy as np
 from numpy.typing import NDArray
 
-from evenedit.results.judge_checks import Drift
+from evenedit.results.judge_checks import AnchorDrift
 from evenedit.stats.engine.multiplicity import holm
 from evenedit.stats.engine.permutation import CHUNK, TIE
 
@@ -49,10 +49,10 @@ def drifts(
     *,
     seed: int,
     permutations: int = PERMUTATIONS,
-) -> list[Drift]:
+) -> list[AnchorDrift]:
     """Every judge's drift in every question; both mappings are by judge."""
     tests = 2 * len(questions) * len(before)
-    found: list[Drift] = []
+    found: list[AnchorDrift] = []
     varies: list[bool] = []
     for number, (judge, then) in enumerate(before.items()):
         rng = np.random.default_rng([seed, number])
@@ -76,7 +76,7 @@ def _of_judge(
     tests: int,
     permutations: int,
     rng: np.random.Generator,
-) -> list[Drift]:
+) -> list[AnchorDrift]:
     pooled = np.concatenate([then, now], axis=1)
     first = then.shape[1]
     shift, distance, n = _statistics(pooled[None], first)
@@ -96,7 +96,7 @@ def _of_judge(
         both = ~np.isnan(then[..., at]).all(axis=1) & ~np.isnan(now[..., at]).all(axis=1)
         means = [float(np.nanmean(x[both, :, at], axis=1).mean()) if count else None for x in (then, now)]
         found.append(
-            Drift(
+            AnchorDrift(
                 judge=judge,
                 question=question,
                 n=count,
