@@ -10,7 +10,7 @@ from conftest import judged_by, open_study
 from evenedit.core.interfaces import Reply
 from evenedit.core.records import Status
 from evenedit.judges.cache import ReplyCache, content_key
-from evenedit.judges.parsing import Said, refused
+from evenedit.judges.parsing import ModelReply, refused
 from evenedit.judges.prompt import Ask
 from evenedit.simulation.provider import server as provider
 from evenedit.simulation.provider.server import FakeProvider
@@ -39,10 +39,10 @@ def test_the_key_names_all_that_shapes_an_answer():
 def test_words_and_refusals_come_back_as_they_were_and_a_damaged_file_is_a_miss(tmp_path: Path):
     cache = ReplyCache(tmp_path / "deep" / "folder")
     for words in ('{"scores": 1} \u2028 😀', "", refused("No.", "raw")):
-        cache.keep("ab12", Said(words, "simulated-m", (100, 23)))
+        cache.keep("ab12", ModelReply(words, "simulated-m", (100, 23)))
         found = cache.find("ab12")
         assert found is not None
-        assert found[0] == Said(words, "simulated-m", (100, 23))
+        assert found[0] == ModelReply(words, "simulated-m", (100, 23))
         assert found[1].startswith("20")
     assert cache.find("ab13") is None
     for damage in (b"", b"{", b"[]", b'{"ended": null}'):

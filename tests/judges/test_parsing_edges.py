@@ -7,7 +7,7 @@ import pytest
 
 from evenedit.core.interfaces import Reply
 from evenedit.core.records import Status
-from evenedit.judges.parsing import LONGEST, Said, cut_off, kept, named, parse, read_lines, refused
+from evenedit.judges.parsing import LONGEST, ModelReply, cut_off, kept, named, parse, read_lines, refused
 from evenedit.protocol.rubric import QUESTIONS
 
 SUCCESS = [QUESTIONS["edit_success"]]
@@ -80,14 +80,14 @@ def test_a_long_value_is_told_by_its_first_60_signs(letters: int, shown: str):
 
 
 def test_a_call_concludes_with_the_answer_and_its_origin():
-    said = Said('{"edit_success": 2}', model="m-1", tokens=(900, 30))
+    said = ModelReply('{"edit_success": 2}', model="m-1", tokens=(900, 30))
     reply = said.conclude(SUCCESS)
     assert (reply.status, reply.values, reply.raw) == (Status.SCORED, {"edit_success": 2}, '{"edit_success": 2}')
     assert reply.origin == {"model": "m-1", "input": 900, "output": 30}
 
 
 def test_a_call_without_an_answer_keeps_its_end_and_gets_its_origin():
-    reply = Said(refused("blocked", "raw words"), "m-2", (5, 0)).conclude(SUCCESS)
+    reply = ModelReply(refused("blocked", "raw words"), "m-2", (5, 0)).conclude(SUCCESS)
     assert (reply.status, reply.reason, reply.raw) == (Status.REFUSED, "blocked", "raw words")
     assert reply.origin == {"model": "m-2", "input": 5, "output": 0}
 

@@ -65,8 +65,8 @@ def list_judges(study: Path | None) -> None:
     for section, rater in zip(loaded.file.sections.judges, loaded.design.judges(), strict=True):
         answered = len(loaded.store.answered(rater.id, rater.revision))
         models = ", ".join(loaded.store.models(rater.id, rater.revision)) or "no model reported"
-        told = "told the labels" if rater.sees_labels else "blind"
-        click.echo(f"{rater.id:28}{section.kind:12}{told:17}{answered:>7,} answers  {models}")
+        note = "told the labels" if rater.sees_labels else "blind"
+        click.echo(f"{rater.id:28}{section.kind:12}{note:17}{answered:>7,} answers  {models}")
 
 
 @judges.command()
@@ -164,10 +164,10 @@ def anchors(
     if freezing:
         click.echo(f"frozen in {place}. Later: evenedit judges anchors {study}")
         return
-    _tell(anchoring.compare(loaded, found, chosen, sitting))
+    _print_changes(anchoring.compare(loaded, found, chosen, sitting))
 
 
-def _tell(found: AnchorCheck) -> None:
+def _print_changes(found: AnchorCheck) -> None:
     """Print what moved; exit code 1 where something did."""
     if found.simulated:
         click.echo("SIMULATED: " + ", ".join(found.simulated))
@@ -181,8 +181,8 @@ def _tell(found: AnchorCheck) -> None:
             click.echo(f"{d.judge:28}{d.question:16}{d.n:>4}{shown}{'  MOVED' if d.moved else ''}")
     for m in found.models:
         then, now = (", ".join(models) or "not reported" for models in (m.before, m.after))
-        told = "  ANOTHER MODEL" if m.changed else ""
-        click.echo(f"model of {m.judge}: {then}" + (f" -> {now}{told}" if then != now else ""))
+        note = "  ANOTHER MODEL" if m.changed else ""
+        click.echo(f"model of {m.judge}: {then}" + (f" -> {now}{note}" if then != now else ""))
     if found.moved:
         click.echo("\nmoved: these judges no longer answer as they did when the set was frozen")
         sys.exit(1)

@@ -36,7 +36,7 @@ class Case:
     edited_first: bool = False
     """Show the edited picture before its source: the order, and its naming, are turned round."""
     repeat: int = 0
-    """Above 0: asked again on purpose, for the how-manieth time; no answer kept from before may stand in."""
+    """Above 0: asked again on purpose, this number of times; no cached answer may be used."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +46,7 @@ class Reply:
     status: Status
     values: Mapping[str, int | None] = field(default_factory=dict)
     confidence: Mapping[str, float] = field(default_factory=dict)
-    """How sure the judge said it was, 0 to 1, where it did; shown, never a weight."""
+    """How sure the judge stated it was, 0 to 1, where it did; shown, never a weight."""
     reason: str = ""
     raw: str = ""
     """The reply as it came, kept for ever."""

@@ -26,7 +26,7 @@ class Progress:
     def __init__(self, title: str, total: int, done: int = 0, note: Callable[[], str] | None = None) -> None:
         self.title, self.total, self.done = title, total, done
         self.note = note or str
-        """More to tell at the end of the line, as it stands."""
+        """Added to the end of every line."""
         self._before = done
         self._started = self._printed = time.monotonic()
         self._bar = (

@@ -87,7 +87,7 @@ class Prompt:
     id: str
     """The id used everywhere inside."""
     text: str
-    """What the editor is told."""
+    """What the editor is asked."""
     category: str
     """Occupation, Vulnerability, WinoBias or the user's own."""
     subcategory: str = ""
@@ -189,7 +189,7 @@ class Rating:
     """1-based position of the label; None unless scored."""
     reason: str = ""
     confidence: float | None = None
-    """How sure the rater said it was, 0 to 1; shown, never a weight."""
+    """How sure the rater stated it was, 0 to 1; shown, never a weight."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ from evenedit.core.interfaces import Case, Judge, Reply
 from evenedit.core.records import Question, Status
 from evenedit.core.retry import retry
 from evenedit.judges.cache import ReplyCache, content_key
-from evenedit.judges.parsing import Said
+from evenedit.judges.parsing import ModelReply
 from evenedit.judges.prompt import Ask
 from evenedit.providers.budget import Budget
 
@@ -21,7 +21,7 @@ BACKOFF = 0.5
 
 @runtime_checkable
 class Speaker(Protocol):
-    """A judge that is a model elsewhere: what it is asked and what it says can be told apart, and be kept."""
+    """A judge that is a model elsewhere: what it is asked and what it answers are kept apart."""
 
     @property
     def parameters(self) -> Mapping[str, Any]:
@@ -32,7 +32,7 @@ class Speaker(Protocol):
         """What the model is asked about the case."""
         ...
 
-    def answer(self, ask: Ask) -> Said:
+    def answer(self, ask: Ask) -> ModelReply:
         """Ask the model; raises Failed where no answer came. It tries again by itself."""
         ...
 
@@ -57,26 +57,28 @@ class Asking:
             return known
         if not self.budget.begin():
             return None
-        said = judge.answer(ask)
-        return self.keep(key, said, questions, via="call", again=case.repeat > 0)
+        answered = judge.answer(ask)
+        return self.keep(key, answered, questions, via="call", again=case.repeat > 0)
 
     def known(self, key: str, questions: Sequence[Question]) -> Reply | None:
         """The reply that the same content got before, marked as such."""
         found = self.cache.find(key) if self.cache else None
         if found is None:
             return None
-        said, obtained = found
-        reply = said.conclude(questions)
+        answered, obtained = found
+        reply = answered.conclude(questions)
         return replace(reply, origin={**reply.origin, "via": "cache", "content": key, "obtained": obtained})
 
-    def keep(self, key: str, said: Said, questions: Sequence[Question], *, again: bool = False, **origin: str) -> Reply:
-        """Keep what was said, at once, so that a kill before it is stored does not cost a second call.
+    def keep(
+        self, key: str, answered: ModelReply, questions: Sequence[Question], *, again: bool = False, **origin: str
+    ) -> Reply:
+        """Keep the answer at once, so that a kill before it is stored does not cost a second call.
 
         What was asked again on purpose is not kept: it must not stand in for the first answer.
         """
         if self.cache and not again:
-            self.cache.keep(key, said)
-        reply = said.conclude(questions)
+            self.cache.keep(key, answered)
+        reply = answered.conclude(questions)
         return replace(reply, origin={**reply.origin, "content": key, **origin})
 
 

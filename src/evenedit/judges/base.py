@@ -10,7 +10,7 @@ from typing import Any
 from evenedit.core.errors import Failed, Failure
 from evenedit.core.interfaces import Case, Reply
 from evenedit.core.records import Question
-from evenedit.judges.parsing import Said, refused
+from evenedit.judges.parsing import ModelReply, refused
 from evenedit.judges.prompt import Ask, check_settings, render
 from evenedit.providers.calls import Client, Declined
 from evenedit.providers.remote import RemoteModel
@@ -60,10 +60,10 @@ class RemoteJudge(RemoteModel[Client]):
         """The model's words; or, where it did not answer to the end, how that counts."""
         return self.answer(ask).words
 
-    def answer(self, ask: Ask) -> Said:
+    def answer(self, ask: Ask) -> ModelReply:
         """Ask the model; raises Failed where no answer came."""
 
-        def call(client: Client) -> Said:
+        def call(client: Client) -> ModelReply:
             reply = self.send(client, ask)
             try:
                 self._count(self.used(reply))
@@ -74,7 +74,7 @@ class RemoteJudge(RemoteModel[Client]):
         try:
             return self.provider.call(call)
         except Declined as declined:
-            return Said(refused(str(declined)))
+            return ModelReply(refused(str(declined)))
 
     @abstractmethod
     def send(self, client: Client, ask: Ask) -> Any:
@@ -85,7 +85,7 @@ class RemoteJudge(RemoteModel[Client]):
         """Tokens in and out that a reply was charged for."""
 
     @abstractmethod
-    def read(self, reply: Any) -> Said:
+    def read(self, reply: Any) -> ModelReply:
         """A reply as it came, whether to a call or to a line of a batch job; raises Failed or Declined."""
 
     def _count(self, tokens: tuple[int, int]) -> None:

@@ -25,7 +25,7 @@ from evenedit.core.progress import Progress, say
 from evenedit.core.records import Kind, Question, Status
 from evenedit.judges.asking import Asking, Speaker
 from evenedit.judges.cache import content_key
-from evenedit.judges.parsing import JobState, Said
+from evenedit.judges.parsing import JobState, ModelReply
 from evenedit.judges.prompt import Ask
 from evenedit.providers.budget import Meter
 from evenedit.storage.store import Answered, Job, Store
@@ -66,7 +66,7 @@ class BatchJudge(Speaker, Protocol):
         """How far a job is."""
         ...
 
-    def results(self, job: str) -> Iterator[tuple[str, Said | Failed]]:
+    def results(self, job: str) -> Iterator[tuple[str, ModelReply | Failed]]:
         """What an ended job brought, by the ids of its lines."""
         ...
 
@@ -185,18 +185,20 @@ class Batches:
             return 0
         answers = list(self._answers(job, dict(judge.results(remote)), state, asked))
         self.store.save_answers(answers, self.run_id)
-        self.store.end_job(job.tag, state.told)
+        self.store.end_job(job.tag, state.note)
         self._costs.get(job.tag, Cost()).reserved = 0.0
         lost = sum(a.reply.status is Status.FAILED for a in answers)
         note = f", {lost:,} of them failed and are asked again by the next run" if lost else ""
-        say(f"batch job {remote}: {state.told}; {len(answers):,} ratings{note}")
+        say(f"batch job {remote}: {state.note}; {len(answers):,} ratings{note}")
         return len(answers)
 
     def _answers(
-        self, job: Job, said: Mapping[str, Said | Failed], state: JobState, asked: Asked
+        self, job: Job, answered: Mapping[str, ModelReply | Failed], state: JobState, asked: Asked
     ) -> Iterator[Answered]:
         for ident, content in job.items.items():
-            answer = said.get(ident) or Failed(Failure.SERVER, f"the batch job ended without an answer ({state.told})")
+            answer = answered.get(ident) or Failed(
+                Failure.SERVER, f"the batch job ended without an answer ({state.note})"
+            )
             questions = asked.get((job.rater, job.revision, ident), ())
             if isinstance(answer, Failed):
                 reply = Reply(Status.FAILED, reason=f"Failed: {answer}")
@@ -206,8 +208,8 @@ class Batches:
             if questions:  # none where the study no longer asks this
                 yield Answered(ident, job.rater, job.revision, Kind.VLM, reply)
 
-    def _count(self, job: Job, said: Said) -> None:
-        for way, tokens in zip(("input", "output"), said.tokens, strict=True):
+    def _count(self, job: Job, answered: ModelReply) -> None:
+        for way, tokens in zip(("input", "output"), answered.tokens, strict=True):
             self._tokens[way] += tokens
             if job.tag in self._costs:  # what an earlier run began, it reserved
                 self._costs[job.tag].used += tokens * self.prices.get(job.rater, {}).get(way, 0.0)

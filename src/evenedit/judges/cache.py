@@ -1,7 +1,7 @@
-"""What models said, by the content they were asked: the same question to the same model is not paid for twice.
+"""What models answered, by the content they were asked: the same question to the same model is not paid for twice.
 
 One small file per answer, in a folder that a study has for itself or shares with others. What is kept is what the model
-said, not what was made of it. The content is everything that shapes an answer: the pictures as sent, words, schema,
+answered, not what was made of it. The content is everything that shapes an answer: the pictures as sent, words, schema,
 model and parameters; and the judge's id, since two judges of one model are two askings. Failures are never kept.
 """
 
@@ -17,7 +17,7 @@ from typing import Any
 from evenedit.core.images import write_whole
 from evenedit.core.interfaces import Reply
 from evenedit.core.records import Status
-from evenedit.judges.parsing import Said
+from evenedit.judges.parsing import ModelReply
 from evenedit.judges.prompt import Ask
 
 
@@ -27,25 +27,25 @@ class ReplyCache:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
 
-    def find(self, key: str) -> tuple[Said, str] | None:
-        """What was said to this content, and when; None where it was never asked, or the file is damaged."""
+    def find(self, key: str) -> tuple[ModelReply, str] | None:
+        """What was answered to this content, and when; None where it was never asked, or the file is damaged."""
         try:
             kept = json.loads(self._path(key).read_bytes())
             ended = kept["ended"]
             words = kept["words"] if ended is None else Reply(Status(ended[0]), reason=ended[1], raw=ended[2])
-            return Said(words, kept["model"], (kept["input"], kept["output"])), kept["obtained"]
+            return ModelReply(words, kept["model"], (kept["input"], kept["output"])), kept["obtained"]
         except (OSError, ValueError, KeyError, TypeError, IndexError):
             return None
 
-    def keep(self, key: str, said: Said) -> None:
+    def keep(self, key: str, answered: ModelReply) -> None:
         """Keep an answer; a refusal and an answer cut off are answers, too."""
-        words = said.words
+        words = answered.words
         kept = {
             "words": None if isinstance(words, Reply) else words,
             "ended": [words.status.value, words.reason, words.raw] if isinstance(words, Reply) else None,
-            "model": said.model,
-            "input": said.tokens[0],
-            "output": said.tokens[1],
+            "model": answered.model,
+            "input": answered.tokens[0],
+            "output": answered.tokens[1],
             "obtained": datetime.now(UTC).isoformat(timespec="seconds"),
         }
         path = self._path(key)

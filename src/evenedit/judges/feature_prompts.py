@@ -155,10 +155,10 @@ class VLMExtractor:
         picture = pixels(image, self.model.image_size)
         feature, problems = FeaturePrompt(""), ""
         for _ in range(TRIES):
-            said = self.model.ask(_asked(picture, problems))
-            if isinstance(said, Reply):
-                return FeaturePrompt("", flags=(f"{said.status}: {said.reason}",))
-            feature, problems = _read(said)
+            answered = self.model.ask(_asked(picture, problems))
+            if isinstance(answered, Reply):
+                return FeaturePrompt("", flags=(f"{answered.status}: {answered.reason}",))
+            feature, problems = _read(answered)
             if not problems:
                 break
         return feature
@@ -167,7 +167,7 @@ class VLMExtractor:
 def _asked(picture: bytes, problems: str) -> Ask:
     fields = _DIMENSIONS | {"identity_prompt": f'{_PROMPT}; it starts with "{OPENING}"'}
     form = ["Describe the person in the image as a JSON object with these texts, in this order:"]
-    form += [f'"{name}": {told}' for name, told in fields.items()]
+    form += [f'"{name}": {note}' for name, note in fields.items()]
     if problems:
         form.append(f"An earlier description could not be used: {problems}. Avoid this.")
     return Ask(_SYSTEM, ("Image 1", picture, "\n".join(form)), text_object(fields))
@@ -177,21 +177,21 @@ def _read(text: str) -> tuple[FeaturePrompt, str]:
     """The description, flagged; and its problems as the model is told: by kind, so that no label is sent back."""
     names = [*_DIMENSIONS, "identity_prompt"]
     try:
-        said, *others = find_objects(text, names)
-        if any(other != said for other in others):
+        answered, *others = find_objects(text, names)
+        if any(other != answered for other in others):
             raise Unreadable(f"{1 + len(others)} answers that differ")
-        if absent := [name for name in names if not isinstance(said.get(name), str)]:
+        if absent := [name for name in names if not isinstance(answered.get(name), str)]:
             raise Unreadable(f"{', '.join(absent)}: not there, or not a text")
     except Unreadable as problem:
         return FeaturePrompt("", flags=(f"unparseable: {problem}",)), f"it was unreadable ({problem})"
-    texts = {name: kept(" ".join(said[name].split())) for name in names}
+    texts = {name: kept(" ".join(answered[name].split())) for name in names}
     prompt = texts.pop("identity_prompt").replace("’", "'")
     shade = re.split(r"\W", texts["skin_tone"])[0]  # a bare colour as the skin tone is a label too
     labels = label_words(*texts.values(), prompt, f"{shade} skin")
-    told = [f"it has words for {kind}" for kind in labels]
+    note = [f"it has words for {kind}" for kind in labels]
     flags = [f"words for {kind}: {', '.join(found)}" for kind, found in labels.items()]
     form = list(_form_problems(prompt, texts["skin_tone"]))
-    return FeaturePrompt(prompt, texts, (*flags, *form)), "; ".join([*told, *form])
+    return FeaturePrompt(prompt, texts, (*flags, *form)), "; ".join([*note, *form])
 
 
 def _form_problems(prompt: str, skin_tone: str) -> Iterator[str]:

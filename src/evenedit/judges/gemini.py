@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from evenedit.core.errors import Failed, Failure
 from evenedit.core.interfaces import Reply
 from evenedit.judges.base import STRANGE, RemoteJudge
-from evenedit.judges.parsing import JobState, Said, cut_off, named, read_lines, refused
+from evenedit.judges.parsing import JobState, ModelReply, cut_off, named, read_lines, refused
 from evenedit.judges.prompt import Ask
 from evenedit.providers.calls import POLICY
 from evenedit.providers.remote import GeminiModel
@@ -67,14 +67,14 @@ class GeminiJudge(RemoteJudge["Client"], GeminiModel):
     def used(self, reply: Any) -> tuple[int, int]:
         """Tokens in and out that a reply was charged for; thoughts are output."""
         usage = reply.get("usageMetadata") or {}
-        said = (usage.get("candidatesTokenCount") or 0) + (usage.get("thoughtsTokenCount") or 0)
-        return usage.get("promptTokenCount") or 0, said
+        answered = (usage.get("candidatesTokenCount") or 0) + (usage.get("thoughtsTokenCount") or 0)
+        return usage.get("promptTokenCount") or 0, answered
 
-    def read(self, reply: Any) -> Said:
+    def read(self, reply: Any) -> ModelReply:
         """A reply as it came, whether to a call or to a line of a batch job; raises Failed."""
         try:
             words = _concluded(reply)
-            return Said(words, named(reply.get("modelVersion")), self.used(reply))
+            return ModelReply(words, named(reply.get("modelVersion")), self.used(reply))
         except (AttributeError, KeyError, TypeError):
             raise Failed(Failure.SERVER, STRANGE) from None
 
@@ -132,7 +132,7 @@ class GeminiJudge(RemoteJudge["Client"], GeminiModel):
         state = found.state.name.removeprefix("JOB_STATE_") if found.state else "unknown"
         return JobState(state in ENDED, state.lower() + (f": {found.error.message}" if found.error else ""))
 
-    def results(self, job: str) -> Iterator[tuple[str, Said | Failed]]:
+    def results(self, job: str) -> Iterator[tuple[str, ModelReply | Failed]]:
         """What an ended job brought, by the ids of its lines."""
         found = self.provider.call(lambda client: client.batches.get(name=job))
         name = found.dest.file_name if found.dest else None
@@ -141,7 +141,7 @@ class GeminiJudge(RemoteJudge["Client"], GeminiModel):
             for line in read_lines(content):
                 yield str(line.get("key")), self._from_line(line)
 
-    def _from_line(self, line: Mapping[str, Any]) -> Said | Failed:
+    def _from_line(self, line: Mapping[str, Any]) -> ModelReply | Failed:
         if line.get("error"):
             return Failed(Failure.SERVER, f"the provider failed ({str(line['error'])[:400]})")
         try:

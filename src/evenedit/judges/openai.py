@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from evenedit.core.errors import EvenEditError, Failed, Failure
 from evenedit.core.interfaces import Reply
 from evenedit.judges.base import STRANGE, RemoteJudge
-from evenedit.judges.parsing import JobState, Said, cut_off, named, read_lines, refused
+from evenedit.judges.parsing import JobState, ModelReply, cut_off, named, read_lines, refused
 from evenedit.judges.prompt import Ask
 from evenedit.providers.calls import DECLINING, Declined
 from evenedit.providers.remote import OpenAIModel
@@ -80,12 +80,12 @@ class OpenAIJudge(RemoteJudge["OpenAI"], OpenAIModel):
             usage.get("completion_tokens") or usage.get("output_tokens") or 0,
         )
 
-    def read(self, reply: Any) -> Said:
+    def read(self, reply: Any) -> ModelReply:
         """A reply as it came, whether to a call or to a line of a batch job; raises Failed or Declined."""
         try:
             _raise_error(reply.get("error"))
             words = _from_chat(reply) if self.api == "chat" else _from_responses(reply)
-            return Said(words, named(reply.get("model"), reply.get("system_fingerprint")), self.used(reply))
+            return ModelReply(words, named(reply.get("model"), reply.get("system_fingerprint")), self.used(reply))
         except (AttributeError, KeyError, TypeError):
             raise Failed(Failure.SERVER, STRANGE) from None
 
@@ -124,10 +124,10 @@ class OpenAIJudge(RemoteJudge["OpenAI"], OpenAIModel):
     def look(self, job: str) -> JobState:
         """How far a job is."""
         found = self.provider.call(lambda client: client.batches.retrieve(job))
-        told = [found.status, *(str(e.message) for e in (found.errors and found.errors.data) or [])]
-        return JobState(found.status in ENDED, ": ".join(told))
+        note = [found.status, *(str(e.message) for e in (found.errors and found.errors.data) or [])]
+        return JobState(found.status in ENDED, ": ".join(note))
 
-    def results(self, job: str) -> Iterator[tuple[str, Said | Failed]]:
+    def results(self, job: str) -> Iterator[tuple[str, ModelReply | Failed]]:
         """What an ended job brought, by the ids of its lines."""
         found = self.provider.call(lambda client: client.batches.retrieve(job))
         for file in (found.output_file_id, found.error_file_id):
@@ -136,7 +136,7 @@ class OpenAIJudge(RemoteJudge["OpenAI"], OpenAIModel):
                 for line in read_lines(text):
                     yield str(line.get("custom_id")), self._from_line(line)
 
-    def _from_line(self, line: Mapping[str, Any]) -> Said | Failed:
+    def _from_line(self, line: Mapping[str, Any]) -> ModelReply | Failed:
         try:
             _raise_error(line.get("error"))
             response = line["response"]
@@ -144,7 +144,7 @@ class OpenAIJudge(RemoteJudge["OpenAI"], OpenAIModel):
                 _raise_error(response["body"]["error"])
             return self.read(response["body"])
         except Declined as declined:
-            return Said(refused(str(declined)))
+            return ModelReply(refused(str(declined)))
         except Failed as failed:
             return failed
         except (AttributeError, KeyError, TypeError):
@@ -163,10 +163,17 @@ class OpenAIJudge(RemoteJudge["OpenAI"], OpenAIModel):
             messages = [{"role": "system", "content": ask.system}, {"role": "user", "content": content}]
             schema = {"response_format": {"type": "json_schema", "json_schema": form}} if self.structured else {}
             return {"model": self.model, "messages": messages, **sampling, **schema}
-        said = {"role": "user", "content": [_responses_part(part) for part in ask.parts]}
+        message = {"role": "user", "content": [_responses_part(part) for part in ask.parts]}
         schema = {"text": {"format": {"type": "json_schema", **form}}} if self.structured else {}
         # Portraits and what is said of them are not to be kept by the provider.
-        return {"model": self.model, "instructions": ask.system, "input": [said], "store": False, **sampling, **schema}
+        return {
+            "model": self.model,
+            "instructions": ask.system,
+            "input": [message],
+            "store": False,
+            **sampling,
+            **schema,
+        }
 
 
 def _url(image: bytes) -> str:
@@ -196,8 +203,8 @@ def _raise_error(error: Any) -> None:
     if error:
         _raise_policy(error)
         limited = error.get("code") in ("rate_limit_exceeded", 429)
-        told = f"the provider failed ({error.get('code')}: {str(error.get('message'))[:400]})"
-        raise Failed(Failure.RATE_LIMIT if limited else Failure.SERVER, told)
+        note = f"the provider failed ({error.get('code')}: {str(error.get('message'))[:400]})"
+        raise Failed(Failure.RATE_LIMIT if limited else Failure.SERVER, note)
 
 
 def _from_chat(reply: Mapping[str, Any]) -> str | Reply:
@@ -212,8 +219,8 @@ def _from_chat(reply: Mapping[str, Any]) -> str | Reply:
 
 
 def _from_responses(reply: Mapping[str, Any]) -> str | Reply:
-    said = [item for item in reply.get("output") or [] if item.get("type") == "message"]
-    parts = [part for item in said for part in item.get("content") or []]
+    answered = [item for item in reply.get("output") or [] if item.get("type") == "message"]
+    parts = [part for item in answered for part in item.get("content") or []]
     if no := " ".join(part["refusal"] for part in parts if part.get("refusal")):
         return refused(no, no)
     text = "".join(part["text"] for part in parts if part.get("text"))

@@ -32,7 +32,7 @@ class Unreadable(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
+class ModelReply:
     """What one call brought."""
 
     words: str | Reply
@@ -58,7 +58,7 @@ class JobState:
     """How far a batch job is."""
 
     ended: bool
-    told: str
+    note: str
     """The provider's word for it, and why it failed where it did."""
 
 
@@ -66,9 +66,9 @@ def read_lines(text: str | bytes) -> Iterable[dict[str, Any]]:
     """The lines of a batch job's results; what is no JSON object answers nothing."""
     for line in text.splitlines():
         with suppress(ValueError):
-            said = json.loads(line)
-            if isinstance(said, dict):
-                yield said
+            answered = json.loads(line)
+            if isinstance(answered, dict):
+                yield answered
 
 
 def parse(text: str, questions: Sequence[Question]) -> Reply:
@@ -113,13 +113,13 @@ def find_objects(text: str, keys: Sequence[str]) -> list[dict[str, Any]]:
     found = []
     for span in _spans(text):
         try:
-            said = _unwrapped(json.loads(span, object_pairs_hook=_unrepeated, parse_constant=_no_constant), keys)
+            answered = _unwrapped(json.loads(span, object_pairs_hook=_unrepeated, parse_constant=_no_constant), keys)
         except (ValueError, RecursionError, Unreadable) as error:
             if any(f'"{key}"' in span for key in ("scores", *keys)):  # an answer, if a broken one
                 raise Unreadable(f"broken JSON ({str(error)[:200]})") from None
             continue  # braces in prose
-        if said is not None:
-            found.append(said)
+        if answered is not None:
+            found.append(answered)
     if not found:
         raise Unreadable("no JSON object with the answers")
     return found
@@ -158,46 +158,46 @@ def _no_constant(name: str) -> None:
     raise Unreadable(f"{name} is not JSON")
 
 
-def _unwrapped(said: Any, keys: Sequence[str]) -> dict[str, Any] | None:
+def _unwrapped(answered: Any, keys: Sequence[str]) -> dict[str, Any] | None:
     """The object that holds the answers, which may be the only content of another."""
-    while isinstance(said, dict):
-        if "scores" in said or any(key in said for key in keys):
-            return said
-        said = next(iter(said.values())) if len(said) == 1 else None
+    while isinstance(answered, dict):
+        if "scores" in answered or any(key in answered for key in keys):
+            return answered
+        answered = next(iter(answered.values())) if len(answered) == 1 else None
     return None
 
 
-def _scores(said: Mapping[str, Any]) -> Mapping[str, Any]:
-    scores = said.get("scores", said)
+def _scores(answered: Mapping[str, Any]) -> Mapping[str, Any]:
+    scores = answered.get("scores", answered)
     if not isinstance(scores, Mapping):
         raise Unreadable(f"scores is {_shown(scores)}, not an object")
     return scores
 
 
 def _value(scores: Mapping[str, Any], question: Question) -> int | None:
-    said = scores.get(question.id)
-    if said is None:
+    answered = scores.get(question.id)
+    if answered is None:
         return None
     if question.sided == "choice":
-        if said in question.labels:
-            return question.labels.index(said) + 1
-        raise Unreadable(f"{question.id} is {_shown(said)}, not one of {', '.join(question.labels)}")
-    if type(said) is not int or not 1 <= said <= len(question.labels):  # bool is an int to isinstance
-        raise Unreadable(f"{question.id} is {_shown(said)}, not a whole number from 1 to {len(question.labels)}")
-    return said
+        if answered in question.labels:
+            return question.labels.index(answered) + 1
+        raise Unreadable(f"{question.id} is {_shown(answered)}, not one of {', '.join(question.labels)}")
+    if type(answered) is not int or not 1 <= answered <= len(question.labels):  # bool is an int to isinstance
+        raise Unreadable(f"{question.id} is {_shown(answered)}, not a whole number from 1 to {len(question.labels)}")
+    return answered
 
 
-def _confidence(said: Mapping[str, Any], questions: Sequence[Question]) -> dict[str, float]:
+def _confidence(answered: Mapping[str, Any], questions: Sequence[Question]) -> dict[str, float]:
     """How sure the reply says it is, per question, where it says so from 0 to 1."""
-    sure = said.get("confidence")
+    sure = answered.get("confidence")
     return {q.id: sure[q.id] for q in questions if _is_share(sure.get(q.id))} if isinstance(sure, Mapping) else {}
 
 
-def _is_share(said: Any) -> bool:
-    return isinstance(said, int | float) and not isinstance(said, bool) and 0 <= said <= 1
+def _is_share(answered: Any) -> bool:
+    return isinstance(answered, int | float) and not isinstance(answered, bool) and 0 <= answered <= 1
 
 
-def _shown(said: Any) -> str:
+def _shown(answered: Any) -> str:
     """A value as the reply had it, shortened, in plain ASCII."""
-    text = "a nested value" if isinstance(said, dict | list) else json.dumps(said)
+    text = "a nested value" if isinstance(answered, dict | list) else json.dumps(answered)
     return text if len(text) <= 60 else f"{text[:60]}…"

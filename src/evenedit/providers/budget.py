@@ -78,7 +78,7 @@ class Meter:
     def __init__(self, budget: Budget, counters: Iterable[Callable[[], Mapping[str, int]]]) -> None:
         self.budget = budget
         self.counters = list(counters)
-        """Each tells tokens in and out so far."""
+        """Each gives the tokens in and out so far."""
 
     def __str__(self) -> str:
         counts = [counter() for counter in self.counters]

@@ -35,7 +35,7 @@ FIRST_WAIT = 1.0
 LONGEST_WAIT = 60.0
 """Seconds: where doubling ends."""
 PATIENCE = 300.0
-"""Seconds: told to wait longer than this, we give up for now; the next run tries again."""
+"""Seconds: asked to wait longer than this, we give up for now; the next run tries again."""
 DECLINING = (
     "moderation_blocked",
     "content_policy_violation",
@@ -218,7 +218,7 @@ def border(*, model: str, key_env: str) -> Iterator[None]:
 
 
 def to_png(image: Image.Image) -> bytes:
-    """The pixels alone: notes in a stored picture tell a person's labels, and are not written unless asked for."""
+    """The pixels alone: notes in a stored picture name a person's labels, and are not written unless asked for."""
     if (stored := _stored(image)) is not None and (bare := _bare(stored)) is not None:
         return bare
     buffer = io.BytesIO()
@@ -271,27 +271,27 @@ def _from_status(error: Exception, model: str, key_env: str) -> Exception | None
     # The most specific name: OpenAI's code before its type; Google's code is a number, its name the status.
     name = next((body[k] for k in ("code", "type", "status") if isinstance(body.get(k), str) and body[k]), "")
     message = _safe(str(body.get("message") or "no message"), key_env)
-    told = f"{status} {name}: {message}" if name else f"{status}: {message}"
+    detail = f"{status} {name}: {message}" if name else f"{status}: {message}"
     if status < 500 and name in DECLINING:
         return Declined(f"{name}: {message}")
     if status == 429 and name == "insufficient_quota":
-        return EvenEditError(f"the account behind {key_env} has no credit left; top it up, then run again ({told})")
+        return EvenEditError(f"the account behind {key_env} has no credit left; top it up, then run again ({detail})")
     if status == 429:
-        return Failed(Failure.RATE_LIMIT, f"rate limit ({told})", retry_after=_retry_after(error, body))
+        return Failed(Failure.RATE_LIMIT, f"rate limit ({detail})", retry_after=_retry_after(error, body))
     if status in (408, 504):
-        return Failed(Failure.TIMEOUT, f"the provider ran out of time ({told})")
+        return Failed(Failure.TIMEOUT, f"the provider ran out of time ({detail})")
     if status >= 500 or status == 409:  # 409 is OpenAI's "try again"
-        return Failed(Failure.SERVER, f"the provider failed ({told})", retry_after=_retry_after(error, body))
+        return Failed(Failure.SERVER, f"the provider failed ({detail})", retry_after=_retry_after(error, body))
     if status == 401 or re.search("API_KEY_INVALID|API key not valid", str(body)):
         # Without the provider's message: OpenAI's repeats parts of the key.
         return EvenEditError(f"the API key in {key_env} was not accepted for model '{model}' ({status}); check the key")
     if status == 403:
-        return EvenEditError(f"the account behind {key_env} may not use model '{model}' ({told})")
+        return EvenEditError(f"the account behind {key_env} may not use model '{model}' ({detail})")
     if status == 404:
-        return EvenEditError(f"model '{model}' was not found, or is retired ({told}); check 'model' and 'base_url'")
+        return EvenEditError(f"model '{model}' was not found, or is retired ({detail}); check 'model' and 'base_url'")
     if re.search("invalid_image|image_parse|(input|provided|uploaded) image", f"{name} {message}".lower()):
-        return Failed(Failure.BAD_IMAGE, f"the provider could not read the image it was sent ({told})")
-    return EvenEditError(f"model '{model}' did not accept the request ({told}); check the settings")
+        return Failed(Failure.BAD_IMAGE, f"the provider could not read the image it was sent ({detail})")
+    return EvenEditError(f"model '{model}' did not accept the request ({detail}); check the settings")
 
 
 def _from_transport(error: Exception, model: str) -> Failed | None:

@@ -137,7 +137,7 @@ class Coverage:
 
 @dataclass(frozen=True, slots=True)
 class Confidence:
-    """How sure a judge said it was about one question, 0 to 1."""
+    """How sure a judge stated it was about one question, 0 to 1."""
 
     rater: str
     question: str

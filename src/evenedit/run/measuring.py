@@ -59,10 +59,10 @@ class MeasuringStage:
         left = [pair for pair in pairs if pair.request_id not in known]
         if left:
             workers = min(self.processes or os.cpu_count() or 1, len(left))
-            desk = partial(_sit_down, self.store.images_url, self.instruments.identity)
+            process = partial(_begin, self.store.images_url, self.instruments.identity)
             try:
-                text = self._reference(workers, desk, collect)
-                pool = _pool(len(left), workers, partial(desk, text))
+                text = self._reference(workers, process, collect)
+                pool = _pool(len(left), workers, partial(process, text))
                 batches = in_pool(pool, left, _take, workers)
                 collect("measure", len(pairs), len(pairs) - len(left), batches, partial(self._save, run_id=run_id))
             except BrokenProcessPool:
@@ -97,7 +97,7 @@ class MeasuringStage:
             run_id,
         )
 
-    def _reference(self, workers: int, desk: Callable[[str], None], collect: Collect) -> str:
+    def _reference(self, workers: int, process: Callable[[str], None], collect: Collect) -> str:
         """Distances among the study's own people, computed once and kept; empty where faces are not compared."""
         if not (self.instruments.identity and available()):
             return ""
@@ -105,7 +105,7 @@ class MeasuringStage:
         text = self.store.fact(key)
         if text is None:
             sitters: list[FaceEmbedding | None] = []
-            pool = _pool(len(self.instruments.people), workers, partial(desk, ""))
+            pool = _pool(len(self.instruments.people), workers, partial(process, ""))
             batches = in_pool(pool, self.instruments.people, _sit_for, workers)
             collect("compare the portraits", len(self.instruments.people), 0, batches, sitters.extend)
             text = reference(sitters).to_json()
@@ -131,7 +131,7 @@ class _Process:
     known: Reference | None
 
 
-_desks: list[_Process] = []
+_processes: list[_Process] = []
 
 
 def _pool(items: int, workers: int, sit_down: Callable[[], None]) -> Executor:
@@ -156,15 +156,15 @@ def _end_with(parent: Any) -> None:
     os._exit(1)
 
 
-def _sit_down(images: str, identity: bool, known: str) -> None:
-    _desks[:] = [_Process(open_images(images), identity, Reference.from_json(known) if known else None)]
+def _begin(images: str, identity: bool, known: str) -> None:
+    _processes[:] = [_Process(open_images(images), identity, Reference.from_json(known) if known else None)]
 
 
 def _take(pair: Pair) -> Taken:
-    (desk,) = _desks
-    source, edited = desk.images.open(pair.source), desk.images.open(pair.edited)
+    (process,) = _processes
+    source, edited = process.images.open(pair.source), process.images.open(pair.edited)
     try:
-        found = measure(source, edited, identity=desk.identity, reference=desk.known, group=pair.group)
+        found = measure(source, edited, identity=process.identity, reference=process.known, group=pair.group)
     except Exception as error:
         return Taken(pair.request_id, pair.editor, None, {"failed": f"{type(error).__name__}: {error}"})
     numbers = found.to_json()
@@ -174,6 +174,6 @@ def _take(pair: Pair) -> Taken:
 
 
 def _sit_for(person: tuple[str, str]) -> FaceEmbedding | None:
-    (desk,) = _desks
+    (process,) = _processes
     group, image = person
-    return sit(group, desk.images.open(image))
+    return sit(group, process.images.open(image))

@@ -152,7 +152,7 @@ class Runner:
             say(f"no feature prompt for {source.id}: {', '.join(feature.flags) or 'the extractor gave none'}")
 
     def _choose_by_scores(self, sources: Mapping[str, Source]) -> bool:
-        """Draw the cases by what the judges said of the diagnosis, once and for all; whether that was done just now."""
+        """Draw the cases by the judges' scores of the diagnosis, once; return whether that was done now."""
         section = self.file.sections.experiments.mitigation
         if section is None or section.choose not in RATED_FIRST or self.store.cases(RATED_FIRST[section.choose]):
             return False
@@ -164,14 +164,14 @@ class Runner:
         ensemble = self.file.sections.ensemble
         scores = combine(self.design.table(), {"diagnosis": ensemble.diagnosis}, "exclude")
         able = {e.id for e in self.file.editors(Experiment.MITIGATION)}
-        told = dict(zip(scores.edits["request_id"], concerns(scores, self.file.rates).tolist(), strict=True))
-        wanted = design.drifted(scores, self.file.rates) if section.choose == "drift" else set(told)
+        reasons = dict(zip(scores.edits["request_id"], concerns(scores, self.file.rates).tolist(), strict=True))
+        wanted = design.drifted(scores, self.file.rates) if section.choose == "drift" else set(reasons)
         eligible = [r for r in baseline if r.id in wanted and r.editor in able]
         if not eligible:
             say("no edit was rated as drifted, so there is nothing to mitigate")
             return False
         name, size = RATED_FIRST[section.choose], min(section.cases, len(eligible))
-        sample = design.sample_cases(name, self.file, eligible, sources, size, section.choose, told)
+        sample = design.sample_cases(name, self.file, eligible, sources, size, section.choose, reasons)
         self.store.save_cases(name, sample.probabilities)
         say(f"{len(sample.probabilities):,} of {len(eligible):,} edits are tried again, chosen by {section.choose}")
         return True
@@ -194,14 +194,14 @@ class Runner:
             ]
             left = [t for t in tasks if t.request.id not in done]
             if left:
-                workshop = WorkerSetup(
+                setup = WorkerSetup(
                     section.plugin,
                     self.file.located(section.settings),
                     self.store.images_url,
                     self.file.sections.executor.retries,
                     BACKOFF,
                 )
-                batches = executors.edit(self.file.sections.executor, workshop, self._affordable(section, left))
+                batches = executors.edit(self.file.sections.executor, setup, self._affordable(section, left))
                 save = partial(self.store.save_edits, run_id=run_id)
                 self._collect(f"edit {section.id}", len(tasks), len(tasks) - len(left), batches, save)
 
@@ -363,10 +363,15 @@ class Runner:
         by_job = batches.judges if batches is not None and self.batch else {}
         now = [s for s in wanted if s.key not in waiting and s.rater.id not in by_job]
         todo = [s for s in now if s.key not in answered]
-        told = ([answer for answer in batch if answer is not None] for batch in in_lanes(self._lanes(todo), work))
+        reasons = ([answer for answer in batch if answer is not None] for batch in in_lanes(self._lanes(todo), work))
         save = partial(self.store.save_answers, run_id=run_id)
         self._collect(
-            title, len(now), len(now) - len(todo), told, save, batches.meter.__str__ if batches is not None else None
+            title,
+            len(now),
+            len(now) - len(todo),
+            reasons,
+            save,
+            batches.meter.__str__ if batches is not None else None,
         )
         if batches is not None and self.batch:
             batches.wait({s.key: questions(s) for s in wanted})

@@ -45,14 +45,14 @@ class WorkerSetup:
 class Worker:
     """Makes one edit after another with one editor."""
 
-    def __init__(self, workshop: WorkerSetup) -> None:
-        self.workshop = workshop
-        self.images = open_images(workshop.images)
+    def __init__(self, setup: WorkerSetup) -> None:
+        self.setup = setup
+        self.images = open_images(setup.images)
 
     @cached_property
     def editor(self) -> Editor:
         """The editor, built when first needed."""
-        built: Editor = plugins.build("editors", self.workshop.editor, self.workshop.settings)
+        built: Editor = plugins.build("editors", self.setup.editor, self.setup.settings)
         return built
 
     def edit(self, task: EditTask) -> Edit:
@@ -64,9 +64,9 @@ class Worker:
             output = retry(
                 lambda: self.editor.edit(portraits, request.instruction, request.seed),
                 0
-                if plugins.is_remote("editors", self.workshop.editor)
-                else self.workshop.retries,  # it tries again by itself
-                self.workshop.backoff,
+                if plugins.is_remote("editors", self.setup.editor)
+                else self.setup.retries,  # it tries again by itself
+                self.setup.backoff,
             )
         except EvenEditError:
             raise

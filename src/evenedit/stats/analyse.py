@@ -55,7 +55,7 @@ def analyse(
 ) -> Results:
     """Everything the report says about a table of ratings.
 
-    `inclusion` tells, by request id, the chance of each edit to be among those people rated.
+    `inclusion` is, by request id, the chance of each edit to be among those people rated.
     """
     scores = combine(table, rules.ensemble, rules.missing)
     judged = combine(table, judges_only(rules.ensemble), rules.missing)

@@ -22,7 +22,7 @@ NOTHING = 1e-9
 def planted_effects(
     file: StudyFile, requests: Sequence[Request], sources: Mapping[str, Source]
 ) -> Iterator[KnownEffect]:
-    """Every difference between a group and everybody else that a simulated editor was told to make."""
+    """Every difference between a group and everybody else that a simulated editor was set to make."""
     for section in file.sections.editors:
         editor = plugins.build("editors", section.plugin, section.settings)
         if not isinstance(editor, SimulatedEditor):

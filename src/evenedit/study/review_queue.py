@@ -290,7 +290,7 @@ class ReviewQueue:
             ordered = QUESTIONS[question].sided != "choice"
             statistics = [against.exact_agreement, against.cohen(len(QUESTIONS[question].labels))]
             statistics += [against.within_one] if ordered else []
-            told = drawing.tell([(s, (first, second)) for s in statistics], face.astype(np.int64), "face")
+            told = drawing.estimate([(s, (first, second)) for s in statistics], face.astype(np.int64), "face")
             found.append(Agreed(question, len(both), told[0], told[2] if ordered else None, told[1]))
         return found
 

@@ -120,7 +120,7 @@ def test_never_a_crash_nor_a_number_that_is_none(ratings: np.ndarray, random):
             again = statistic(ratings[order][:, swapped])  # the order of items and of raters says nothing
             assert (value is None) == (again is None)
             assert value is None or value == pytest.approx(again, abs=1e-9)
-        told = Resampler(50, 1, 0.95).tell([(statistic, (ratings,))], np.arange(len(ratings)), "item")[0]
+        told = Resampler(50, 1, 0.95).estimate([(statistic, (ratings,))], np.arange(len(ratings)), "item")[0]
         assert told.value == value
         assert value is not None or "undefined" in told.method
         assert told.low is not None or "interval" in told.method or "undefined" in told.method
@@ -137,10 +137,10 @@ def test_renamed_levels_leave_nominal_agreement_as_it_was(ratings: np.ndarray, n
 def test_a_degenerate_case_says_why():
     same = np.full((5, 3), 4)
     drawing = Resampler(50, 1, 0.95)
-    told = drawing.tell([(reliability.fleiss_kappa, (same,))], np.arange(5), "item")[0]
+    told = drawing.estimate([(reliability.fleiss_kappa, (same,))], np.arange(5), "item")[0]
     assert (told.value, told.low) == (None, None) and "all ratings are alike" in told.method
     assert percent_agreement(same) == 1.0 and gwet_ac2(same) == 1.0
-    alone = drawing.tell([(reliability.fleiss_kappa, (same[:, :1],))], np.arange(5), "item")[0]
+    alone = drawing.estimate([(reliability.fleiss_kappa, (same[:, :1],))], np.arange(5), "item")[0]
     assert alone.value is None and "no item has two ratings" in alone.method
 
 
@@ -148,8 +148,8 @@ def test_intervals_draw_whole_faces():
     """Ten copies of each item under one face each say no more than the items themselves."""
     ratings = some_ratings(7, items=20)
     drawing = Resampler(400, 1, 0.95)
-    once = drawing.tell([(reliability.fleiss_kappa, (ratings,))], np.arange(20), "item")[0]
-    tenfold = drawing.tell(
+    once = drawing.estimate([(reliability.fleiss_kappa, (ratings,))], np.arange(20), "item")[0]
+    tenfold = drawing.estimate(
         [(reliability.fleiss_kappa, (np.repeat(ratings, 10, 0),))], np.repeat(np.arange(20), 10), "face"
     )
     assert (once.low, once.high) == pytest.approx((tenfold[0].low, tenfold[0].high), abs=1e-9)

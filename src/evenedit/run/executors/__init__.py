@@ -15,16 +15,16 @@ from evenedit.run.worker import EditTask, Worker, WorkerSetup
 __all__ = ["edit", "in_lanes", "in_threads"]
 
 
-def edit(section: ExecutorSection, workshop: WorkerSetup, tasks: Iterable[EditTask]) -> Iterator[list[Edit]]:
+def edit(section: ExecutorSection, setup: WorkerSetup, tasks: Iterable[EditTask]) -> Iterator[list[Edit]]:
     """Make the edits where the study says; yield them in batches as they finish."""
     if section.kind == "ray":
         from evenedit.run.executors.ray import RayActors
 
-        actors = RayActors(workshop, address=section.address, num_gpus=section.num_gpus, num_cpus=section.num_cpus)
+        actors = RayActors(setup, address=section.address, num_gpus=section.num_gpus, num_cpus=section.num_cpus)
         return work_off(actors, tasks, section.processes or section.workers, section.retries)
-    gpus = visible_gpus() if plugins.needs_gpu(workshop.editor) else []
+    gpus = visible_gpus() if plugins.needs_gpu(setup.editor) else []
     processes = section.processes or len(gpus)
-    remote = plugins.is_remote("editors", workshop.editor)
+    remote = plugins.is_remote("editors", setup.editor)
     if processes and not remote:
-        return work_off(Processes(workshop, gpus), tasks, processes, section.retries)
-    return in_threads(tasks, Worker(workshop).edit, section.calls if remote else section.workers)
+        return work_off(Processes(setup, gpus), tasks, processes, section.retries)
+    return in_threads(tasks, Worker(setup).edit, section.calls if remote else section.workers)

@@ -1,4 +1,4 @@
-"""A crew of workers that may die: each has one task at a time, so a death is blamed on the right edit."""
+"""A pool of workers that may die: each has one task at a time, so a death is blamed on the right edit."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class WorkerPool(Protocol):
         ...
 
 
-def work_off(crew: WorkerPool, tasks: Iterable[EditTask], size: int, retries: int) -> Iterator[list[Edit]]:
+def work_off(pool: WorkerPool, tasks: Iterable[EditTask], size: int, retries: int) -> Iterator[list[Edit]]:
     """Do all tasks; yield edits as they come. A lost task is tried again by another worker, a few times.
 
     On Ctrl-C nothing new is begun; what is under way is finished and yielded, then KeyboardInterrupt is raised.
@@ -50,14 +50,14 @@ def work_off(crew: WorkerPool, tasks: Iterable[EditTask], size: int, retries: in
     interrupted = False
     try:
         for _ in range(min(size, len(waiting))):
-            crew.hire()
+            pool.hire()
         while busy or (waiting and not interrupted):
             try:
-                for member in crew.idle() if not interrupted else ():
+                for member in pool.idle() if not interrupted else ():
                     if waiting:
                         busy[member] = waiting.pop()
-                        crew.give(member, busy[member])
-                finished = crew.wait()
+                        pool.give(member, busy[member])
+                finished = pool.wait()
             except KeyboardInterrupt:
                 interrupted = True
                 continue
@@ -70,7 +70,7 @@ def work_off(crew: WorkerPool, tasks: Iterable[EditTask], size: int, retries: in
                 elif not isinstance(result, Lost):
                     raise result
                 else:
-                    crew.hire()
+                    pool.hire()
                     deaths[ident] += 1
                     if deaths[ident] > retries:
                         batch.append(failed(ident, Failed(Failure.CRASH, str(result))))
@@ -79,6 +79,6 @@ def work_off(crew: WorkerPool, tasks: Iterable[EditTask], size: int, retries: in
             if batch:
                 yield batch
     finally:
-        crew.dismiss()
+        pool.dismiss()
     if interrupted:
         raise KeyboardInterrupt

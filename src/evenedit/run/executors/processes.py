@@ -20,10 +20,10 @@ _CONTEXT = get_context("spawn")  # a forked process cannot use CUDA
 
 
 class Processes:
-    """A crew of processes, each at the end of a pipe."""
+    """A pool of processes, each at the end of a pipe."""
 
-    def __init__(self, workshop: WorkerSetup, gpus: Sequence[str] = ()) -> None:
-        self.workshop = workshop
+    def __init__(self, setup: WorkerSetup, gpus: Sequence[str] = ()) -> None:
+        self.setup = setup
         self.gpus = gpus
         self._numbers = count()
         self._members: dict[int, tuple[Any, Connection]] = {}
@@ -39,7 +39,7 @@ class Processes:
         ours, theirs = _CONTEXT.Pipe()
         process = _CONTEXT.Process(
             target=_serve,
-            args=(self.workshop, theirs, self._gpu_of.get(number)),
+            args=(self.setup, theirs, self._gpu_of.get(number)),
             name=f"evenedit-{number}",
             daemon=True,
         )
@@ -97,12 +97,12 @@ def visible_gpus() -> list[str]:
     return [str(number) for number, _ in enumerate(devices.iterdir())] if devices.is_dir() else []
 
 
-def _serve(workshop: WorkerSetup, pipe: Connection, gpu: str | None) -> None:
+def _serve(setup: WorkerSetup, pipe: Connection, gpu: str | None) -> None:
     """What each process does: take its GPU, leave Ctrl-C to the parent, edit until the pipe is closed."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     if gpu is not None:
         os.environ["CUDA_VISIBLE_DEVICES"] = gpu
-    worker = Worker(workshop)
+    worker = Worker(setup)
     while True:
         try:
             task = pipe.recv()

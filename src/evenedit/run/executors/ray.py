@@ -15,11 +15,11 @@ MOST_STILLBORN = 10
 
 
 class RayActors:
-    """A crew of Ray actors. A lost actor or node gives its task back; Ray places its successor elsewhere."""
+    """A pool of Ray actors. A lost actor or node gives its task back; Ray places its successor elsewhere."""
 
-    def __init__(self, workshop: WorkerSetup, *, address: str, num_gpus: float, num_cpus: float) -> None:
+    def __init__(self, setup: WorkerSetup, *, address: str, num_gpus: float, num_cpus: float) -> None:
         self.ray = _connect(address)
-        self.workshop = workshop
+        self.setup = setup
         self._remote = self.ray.remote(num_cpus=num_cpus, num_gpus=num_gpus, max_restarts=0)(Worker)
         self._arriving: dict[Any, Any] = {}
         self._stillborn = 0
@@ -28,7 +28,7 @@ class RayActors:
 
     def hire(self) -> None:
         """Ask for an actor. It arrives when the cluster has room: after the loss of a node, maybe much later."""
-        actor = self._remote.remote(self.workshop)
+        actor = self._remote.remote(self.setup)
         self._arriving[actor.__ray_ready__.remote()] = actor
 
     def idle(self) -> list[Any]:

@@ -56,7 +56,7 @@ def _judges(evidence: Overlap) -> Iterator[Agreement]:
                         wanted = matched(len(VERDICTS), *pair)
                     else:
                         wanted = [*on_scores(*pair), *on_means(*pair), *differences(*pair)]
-                    yield from evidence.tell(place, wanted, rows[both], 2 * int(both.sum()))
+                    yield from evidence.estimate(place, wanted, rows[both], 2 * int(both.sum()))
 
 
 def _people(evidence: Overlap) -> Iterator[Agreement]:

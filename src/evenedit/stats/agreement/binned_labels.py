@@ -23,7 +23,7 @@ class BinnedLabel:
         return np.asarray(np.array((0, *self.code), dtype=np.int8)[scores])
 
     @property
-    def told(self) -> str:
+    def note(self) -> str:
         """Which scores have which name."""
         return ", ".join(
             f"{name}: {'/'.join(str(s) for s, c in enumerate(self.code, 1) if c == at)}"

@@ -1,4 +1,4 @@
-"""What people said of each item, as one number: mean, median or majority, kept exact."""
+"""What people answered about each item, as one number: mean, median or majority, kept exact."""
 
 from __future__ import annotations
 

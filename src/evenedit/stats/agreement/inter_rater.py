@@ -136,7 +136,7 @@ UNCROSSED = "items have unequal numbers of raters, no two share theirs, or all r
 
 @cache
 def _identical(levels: int) -> Callable[..., Array]:
-    """One function per number of levels, so that statistics can tell they share it."""
+    """One function per number of levels, so that statistics know that they share it."""
     return partial(_weighted_parts, np.eye(levels))
 
 
@@ -186,4 +186,4 @@ ORDERED = (
     gwet_ac2,
     percent_agreement,
 )
-"""What is told of a question with ordered answers."""
+"""The statistics of a question with ordered answers."""

@@ -38,12 +38,12 @@ def judge_error(evidence: Overlap) -> Iterator[Agreement]:
     """For every axis and factor: how far apart groups are in judge minus people, and whether chance could do it."""
     for condition in evidence.conditions():
         errors = list(_errors(evidence, condition))
-        told = [
+        made = [
             row for factor in evidence.table.factors for row in _by_factor(evidence, factor.name, factor.codes, errors)
         ]
-        yield from told
-        for editor in dict.fromkeys(row.editor for row in told):
-            family = [row for row in told if row.editor == editor and row.statistic.endswith("_p")]
+        yield from made
+        for editor in dict.fromkeys(row.editor for row in made):
+            family = [row for row in made if row.editor == editor and row.statistic.endswith("_p")]
             adjusted = holm([row.value for row in family if row.value is not None])
             for row, p in zip(family, adjusted, strict=True):
                 how = f"Holm over {len(family)} gaps of axes by factors{evidence.mark}"

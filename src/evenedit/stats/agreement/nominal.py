@@ -32,13 +32,13 @@ def verdicts(
     """People among themselves, each person against the others' majority, the judges against everybody's majority."""
     n = int((ratings > 0).sum())
     among = (reliability.fleiss(levels), reliability.alpha_nominal(levels), reliability.agreeing(levels))
-    yield from evidence.tell(place, [(s, (ratings,)) for s in among], rows, n)
+    yield from evidence.estimate(place, [(s, (ratings,)) for s in among], rows, n)
     own, theirs, item = people.others(ratings, _majority)
-    yield from evidence.tell(place, matched(levels, own, theirs), rows[item], len(own), OTHERS, CEILING)
+    yield from evidence.estimate(place, matched(levels, own, theirs), rows[item], len(own), OTHERS, CEILING)
     both = judged > 0
     if both.any():
         wanted = matched(levels, judged[both], _majority(ratings[both]))
-        yield from evidence.tell(place, wanted, rows[both], int((ratings[both] > 0).sum()), "people's majority")
+        yield from evidence.estimate(place, wanted, rows[both], int((ratings[both] > 0).sum()), "people's majority")
 
 
 def _majority(ratings: Ratings) -> NDArray[np.int8]:

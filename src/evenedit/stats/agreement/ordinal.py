@@ -28,24 +28,24 @@ KAPPAS = (against.weighted_kappa_linear, against.weighted_kappa_quadratic)
 
 
 def on_scores(a: NDArray[Any], b: NDArray[Any]) -> Wanted:
-    """What is told of two whole scores."""
+    """The statistics of two whole scores."""
     return [(s, (a, b)) for s in (*KAPPAS, against.exact_agreement, against.within_one)]
 
 
 def on_means(a: NDArray[Any], b: NDArray[Any]) -> Wanted:
-    """What is told of a score and another one or a mean."""
+    """The statistics of a score and another one or a mean."""
     return [(s, (a, b)) for s in (against.spearman, against.mae)]
 
 
 def differences(a: NDArray[Any], b: NDArray[Any]) -> Wanted:
-    """What is told of the difference, first minus second."""
+    """The statistics of the difference, first minus second."""
     return [(s, (a, b)) for s in (against.mean_difference, against.bland_altman_low, against.bland_altman_high)]
 
 
 def opinions(evidence: Overlap, place: Place, rows: Rows, ratings: Ratings) -> Iterator[Agreement]:
     """Everything about people's scores of one question; judges one by one and group by group for all editors."""
     among: Wanted = [(statistic, (ratings,)) for statistic in reliability.ORDERED]
-    yield from evidence.tell(place, among, rows, int((ratings > 0).sum()))
+    yield from evidence.estimate(place, among, rows, int((ratings > 0).sum()))
     yield from _ceiling(evidence, place, rows, ratings)
     judged = evidence.ensemble(place.axis, rows)
     yield from _labelled(evidence, place, rows, judged, ratings)
@@ -73,17 +73,17 @@ def _beside(
     if not both.any():
         if len(rows):
             n = int((ratings > 0).sum())
-            yield from evidence.tell(place, [(MEAN_OF_PEOPLE, (people.means(ratings),))], rows, n, MEAN)
+            yield from evidence.estimate(place, [(MEAN_OF_PEOPLE, (people.means(ratings),))], rows, n, MEAN)
         return
     rows, a, ratings = rows[both], judged[both].astype(np.int64), ratings[both]
     mean = people.means(ratings)
     n = int((ratings > 0).sum())
-    yield from evidence.tell(place, on_scores(a, people.rounded_mean(ratings)), rows, n, HALF_UP)
+    yield from evidence.estimate(place, on_scores(a, people.rounded_mean(ratings)), rows, n, HALF_UP)
     levels: Wanted = [(MEAN_OF_PEOPLE, (mean,)), (MEAN_OF_JUDGES, (a,))]
-    for told in evidence.tell(place, [*on_means(a, mean), *differences(a, mean), *levels], rows, n, MEAN):
-        yield told
-        if told.statistic == against.spearman.name:
-            yield _p(evidence, place, told)
+    for row in evidence.estimate(place, [*on_means(a, mean), *differences(a, mean), *levels], rows, n, MEAN):
+        yield row
+        if row.statistic == against.spearman.name:
+            yield _p(evidence, place, row)
     unit, name = evidence.units(rows)
     each = np.bincount(unit, weights=a - mean) / np.bincount(unit)
     same = tost(each)
@@ -114,10 +114,10 @@ def _other_centres(
     }
     for centre, wanted in by_centre.items():
         note = "people's median, half up for kappa" if centre == "median" else "people's majority, ties by the median"
-        for told in evidence.tell(place, wanted, rows, int((ratings > 0).sum()), note):
-            renamed = replace(told, statistic=f"{told.statistic}_{centre}")
+        for row in evidence.estimate(place, wanted, rows, int((ratings > 0).sum()), note):
+            renamed = replace(row, statistic=f"{row.statistic}_{centre}")
             yield renamed
-            if told.statistic == against.spearman.name:
+            if row.statistic == against.spearman.name:
                 yield _p(evidence, place, renamed)
 
 
@@ -126,7 +126,7 @@ def _ceiling(evidence: Overlap, place: Place, rows: Rows, ratings: Ratings) -> I
     own, rounded, item = people.others(ratings, people.rounded_mean)
     _, mean, _ = people.others(ratings, people.means)
     wanted = [*on_scores(own, rounded), *on_means(own, mean)]
-    yield from evidence.tell(place, wanted, rows[item], len(own), OTHERS, CEILING)
+    yield from evidence.estimate(place, wanted, rows[item], len(own), OTHERS, CEILING)
 
 
 def _labelled(
@@ -140,7 +140,7 @@ def _labelled(
     both = judged > 0
     if both.any():
         wanted = matched(len(label.names), label.of(judged[both]), label.of(people.rounded_mean(ratings[both])))
-        yield from evidence.tell(place, wanted, rows[both], int((ratings[both] > 0).sum()), label.told)
+        yield from evidence.estimate(place, wanted, rows[both], int((ratings[both] > 0).sum()), label.note)
     own, theirs, item = people.others(ratings, people.rounded_mean)
     wanted = matched(len(label.names), label.of(own), label.of(theirs))
-    yield from evidence.tell(place, wanted, rows[item], len(own), OTHERS, CEILING)
+    yield from evidence.estimate(place, wanted, rows[item], len(own), OTHERS, CEILING)

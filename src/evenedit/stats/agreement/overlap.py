@@ -1,4 +1,4 @@
-"""What judges and people said of the same edits, and how a statistic of it becomes a row of the results."""
+"""What judges and people answered about the same edits, and how a statistic of it becomes a row of the results."""
 
 from __future__ import annotations
 
@@ -125,15 +125,15 @@ class Overlap:
             return at.ravel().astype(np.int64), "prompt"
         return at.ravel().astype(np.int64), "item" if len(found) == len(np.unique(rows)) else "face"
 
-    def tell(
+    def estimate(
         self, place: Place, wanted: Wanted, rows: Rows, n_ratings: int, note: str = "", prefix: str = ""
     ) -> Iterator[Agreement]:
         """Rows of the results for statistics of the same items; `rows` are the edits the items belong to."""
         unit, name = self.units(rows)
         n_items = len(np.unique(rows))
-        for (statistic, _), told in zip(wanted, self.drawing.tell(wanted, unit, name), strict=True):
-            method = "; ".join(text for text in (note, told.method) if text)
-            found = (told.value, told.low, told.high, n_items, n_ratings, method)
+        for (statistic, _), estimated in zip(wanted, self.drawing.estimate(wanted, unit, name), strict=True):
+            method = "; ".join(text for text in (note, estimated.method) if text)
+            found = (estimated.value, estimated.low, estimated.high, n_items, n_ratings, method)
             yield self.row(place, prefix + statistic.name, *found)
 
     def row(

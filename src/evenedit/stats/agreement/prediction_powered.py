@@ -2,7 +2,7 @@
 
 People's mean over the sample, weighted by one over each case's chance of being chosen, is right but rests on few
 edits; the judges' mean rests on all edits but may be off. The difference between judges on all edits and judges on
-the sample tells how unlucky the sample was, and a share lambda of it is taken off people's mean (Angelopoulos,
+the sample shows how unlucky the sample was, and a share lambda of it is taken off people's mean (Angelopoulos,
 Duchi and Zrnic, PPI++, 2023): lambda is the one that leaves least variance, so judges that are of no use do no
 harm. Errors are clustered by face and prompt, since the edits of both are.
 """
@@ -28,7 +28,7 @@ from evenedit.stats.engine.rules import AnalysisRules
 from evenedit.stats.engine.variance import Uncertainty, clustered, difference, share_interval
 
 FEWEST = 2
-"""Faces that people must have rated before anything is said."""
+"""Faces that people must have rated before there is an estimate."""
 GAP_DRAWS = 500
 """Draws of a gap's noise; there are hundreds of gaps."""
 Values = NDArray[np.float64]
@@ -39,7 +39,7 @@ class LabelledSample:
     """One measure of one set of edits: what judges say of all and people of some."""
 
     judged: Values
-    said: Values
+    labels: Values
     """People's value; NaN where none rated the edit."""
     weight: Values
     """One over the chance of being in the sample."""
@@ -53,7 +53,7 @@ class LabelledSample:
     @property
     def labelled(self) -> NDArray[np.bool_]:
         """Which edits people rated."""
-        return ~np.isnan(self.said)
+        return ~np.isnan(self.labels)
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,8 +87,8 @@ def _influences(sample: LabelledSample) -> tuple[Values, Values]:
     at = sample.labelled
     share = np.where(at, sample.weight, 0.0)
     share = share / share.sum()
-    said = np.where(at, sample.said, 0.0)
-    human = share * (said - share @ said)
+    labels = np.where(at, sample.labels, 0.0)
+    human = share * (labels - share @ labels)
     drift = (sample.judged - sample.judged.mean()) / len(at) - share * (sample.judged - share @ sample.judged)
     return human, np.where(at, drift, (sample.judged - sample.judged.mean()) / len(at))
 
@@ -98,7 +98,7 @@ def together(sample: LabelledSample, tuning: float) -> Both:
     at = sample.labelled
     share = np.where(at, sample.weight, 0.0)
     share = share / share.sum()
-    human = float(share @ np.where(at, sample.said, 0.0))
+    human = float(share @ np.where(at, sample.labels, 0.0))
     drift = float(sample.judged.mean() - share @ sample.judged)
     human_influence, drift_influence = _influences(sample)
     return Both(human, human + tuning * drift, human_influence, human_influence + tuning * drift_influence, sample)
@@ -153,35 +153,35 @@ def powered(
         if (c.experiment, c.condition) == ("diagnosis", "baseline"):
             judge[c.measure.replace("rate.", "contrast.", 1), c.editor, _key(c.group)] = c.value, c.low, c.high
     how = "inclusion weights" if weighted else "equal weights: no inclusion probabilities are known"
-    for measure, judged, said in _measures(found.rows(rows), given, rules):
-        known = said if not weighted else np.where(np.isnan(chance), np.nan, said)
+    for measure, judged, labels in _measures(found.rows(rows), given, rules):
+        known = labels if not weighted else np.where(np.isnan(chance), np.nan, labels)
         weight = np.where(np.isnan(chance), 1.0, 1 / np.where(np.isnan(chance), 1.0, chance))
         whole = LabelledSample(judged, known, weight, axes.cluster_at, axes.prompt_at)
         for name in [*editors, None]:
             mine = ~np.isnan(judged) & ((editor == name) if name is not None else True)
-            for told in _three_ways(whole.only(mine), axes, measure, rules):
-                beside = judge.get((told.measure, name, _key(told.group)))
+            for row in _three_ways(whole.only(mine), axes, measure, rules):
+                beside = judge.get((row.measure, name, _key(row.group)))
                 if beside is not None:
                     yield PredictionPowered(
-                        measure=told.measure,
+                        measure=row.measure,
                         experiment="diagnosis",
                         condition="baseline",
                         editor=name,
-                        group=told.group,
+                        group=row.group,
                         judge=beside[0],
                         judge_low=beside[1],
                         judge_high=beside[2],
-                        human=told.human,
-                        human_low=told.human_ends[0],
-                        human_high=told.human_ends[1],
-                        value=told.value,
-                        low=told.ends[0],
-                        high=told.ends[1],
-                        tuning=told.tuning,
-                        n=told.n,
-                        labelled=told.labelled,
+                        human=row.human,
+                        human_low=row.human_ends[0],
+                        human_high=row.human_ends[1],
+                        value=row.value,
+                        low=row.ends[0],
+                        high=row.ends[1],
+                        tuning=row.tuning,
+                        n=row.n,
+                        labelled=row.labelled,
                         method=f"ppi++, {how}, clustered by source x prompt"
-                        if told.ends[0] is not None
+                        if row.ends[0] is not None
                         else "none: no variation in what people said",
                     )
 
@@ -203,10 +203,10 @@ def _measures(found: Answers, given: NDArray[np.int8], rules: AnalysisRules) -> 
         mean = np.where(there, total / np.maximum(count, 1), np.nan)
         yield Measure.mean(question), np.where(nothing, np.nan, value.astype(np.float64)), mean
         rounded = half_up(total, count).astype(np.int64)
-        for (name, judged), (_, said) in zip(
+        for (name, judged), (_, labels) in zip(
             met_rates(value, question, rules.rates), met_rates(rounded, question, rules.rates), strict=True
         ):
-            yield Measure.rate(name), np.where(nothing, np.nan, judged), np.where(there, said, np.nan)
+            yield Measure.rate(name), np.where(nothing, np.nan, judged), np.where(there, labels, np.nan)
 
 
 def _three_ways(sample: LabelledSample, axes: Axes, measure: str, rules: AnalysisRules) -> Iterator[PoweredEstimate]:
@@ -226,10 +226,10 @@ def _three_ways(sample: LabelledSample, axes: Axes, measure: str, rules: Analysi
             continue
         for level, at in groups.items():
             rest = together(sample.only(~at), tuning)
-            told = _contrast(parts[level], rest, tuning, rules)
-            yield replace(told, measure=measure.replace("rate.", "contrast.", 1), group={factor: level})
-        told = _gap(list(parts.values()), tuning, rules)
-        yield replace(told, measure=measure.replace("rate.", "gap.", 1), group={factor: "*"})
+            row = _contrast(parts[level], rest, tuning, rules)
+            yield replace(row, measure=measure.replace("rate.", "contrast.", 1), group={factor: level})
+        row = _gap(list(parts.values()), tuning, rules)
+        yield replace(row, measure=measure.replace("rate.", "gap.", 1), group={factor: "*"})
 
 
 def _enough(sample: LabelledSample) -> bool:

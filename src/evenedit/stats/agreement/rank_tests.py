@@ -23,7 +23,7 @@ REFERENCE = "White"
 """The group that the published study sets against everybody else."""
 NO_TEST = "undefined: one group, or all values are equal"
 DISTANCE = ".distance"
-"""The end of an axis that tells how far from the middle, whichever way."""
+"""The ending of an axis that is measured as distance from the middle."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,18 +41,18 @@ class _Sample:
 
 def group_tests(evidence: Overlap) -> Iterator[Agreement]:
     """Kruskal-Wallis over the main factor, White against the rest, mitigated against baseline; Holm over axes."""
-    told: list[Agreement] = []
+    made: list[Agreement] = []
     matched = list(cases(evidence))
     for raters in (*(("all", "complete") if evidence.people else ()), *(("ensemble",) if evidence.judges else ())):
         for axis in _axes():
             for condition in evidence.conditions():
                 sample = _sample(evidence, axis, raters, evidence.rows(condition))
                 sample = sample.at(sample.count > 0)
-                told += _over_editors(evidence, Place(axis, condition, None, raters), sample)
+                made += _over_editors(evidence, Place(axis, condition, None, raters), sample)
             for condition, before, after in matched:
-                told += _paired(evidence, Place(axis, condition, None, raters), before, after)
-    yield from told
-    yield from _adjusted(evidence, told)
+                made += _paired(evidence, Place(axis, condition, None, raters), before, after)
+    yield from made
+    yield from _adjusted(evidence, made)
 
 
 def _axes() -> list[str]:
@@ -73,7 +73,7 @@ def _sample(evidence: Overlap, axis: str, raters: str, rows: Rows) -> _Sample:
     return _Sample(rows, score.sum(axis=1), count)
 
 
-def _told_editors(evidence: Overlap, place: Place, rows: Rows) -> list[tuple[str | None, Rows]]:
+def _editors(evidence: Overlap, place: Place, rows: Rows) -> list[tuple[str | None, Rows]]:
     """All editors and each; all only for the people of whom there are equally many per item."""
     if not len(rows):
         return []
@@ -81,10 +81,10 @@ def _told_editors(evidence: Overlap, place: Place, rows: Rows) -> list[tuple[str
 
 
 def _over_editors(evidence: Overlap, place: Place, sample: _Sample) -> Iterator[Agreement]:
-    for editor, rows in _told_editors(evidence, place, sample.rows):
+    for editor, rows in _editors(evidence, place, sample.rows):
         part = sample.at(np.isin(sample.rows, rows))
         here = replace(place, editor=editor)
-        if place.raters != "ensemble":  # the estimates tell the judges' with the headline intervals
+        if place.raters != "ensemble":  # the judges' own are among the estimates, with the headline intervals
             yield from _sides(evidence, here, part)
         yield from _groups(evidence, here, part)
 
@@ -95,7 +95,9 @@ def _sides(evidence: Overlap, place: Place, sample: _Sample) -> Iterator[Agreeme
     if place.axis.endswith(DISTANCE):
         where = replace(place, axis=place.axis.removesuffix(DISTANCE))
         each = sample.total / sample.count
-        yield from evidence.tell(where, [(mean_of("distance_from_middle"), (each,))], sample.rows, n, "mean of |s - 3|")
+        yield from evidence.estimate(
+            where, [(mean_of("distance_from_middle"), (each,))], sample.rows, n, "mean of |s - 3|"
+        )
         return
     if QUESTIONS[place.axis].sided == "two":
         rounded = (2 * sample.total + sample.count) // (2 * sample.count)
@@ -104,7 +106,7 @@ def _sides(evidence: Overlap, place: Place, sample: _Sample) -> Iterator[Agreeme
                 up = rate.at_least is not None
                 met = rounded >= (rate.at_least or 0) if up else rounded <= (rate.at_most or 0)
                 wanted = [(mean_of(f"rate_{rate.id}", is_share=True), (met,))]
-                yield from evidence.tell(place, wanted, sample.rows, n, f"share of items {rate.rule}, mean half up")
+                yield from evidence.estimate(place, wanted, sample.rows, n, f"share of items {rate.rule}, mean half up")
 
 
 def _units(evidence: Overlap, place: Place, sample: _Sample) -> tuple[Whole, Rows, str]:
@@ -133,25 +135,25 @@ def _groups(evidence: Overlap, place: Place, sample: _Sample) -> Iterator[Agreem
     size = len(sample.rows), int(sample.count.sum())
     over = replace(place, group={main.name: "*"})
     h = kruskal_wallis(values[labelled], level[labelled])
-    told = f"unit: {unit}, over {main.plural}"
+    note = f"unit: {unit}, over {main.plural}"
     yield from _test(
         evidence, over, "kruskal_wallis_H", h and h.statistic, h and h.p, size,
-        f"{told}, ties corrected, df {h.df}" if h else f"{told}; {NO_TEST}", "chi-square",
+        f"{note}, ties corrected, df {h.df}" if h else f"{note}; {NO_TEST}", "chi-square",
     )  # fmt: skip
     if h:
-        yield evidence.row(over, "epsilon_squared", h.epsilon_squared, None, None, *size, f"H / (n - 1), {told}")
+        yield evidence.row(over, "epsilon_squared", h.epsilon_squared, None, None, *size, f"H / (n - 1), {note}")
     if main.name != "race":  # the published comparison of White with everybody else has no counterpart
         return
     one_group, rest = values[level == REFERENCE], values[labelled & (level != REFERENCE)]
     against = replace(place, group={main.name: REFERENCE})
-    told = f"unit: {unit}, {REFERENCE} against all others"
+    note = f"unit: {unit}, {REFERENCE} against all others"
     u = mann_whitney(one_group, rest)
-    method = told if u else f"{told}; {NO_TEST}"
+    method = note if u else f"{note}; {NO_TEST}"
     yield from _test(
         evidence, against, "mann_whitney_U", u and u.statistic, u and u.p, size, method, u.method if u else ""
     )
     if u:
-        yield evidence.row(against, "cliffs_delta", u.cliffs_delta, None, None, *size, told)
+        yield evidence.row(against, "cliffs_delta", u.cliffs_delta, None, None, *size, note)
     # equivalence is over faces whoever rated: rows of one face are alike
     total, count, faces = by_face(evidence, sample.rows, sample.total, sample.count)
     mean, label = total / count, evidence.labels(main.name, faces)
@@ -163,7 +165,7 @@ def _paired(evidence: Overlap, place: Place, before: Rows, after: Rows) -> Itera
     """Mitigated minus baseline of the same case."""
     earlier, later = (_sample(evidence, place.axis, place.raters, rows) for rows in (before, after))
     both = (earlier.count > 0) & (later.count > 0)
-    for editor, rows in _told_editors(evidence, place, after[both]):
+    for editor, rows in _editors(evidence, place, after[both]):
         of = both & np.isin(after, rows)
         yield from _signed(evidence, replace(place, editor=editor), earlier.at(of), later.at(of))
 
@@ -178,13 +180,13 @@ def _signed(evidence: Overlap, place: Place, before: _Sample, after: _Sample) ->
     ones = np.ones(len(after.rows), dtype=np.int64)
     total, count, _ = by_face(evidence, after.rows, difference.astype(np.int64), ones)
     unit, values = ("item", difference) if place.raters != "ensemble" else ("face", people.whole_means(total, count)[0])
-    told = f"unit: {unit}, mitigated minus baseline"
-    yield from evidence.tell(place, [(mean_of("mean_delta"), (difference / one,))], after.rows, n, told)
+    note = f"unit: {unit}, mitigated minus baseline"
+    yield from evidence.estimate(place, [(mean_of("mean_delta"), (difference / one,))], after.rows, n, note)
     w = wilcoxon(values)
-    method = f"{told}, {w.nonzero} differ" if w else f"{told}; undefined: no pair differs"
+    method = f"{note}, {w.nonzero} differ" if w else f"{note}; undefined: no pair differs"
     yield from _test(evidence, place, "wilcoxon_T", w and w.statistic, w and w.p, size, method, w.method if w else "")
     if w:
-        yield evidence.row(place, "rank_biserial", w.rank_biserial, None, None, *size, told)
+        yield evidence.row(place, "rank_biserial", w.rank_biserial, None, None, *size, note)
     yield _tost(evidence, place, "wilcoxon_tost_p", tost(total / count / one), size)
 
 
@@ -209,10 +211,10 @@ def _tost(evidence: Overlap, place: Place, name: str, same: Equivalence | None, 
     return evidence.row(place, name, same.p if same else None, None, None, *size, how)
 
 
-def _adjusted(evidence: Overlap, told: Sequence[Agreement]) -> Iterator[Agreement]:
+def _adjusted(evidence: Overlap, made: Sequence[Agreement]) -> Iterator[Agreement]:
     """Holm within a family: the axes of one test, arm, editor and set of raters. Benjamini-Hochberg over all editors
     and the distances too, for exploration."""
-    tests = [row for row in told if row.statistic in TESTS and row.value is not None]
+    tests = [row for row in made if row.statistic in TESTS and row.value is not None]
     for tail, adjust, wide in (("holm", holm, False), ("bh", benjamini_hochberg, True)):
         families: dict[tuple[object, ...], list[Agreement]] = {}
         for row in tests:

@@ -18,17 +18,17 @@ def confidence(scores: Scores) -> Iterator[Confidence]:
         return
     for rater in table.of_kind(Kind.VLM):
         for at, question in enumerate(QUESTION_IDS):
-            said = table.confidence[rater, :, at].astype(np.float64)
-            told = ~np.isnan(said)
-            if told.any():
-                apart = told & scores.disagree[:, at]
-                together = told & ~scores.disagree[:, at]
+            stated = table.confidence[rater, :, at].astype(np.float64)
+            given = ~np.isnan(stated)
+            if given.any():
+                apart = given & scores.disagree[:, at]
+                together = given & ~scores.disagree[:, at]
                 yield Confidence(
                     rater=table.raters[rater],
                     question=question,
-                    n=int(told.sum()),
-                    missing=int(((table.values[rater, :, at] > 0) & ~told).sum()),
-                    mean=float(said[told].mean()),
-                    agreeing=float(said[together].mean()) if together.any() else None,
-                    disagreeing=float(said[apart].mean()) if apart.any() else None,
+                    n=int(given.sum()),
+                    missing=int(((table.values[rater, :, at] > 0) & ~given).sum()),
+                    mean=float(stated[given].mean()),
+                    agreeing=float(stated[together].mean()) if together.any() else None,
+                    disagreeing=float(stated[apart].mean()) if apart.any() else None,
                 )

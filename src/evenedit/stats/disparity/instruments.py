@@ -52,7 +52,7 @@ def measured(table: RatingTable, rules: AnalysisRules) -> Iterator[Measured]:
             ),
             tests=tuple(gap_tests(panel, rules)),
             contrasts=tuple(contrasts(bootstrap, rules)),
-            missing_reasons=tuple(s for reading in readings for s in _silences(table, rows, reading)),
+            missing_reasons=tuple(s for reading in readings for s in _missing_reasons(table, rows, reading)),
             notes=tuple(dict.fromkeys(r.note for r in readings if r.note and not np.isnan(r.values[rows]).all())),
         )
 
@@ -79,7 +79,7 @@ def _mitigated(table: RatingTable, rater: int, readings: list[Reading], rules: A
         asked = mitigated[after]
         before, after = before[asked], after[asked]
         ledger = Ledger()
-        told = np.ones(len(after), dtype=np.int64)
+        asked = np.ones(len(after), dtype=np.int64)
         for reading in readings:
             earlier, later = np.where(before >= 0, reading.values[before], np.nan), reading.values[after]
             both = ~np.isnan(earlier) & ~np.isnan(later)
@@ -91,14 +91,14 @@ def _mitigated(table: RatingTable, rater: int, readings: list[Reading], rules: A
                 (key.to(MeasureKind.DELTA), condition, later - earlier, PARTS),
             ):
                 total = np.rint(np.where(both, value, 0.0) * fine).astype(np.int64)
-                measure = RatioMeasure(Measure(name), f"{arm}.sum.{name}", f"n.{key}", f"told.{key}", arm)
-                ledger.add(measure, total, both.astype(np.int64), told)
+                measure = RatioMeasure(Measure(name), f"{arm}.sum.{name}", f"n.{key}", f"asked.{key}", arm)
+                ledger.add(measure, total, both.astype(np.int64), asked)
         if ledger.measures:
             rows = edits.iloc[after]
             where = {"experiment": Experiment.MITIGATION.value, "condition": condition}
             panel = lay_out(rows, by_face(rows, table.factors), ledger.columns, ledger.measures, **where)
             for e in estimates(Bootstrap(panel, rules.draws, rules.seed), panel.axes.groups(), rules):
-                if e.condition == condition or condition == conditions[0]:  # whose pairs tell the baseline
+                if e.condition == condition or condition == conditions[0]:  # whose pairs have the baseline
                     yield e
 
 
@@ -106,7 +106,7 @@ def _panel(
     table: RatingTable, rows: NDArray[np.intp], rater: int, readings: list[Reading], rules: AnalysisRules
 ) -> Panel | None:
     edits = table.edits.iloc[rows]
-    told = (table.status[rater, rows] != NOT_ASKED).astype(np.int64)
+    asked = (table.status[rater, rows] != NOT_ASKED).astype(np.int64)
     scored = table.status[rater, rows] == STATUSES.index(Status.SCORED)
     ledger = Ledger()
     for at, question in enumerate(QUESTION_IDS):
@@ -116,8 +116,10 @@ def _panel(
             continue
         valid = (value > 0).astype(np.int64)
         for rate, met in met_rates(value, question, rules.rates):
-            measure = RatioMeasure(Measure.rate(f"measured_{rate}"), f"met.{rate}", f"n.{question}", f"told.{question}")
-            ledger.add(measure, met, valid, told)
+            measure = RatioMeasure(
+                Measure.rate(f"measured_{rate}"), f"met.{rate}", f"n.{question}", f"asked.{question}"
+            )
+            ledger.add(measure, met, valid, asked)
     for reading in readings:
         value = reading.values[rows]
         there = ~np.isnan(value)
@@ -125,7 +127,7 @@ def _panel(
         total = np.rint(np.where(there, value, 0.0) * parts).astype(np.int64)
         key = reading.measure
         ledger.add(
-            RatioMeasure(Measure(key), f"sum.{key}", f"n.{key}", f"told.{key}"), total, there.astype(np.int64), told
+            RatioMeasure(Measure(key), f"sum.{key}", f"n.{key}", f"asked.{key}"), total, there.astype(np.int64), asked
         )
     if not ledger.measures:
         return None
@@ -143,13 +145,13 @@ def _whole(e: Estimate) -> Estimate:
     return replace(e, value=e.value / PARTS, low=low, high=high)
 
 
-def _silences(table: RatingTable, rows: NDArray[np.intp], reading: Reading) -> Iterator[MissingReason]:
+def _missing_reasons(table: RatingTable, rows: NDArray[np.intp], reading: Reading) -> Iterator[MissingReason]:
     """How often each reason left a reading missing: over everybody, then over each group of each factor."""
     edits = table.edits.iloc[rows]
     reasons = np.array([reading.reasons[row] for row in rows], dtype=object)
-    told = ~np.isnan(reading.values[rows]) | (reasons != "")
+    asked = ~np.isnan(reading.values[rows]) | (reasons != "")
     for editor in sorted(edits["editor"].unique()):
-        made = (edits["editor"] == editor).to_numpy() & told
+        made = (edits["editor"] == editor).to_numpy() & asked
         groups: list[tuple[dict[str, str], NDArray[np.bool_]]] = [({}, made)]
         groups += [
             ({f.name: code}, made & (edits[f.name] == code).to_numpy()) for f in table.factors for code in f.codes

@@ -18,7 +18,7 @@ PLACEBO = "placebo"
 
 
 def mitigation_panels(scores: Scores, found: Answers, rules: AnalysisRules) -> list[Panel]:
-    """One panel of pairs per mitigated condition. The first one also tells the baseline of its pairs."""
+    """One panel of pairs per mitigated condition. The first one also has the baseline of its pairs."""
     edits = scores.edits
     conditions = sorted(edits["condition"][edits["experiment"] == Experiment.MITIGATION].unique())
     panels: list[Panel] = []

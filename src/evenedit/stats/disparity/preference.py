@@ -70,19 +70,19 @@ def _preference(evidence: Overlap, place: Place, before: Rows, after: Rows) -> I
     n = 2 * int(asked.sum())
     levels = len(ANSWERS)
     among = (reliability.fleiss(levels), reliability.alpha_nominal(levels), reliability.agreeing(levels))
-    yield from evidence.tell(place, [(s, (votes,)) for s in among], after, n, DERIVED)
-    yield from evidence.tell(place, [(s, (theirs == at,)) for at, s in RATES], after, n, DERIVED)
+    yield from evidence.estimate(place, [(s, (votes,)) for s in among], after, n, DERIVED)
+    yield from evidence.estimate(place, [(s, (theirs == at,)) for at, s in RATES], after, n, DERIVED)
     person, item = np.nonzero(asked & (asked.sum(axis=0) > 1))
     own, total = difference[person, item], difference.sum(axis=0)[item]
     wanted = matched(levels, preferred(own), preferred(total - own))
-    yield from evidence.tell(place, wanted, after[item], 2 * len(own), OTHERS, CEILING)
+    yield from evidence.estimate(place, wanted, after[item], 2 * len(own), OTHERS, CEILING)
     first, second = change(evidence.judged[before]), change(evidence.judged[after])
     both = (first >= 0) & (second >= 0)
     if both.any():
         judged = preferred(second[both] - first[both])
         wanted = matched(levels, judged, theirs[both])
-        yield from evidence.tell(place, wanted, after[both], 2 * int(asked[:, both].sum()), DERIVED)
+        yield from evidence.estimate(place, wanted, after[both], 2 * int(asked[:, both].sum()), DERIVED)
         alone = replace(place, raters="ensemble")
-        yield from evidence.tell(
+        yield from evidence.estimate(
             alone, [(s, (judged == at,)) for at, s in RATES], after[both], 2 * int(both.sum()), DERIVED
         )

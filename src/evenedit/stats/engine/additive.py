@@ -67,7 +67,7 @@ class Resampler:
         parts = [weights[at : at + chunk].astype(np.float64) @ summed for at in range(0, self.draws, chunk)]
         return np.concatenate(parts)
 
-    def tell(
+    def estimate(
         self, wanted: Sequence[tuple[Additive, tuple[NDArray[Any], ...]]], unit: NDArray[np.int64], name: str
     ) -> list[ResampledStatistic]:
         """Every statistic of the same items, which belong to the units 0, 1, 2 …, drawn together."""

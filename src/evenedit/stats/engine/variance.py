@@ -3,7 +3,7 @@
 Rows of one face are alike, and so are rows of one prompt. The variance over faces and the variance over prompts
 each hold the noise of single rows, so their sum holds it twice; the variance over face × prompt cells is taken off
 once (Cameron, Gelbach and Miller 2011). By chance that can fall below either part, and then the larger part stands
-(MacKinnon, Nielsen and Webb 2021). Few faces or prompts tell a variance badly: Satterthwaite's degrees of freedom
+(MacKinnon, Nielsen and Webb 2021). With few faces or prompts a variance is known badly: Satterthwaite's degrees of freedom
 say how badly, and a t quantile takes the place of the normal one.
 """
 
@@ -37,14 +37,14 @@ def two_way(
 ) -> Uncertainty:
     """The variance of an estimate from its three parts.
 
-    `faces` and `prompts` are the degrees of freedom of the first two. Without prompts to tell apart, `over_prompts` is
+    `faces` and `prompts` are the degrees of freedom of the first two. Without several prompts, `over_prompts` is
     0 and the faces alone speak.
     """
     both = np.maximum(np.maximum(over_faces, over_prompts), over_faces + over_prompts - over_cells)
     variance = np.where(over_prompts == 0, over_faces, both)  # a part that is not known leaves the whole unknown
     spread = over_faces**2 / np.maximum(faces, 1) + over_prompts**2 / np.maximum(prompts, 1)
     freedom = np.divide(variance**2, spread, out=np.ones_like(variance), where=spread > 0)
-    # no worse told than by the worse told of the two alone: what is taken off makes the formula say so
+    # at least as many degrees of freedom as the smaller of the two parts: subtracting the overlap can make it fewer
     freedom = np.maximum(freedom, np.minimum(faces, prompts))
     return Uncertainty(variance, np.maximum(freedom, 1.0))
 

@@ -55,7 +55,7 @@ def shifts(
     rules: AnalysisRules,
     factors: Sequence[Factor] = FACTORS,
 ) -> list[Shift]:
-    """Every shift, of everybody and of each group; `asked` [edit, question] tells which questions apply."""
+    """Every shift, of everybody and of each group; `asked` [edit, question] says which questions apply."""
     found: list[Shift] = []
     for panel in _panels(edits, asked, comparisons, factors):
         bootstrap = Bootstrap(panel, rules.draws, rules.seed)

@@ -45,7 +45,7 @@ def multiverse(table: RatingTable, rules: AnalysisRules, tests: Sequence[GapTest
     rows = np.flatnonzero(
         ((edits["experiment"] == Experiment.DIAGNOSIS) & (edits["condition"] == "baseline")).to_numpy()
     )
-    told = [
+    chosen = [
         t
         for t in tests
         if (t.experiment, t.condition) == ("diagnosis", "baseline")
@@ -53,13 +53,13 @@ def multiverse(table: RatingTable, rules: AnalysisRules, tests: Sequence[GapTest
         and Measure(t.measure).name in rules.rates
         and (t.p < ALPHA or (t.measure in ALWAYS and t.factor == table.factors[0].name))
     ]
-    if not len(rows) or not told:
+    if not len(rows) or not chosen:
         return
     axes = by_face(edits.iloc[rows], table.factors)
     tallies = dict(_tallies(table, rows, axes, rules))
     editors = sorted(edits["editor"].iloc[rows].unique())
     for factor in axes.levels:
-        mine = [t for t in told if t.factor == factor]
+        mine = [t for t in chosen if t.factor == factor]
         if mine:
             yield from _factor(mine, factor, axes, editors, tallies, rules)
 

@@ -31,19 +31,23 @@ def unanswered(table: RatingTable, rules: AnalysisRules) -> list[GapTest]:
     ledger = Ledger()
     for rater in _askable(table):
         status, name = table.status[rater][rows], table.raters[rater]
-        told = (status != NOT_ASKED).astype(np.int64)
-        silent = told * (status != STATUSES.index(Status.SCORED)).astype(np.int64)
-        if silent.any():
-            measure = RatioMeasure(Measure.rate(f"unanswered.{name}"), f"silent.{name}", f"told.{name}", f"told.{name}")
-            ledger.add(measure, silent, told, told)
+        asked = (status != NOT_ASKED).astype(np.int64)
+        without = asked * (status != STATUSES.index(Status.SCORED)).astype(np.int64)
+        if without.any():
+            measure = RatioMeasure(
+                Measure.rate(f"unanswered.{name}"), f"unanswered.{name}", f"asked.{name}", f"asked.{name}"
+            )
+            ledger.add(measure, without, asked, asked)
     for reading in table.readings:  # what an instrument that answers could still not read
         gone = np.array([reading.reasons[row] != "" for row in rows], dtype=np.int64)
-        told = np.maximum(gone, ~np.isnan(reading.values[rows]))
-        known = any((gone == column).all() for name, column in ledger.columns.items() if name.startswith("silent."))
+        asked = np.maximum(gone, ~np.isnan(reading.values[rows]))
+        known = any((gone == column).all() for name, column in ledger.columns.items() if name.startswith("unanswered."))
         if gone.any() and not known:
             name = f"{reading.rater}: {Measure(reading.measure).name}"
-            measure = RatioMeasure(Measure.rate(f"unanswered.{name}"), f"silent.{name}", f"told.{name}", f"told.{name}")
-            ledger.add(measure, gone, told, told)
+            measure = RatioMeasure(
+                Measure.rate(f"unanswered.{name}"), f"unanswered.{name}", f"asked.{name}", f"asked.{name}"
+            )
+            ledger.add(measure, gone, asked, asked)
     if not ledger.measures:
         return []
     where = {"experiment": Experiment.DIAGNOSIS.value, "condition": "baseline"}
@@ -66,9 +70,9 @@ def _by_factor(table: RatingTable, factor: Factor, *, whole: bool) -> Iterator[C
     shape = (len(experiments), len(editors), len(codes) + 1, len(STATUSES))
     for rater in _askable(table):
         status = table.status[rater].astype(np.int64)
-        told = status != NOT_ASKED
+        asked = status != NOT_ASKED
         at = np.ravel_multi_index(
-            (experiment.to_numpy(np.int64)[told], editor_at[told], level_at[told], status[told]), shape
+            (experiment.to_numpy(np.int64)[asked], editor_at[asked], level_at[asked], status[asked]), shape
         )
         tally = np.bincount(at, minlength=int(np.prod(shape))).reshape(shape)
         for e, experiment_id in enumerate(experiments):
