@@ -363,13 +363,13 @@ class Runner:
         by_job = batches.judges if batches is not None and self.batch else {}
         now = [s for s in wanted if s.key not in waiting and s.rater.id not in by_job]
         todo = [s for s in now if s.key not in answered]
-        reasons = ([answer for answer in batch if answer is not None] for batch in in_lanes(self._lanes(todo), work))
+        replies = ([answer for answer in batch if answer is not None] for batch in in_lanes(self._lanes(todo), work))
         save = partial(self.store.save_answers, run_id=run_id)
         self._collect(
             title,
             len(now),
             len(now) - len(todo),
-            reasons,
+            replies,
             save,
             batches.meter.__str__ if batches is not None else None,
         )

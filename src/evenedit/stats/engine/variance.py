@@ -3,8 +3,8 @@
 Rows of one face are alike, and so are rows of one prompt. The variance over faces and the variance over prompts
 each hold the noise of single rows, so their sum holds it twice; the variance over face × prompt cells is taken off
 once (Cameron, Gelbach and Miller 2011). By chance that can fall below either part, and then the larger part stands
-(MacKinnon, Nielsen and Webb 2021). With few faces or prompts a variance is known badly: Satterthwaite's degrees of freedom
-say how badly, and a t quantile takes the place of the normal one.
+(MacKinnon, Nielsen and Webb 2021). With few faces or prompts a variance is known badly: Satterthwaite's degrees of
+freedom say how badly, and a t quantile takes the place of the normal one.
 """
 
 from __future__ import annotations
