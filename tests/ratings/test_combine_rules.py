@@ -4,7 +4,7 @@ from collections import Counter
 from dataclasses import replace
 from itertools import product
 from math import floor
-from statistics import median
+from statistics import median as middle_of
 
 import numpy as np
 import pandas as pd
@@ -13,7 +13,19 @@ import pytest
 from evenedit.core.errors import EvenEditError
 from evenedit.core.records import Kind
 from evenedit.protocol.ensemble import STANDARD_RULES
-from evenedit.ratings.combine import asked, combine, concerns, judges_only, priority
+from evenedit.ratings.combine import (
+    asked,
+    combine,
+    concerns,
+    judges_only,
+    mean,
+    median,
+    preference,
+    primary_unless_close,
+    priority,
+    spread,
+    verdict,
+)
 from evenedit.ratings.table import EDIT_COLUMNS, NOT_ASKED, QUESTION_IDS, RatingTable, Scores
 
 F, R, U = 1, 2, 3
@@ -63,7 +75,7 @@ def half_up(number: float) -> int:
 @pytest.mark.parametrize("rule", ["diagnosis", "median", "mean"])
 def test_scores_of_any_number_of_judges(rule: str, judges: int):
     said, found = all_combinations("diagnosis", "race_drift", rule, judges, 5)
-    middle = (lambda given: sum(given) / len(given)) if rule == "mean" else median
+    middle = (lambda given: sum(given) / len(given)) if rule == "mean" else middle_of
     present = [[value for value in answers if value] for answers in said]
     assert column(found, "race_drift") == [half_up(middle(given)) if given else 0 for given in present]
     assert differ(found, "race_drift") == [bool(given) and max(given) - min(given) >= 2 for given in present]
@@ -142,6 +154,20 @@ def test_an_answer_to_a_question_that_does_not_apply_is_neither_a_score_nor_a_di
     assert column(found, "age_drift") == [0, 0, 0]
     assert column(found, "race_drift") == [0, 0, 0]
     assert not found.disagree.any()
+
+
+def test_every_rule_gives_small_whole_numbers_and_0_where_nobody_answered():
+    cube = np.array([[0, 1, 5, 0], [0, 2, 1, 3], [0, 2, 0, 0]], dtype=np.int8)
+    for rule, expected in (
+        (mean, [0, 2, 3, 3]),
+        (median, [0, 2, 3, 3]),
+        (primary_unless_close, [0, 2, 5, 3]),
+        (verdict, [0, R, F, U]),
+        (preference, [0, MITIGATED, BASELINE, SAME]),
+        (spread, [0, 1, 4, 0]),
+    ):
+        found = rule(cube)
+        assert (found.dtype, found.tolist()) == (np.int8, expected), rule.__name__
 
 
 # -- reviewers -------------------------------------------------------------------------------------------------

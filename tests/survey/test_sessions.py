@@ -190,6 +190,8 @@ def test_impossible_answers_are_refused(desk, change):
     with pytest.raises(Refused):
         desk.save(token, **(good | change))
     assert count(desk, answers) == 0
+    desk.save(token, **good)
+    assert count(desk, answers) == 1, "without the change it is taken"
 
 
 def test_nobody_reaches_another_participants_items_or_pictures(desk):

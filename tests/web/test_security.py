@@ -307,6 +307,10 @@ def test_weak_passwords_are_refused(weak: str) -> None:
         check_password(weak, "admin")
 
 
+def test_a_long_password_of_several_words_is_accepted() -> None:
+    check_password("seven grey herons 48", "admin")
+
+
 def test_production_names_everything_that_is_missing() -> None:
     with pytest.raises(EvenEditError) as refused:
         check_production("short", None, has_password=False)

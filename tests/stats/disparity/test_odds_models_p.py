@@ -157,6 +157,14 @@ def test_prompts_without_variation_are_left_out_and_counted_and_unasked_ones_are
     assert np.sqrt(np.diag(fit.covariance)) == pytest.approx(np.sqrt(np.diag(covariance))[:7], rel=1e-5)
 
 
+def test_a_prompt_with_a_single_score_is_left_out_and_counted():
+    edits, met = two_groups((9, 3), (12, 12))
+    more = pd.concat([edits, edits.iloc[[0]].assign(prompt_id="p1")], ignore_index=True)
+    fit = fit_of(more, np.ones(25), np.append(met, True))
+    assert (fit.prompts, fit.left_out) == (1, 1)
+    assert fit.coefficients == pytest.approx([np.log(9) / 2], abs=1e-9)  # odds of 3 against 1/3
+
+
 def test_a_face_without_a_valid_score_is_no_cluster():
     rng = np.random.default_rng(8)
     edits = edits_of(prompts=4, race=("White", "Black"))
@@ -221,6 +229,14 @@ def test_scores_of_one_face_and_prompt_are_counted_in_one_cell():
     assert count.tolist() == [[[2, 2], [1, 1]], [[0, 0], [2, 2]]]
 
 
+def test_the_last_face_may_have_no_edit_of_the_last_prompt():
+    pairs = [("a", "x"), ("a", "y"), ("a", "z"), ("b", "x"), ("c", "x"), ("c", "y")]
+    edits = pd.DataFrame([{"source_id": s, "prompt_id": p, "race": "", "gender": "", "age": ""} for s, p in pairs])
+    met, count = cube(by_face(edits), np.ones(6, dtype=bool), [np.array([1, 0, 1, 1, 0, 1])])
+    assert met[..., 0].tolist() == [[1, 0, 1], [1, 0, 0], [0, 1, 0]]
+    assert count[..., 0].tolist() == [[1, 1, 1], [1, 0, 0], [1, 1, 0]]
+
+
 # -- what has no fit -----------------------------------------------------------------------------------------------
 
 
@@ -236,6 +252,18 @@ def test_a_group_on_one_side_is_named():
         fit_of(edits, np.ones(10), met)
     with pytest.raises(Unfit, match=r"^every score is on one side of the threshold$"):
         fit_of(edits, np.ones(10), np.ones(10))
+
+
+def test_a_group_on_one_side_of_every_cut_is_named():
+    edits, met = two_groups((2, 4), (2, 8))
+    with pytest.raises(Unfit, match=r"^separation: every score of White"):
+        fit_of(edits, np.ones(10), met, met & (np.arange(10) != 5))
+
+
+def test_labels_that_cannot_be_told_apart_say_so():
+    edits, met = crossed("WM2 WM3 WM2 BF2 BF3 BF3")
+    with pytest.raises(Unfit, match=r"^the labels of the faces cannot be told apart: some combination stands for ano"):
+        fit_of(edits, np.ones(len(edits)), met)
 
 
 def crossed(faces: str) -> tuple[pd.DataFrame, np.ndarray]:
@@ -256,7 +284,10 @@ def test_as_many_faces_as_effects_and_intercept_are_too_few():
     with pytest.raises(Unfit, match=r"^4 faces are too few for 3 effects of labels$"):
         fit_of(edits, np.ones(len(edits)), met)
     edits, met = crossed("WM2 WF3 BM3 BF2 WM3")
-    assert fit_of(edits, np.ones(len(edits)), met).freedom == 1
+    fit = fit_of(edits, np.ones(len(edits)), met)
+    assert fit.freedom == 1
+    t = fit.coefficients[0] / np.sqrt(fit.covariance[0, 0])
+    assert fit.p("race") == pytest.approx(2 * stats.t.sf(abs(t), 1), rel=1e-9)
 
 
 @pytest.mark.parametrize("swapped", [False, True])
@@ -373,3 +404,7 @@ def test_intervals_have_the_level_the_rules_ask_for():
     effect, error = by_hand((9, 3), (12, 12))
     half = stats.t.ppf(0.9, 22) * error
     assert (ratio.low, ratio.high) == pytest.approx(np.exp([effect - half, effect + half]), rel=1e-9)
+
+
+def test_faces_of_one_group_have_no_model():
+    assert models_of([row | {"race": "White"} for row in study()]) == []
