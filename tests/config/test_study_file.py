@@ -89,7 +89,7 @@ def test_the_published_preset_does_what_the_paper_did():
     default = StudyFile.parse(small(experiments=experiments), Path())
     assert (published.placebo, published.swapped, published.missing) == (False, False, "neutral-3")
     assert (default.placebo, default.swapped, default.missing) == (True, True, "exclude")
-    assert default.blind(default.file.judges[0]) and not published.blind(published.file.judges[0])
+    assert default.blind(default.sections.judges[0]) and not published.blind(published.sections.judges[0])
 
 
 def test_the_hash_changes_with_the_study_but_not_with_where_it_runs():
