@@ -8,6 +8,8 @@ from pydantic import BaseModel, ConfigDict, Field
 
 Missing = Literal["exclude", "neutral-3"]
 Preset = Literal["default", "published"]
+FACTOR_NAME = "[a-z][a-z0-9_]*"
+"""What a factor may be called: it names columns of tables."""
 
 
 class _Section(BaseModel):
@@ -42,7 +44,7 @@ class Plugged(_Section):
 class FactorSection(_Section):
     """[[factors]]: what portraits are labelled and grouped by; race, gender and age when left out."""
 
-    name: str = Field(pattern=r"^[a-z][a-z0-9_]*$")
+    name: str = Field(pattern=f"^{FACTOR_NAME}$")
     """The column of labels.csv that holds it."""
     title: str = ""
     """How tables and pages print it; the name when left out."""
