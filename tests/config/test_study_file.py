@@ -123,11 +123,11 @@ def test_factors_left_out_do_not_enter_the_hash():
     assert StudyFile.parse(small(), Path()).hash == StudyFile.parse(small(factors=[]), Path()).hash
 
 
-def test_every_problem_is_told_at_once():
+def test_every_problem_is_reported_at_once():
     assert len(problems(**editor(seeds=[1, 1]), ensemble={"diagnosis": "x"}, prompts={"include": ["O4"]})) == 3
 
 
-def test_a_broken_file_is_told_without_a_traceback(tmp_path):
+def test_a_broken_file_is_reported_without_a_traceback(tmp_path):
     (tmp_path / "study.toml").write_text("[study\n")
     with pytest.raises(EvenEditError, match="is not valid TOML"):
         StudyFile.load(tmp_path)

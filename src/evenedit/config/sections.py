@@ -17,7 +17,7 @@ class _Section(BaseModel):
 
 
 class About(_Section):
-    """[study]: what this is."""
+    """[study]: title, preset and seed."""
 
     title: str
     preset: Preset = "default"
@@ -31,7 +31,7 @@ class StoreSection(_Section):
     url: str | None = None
     """SQLAlchemy URL of a PostgreSQL database; SQLite in the study folder when absent."""
     images: str | None = None
-    """Where pictures lie: a folder or a URL that all workers reach; `images` in the study folder when absent."""
+    """Where pictures are stored: a folder or a URL that all workers reach; `images` in the study folder when absent."""
 
 
 class Plugged(_Section):
@@ -140,7 +140,7 @@ class JudgeSection(_Section):
     id: str
     kind: str
     blind: bool | None = None
-    """No labels are told; on by default, off under the published preset."""
+    """The judge is given no labels; on by default, off under the published preset."""
     settings: dict[str, Any] = {}
 
 
@@ -161,7 +161,7 @@ class EnsembleSection(_Section):
     mitigation: str = "mitigation"
     stereotype: str = "stereotype"
     missing: Missing | None = None
-    """What to do when no judge scored: by default exclude; neutral-3 under the published preset."""
+    """The score of an edit that no judge scored: by default exclude; neutral-3 under the published preset."""
     review: Literal["shown", "settles"] = "shown"
     """What reviewers settled is shown and changes no score, or takes the place of the judges' score."""
     reviewers: Literal[1, 2] = 1
@@ -176,7 +176,7 @@ class Threshold(_Section):
 
 
 class EndingSection(_Section):
-    """[survey.endings.NAME]: what a participant takes home, by how the visit ended."""
+    """[survey.endings.NAME]: what a participant is shown at the end, by how the visit ended."""
 
     code: str = ""
     """Completion code; one of our own when left out."""
@@ -200,15 +200,15 @@ class ExclusionSection(_Section):
     """[survey.exclude]: whose answers are left out, stated before the first answer is seen."""
 
     instructed_failed: int = Field(default=2, ge=1)
-    """So many failed instructed checks."""
+    """Exclude from this many failed instructed checks on."""
     gold_below: float = Field(default=0.8, ge=0, le=1)
-    """Share of right answers on gold items."""
+    """Exclude below this share of right answers on gold items."""
     seconds_per_answer: float = Field(default=1.0, ge=0)
-    """Median time per answer: ten answers about a pair in less than ten seconds are not looked at."""
+    """Exclude below this median time per answer: nobody looks at a pair and gives ten answers in ten seconds."""
     straight_line: float = Field(default=0.9, gt=0, le=1)
-    """Share of items with one and the same answer to every question; above it."""
+    """Exclude above this share of items with the same answer to every question."""
     agreement_below: float | None = Field(default=None, ge=-1, le=1)
-    """Correlation with the mean of the others; off by default, since disagreement may be honest."""
+    """Exclude below this correlation with the mean of the others; off by default, since disagreement may be honest."""
 
 
 class PlatformSection(_Section):
@@ -247,9 +247,9 @@ class SurveySection(_Section):
     instructed: int = Field(default=2, ge=0)
     """Instructed checks per task, beside its items."""
     seat_minutes: float = Field(default=120.0, gt=0)
-    """A seat comes back after so many minutes without an answer."""
+    """A slot is offered again after so many minutes without an answer."""
     dashboard: bool = False
-    """Participants pick their task, as published; by default they are given the next seat."""
+    """Participants pick their task, as published; by default they are given the next slot."""
     languages: list[Literal["en", "ko"]] = Field(default=["en", "ko"], min_length=1)
     quotas: dict[Literal["disagreement", "drift", "erasure", "skin", "routine"], float] = {}
     """Shares of the priority sampler."""

@@ -1,4 +1,4 @@
-"""Editors whose effects are known, because we planted them. They redraw drawn portraits: pixels really change.
+"""Editors with planted effects. They redraw drawn portraits, so that pixels really change.
 
 Each decides, edit by edit, how an ideal rater would score its output (the ground truth), draws the portrait
 accordingly, and writes the truth into the picture. `expected` gives the distribution it draws from.
@@ -219,7 +219,7 @@ class SimulatedEditor:
         rng: np.random.Generator,
         size: int,
     ) -> Image:
-        """Turn the scores into a picture that deserves them."""
+        """Draw the picture that these scores describe."""
         edited = replace(portrait, **_look(prompt, truth["edit_success"]))
         if truth["race_drift"] > 1:
             other = self._stranger(attributes, "race_drift", rng)
@@ -340,7 +340,7 @@ class Null(SimulatedEditor):
 
 
 class Refusing(SimulatedEditor):
-    """Declines for some groups, and says so."""
+    """Refuses explicitly for some groups."""
 
     def __init__(
         self,
