@@ -55,11 +55,79 @@ def test_a_problem_is_one_line_that_names_the_key_and_the_fix(changes, wanted):
     assert wanted in found[0]
 
 
-def test_every_problem_is_told_at_once():
+MONK = {"name": "monk", "title": "Monk skin tone", "levels": [str(n) for n in range(1, 11)], "ordered": True}
+FOLDER = {"kind": "folder", "settings": {"path": "portraits"}}
+LIGHTENING = [{"id": "simulated-lightening", "settings": {"groups": {"monk": ["9", "10"]}}}]
+
+
+def monk(**changes):
+    """A study of drawn portraits of the ten Monk skin tones."""
+    sources = {"kind": "drawn", "settings": {"grid": "monk", "size": 48}}
+    return {"sources": sources, "factors": [MONK], "editors": LIGHTENING} | changes
+
+
+def test_a_study_may_declare_its_own_factors():
+    study = StudyFile.parse(small(**monk()), Path())
+    assert [(f.name, f.title, len(f.codes), f.ordered) for f in study.factors] == [("monk", "Monk skin tone", 10, True)]
+
+
+@pytest.mark.parametrize(
+    ("changes", "wanted"),
+    [
+        (
+            {"factors": [MONK | {"name": "prompt_id"}], "sources": FOLDER},
+            "'prompt_id': tables have a column of that name already",
+        ),
+        ({"factors": [MONK, MONK]}, "factors 'monk': the name is used twice"),
+        ({"factors": [MONK | {"levels": [*MONK["levels"], "10"]}]}, "factors 'monk': level '10' is listed twice"),
+        ({"factors": [MONK | {"levels": [*MONK["levels"], " "]}]}, "factors 'monk': a level is empty"),
+        ({"factors": [MONK | {"levels": [*MONK["levels"], "*"]}]}, "level '*' stands for all levels"),
+        ({"factors": [MONK | {"levels": [*MONK["levels"], "1_"]}]}, "levels '1' and '1_' are the same label"),
+        ({"factors": [MONK | {"levels": ["1"]}]}, "'factors[0].levels' is ['1']"),
+        ({"factors": [MONK | {"name": "Monk tone"}]}, "'factors[0].name' is 'Monk tone'"),
+        (
+            {"factors": []},
+            "labels its portraits by monk; the study declares no [[factors]] and so has race, gender, age",
+        ),
+        ({"factors": [MONK, MONK | {"name": "hat"}]}, "by monk; the study declares monk, hat. Declare the source's"),
+        (
+            {"factors": [MONK | {"levels": ["1", "2", "3"]}]},
+            "with monk 4, 5, 6, 7, 8, 9, 10, which [[factors]] does not",
+        ),
+        ({"sources": {"kind": "drawn", "settings": {"grid": "mnok"}}}, "sources: grid 'mnok' is unknown; did you mean"),
+        (
+            {"sources": {"kind": "drawn", "settings": {"grid": "monk", "only": {"monk": ["0"]}}}},
+            "monk '0' is not a level",
+        ),
+        (
+            {"editors": [{"id": "simulated-lightening"}]},
+            "it treats portraits by their label race, and these are labelled by monk",
+        ),
+        (
+            {"editors": [{"id": "simulated-replacing"}]},
+            "by their label race, gender, age, and these are labelled by monk",
+        ),
+        (
+            {"experiments": {"diagnosis": {}, "stereotype": {}}},
+            "needs a factor 'gender' with the levels Male and Female",
+        ),
+    ],
+)
+def test_a_factor_that_cannot_be_is_named_with_the_fix(changes, wanted):
+    found = problems(**monk(**changes))
+    assert len(found) == 1, found
+    assert wanted in found[0]
+
+
+def test_factors_left_out_do_not_enter_the_hash():
+    assert StudyFile.parse(small(), Path()).hash == StudyFile.parse(small(factors=[]), Path()).hash
+
+
+def test_every_problem_is_reported_at_once():
     assert len(problems(**editor(seeds=[1, 1]), ensemble={"diagnosis": "x"}, prompts={"include": ["O4"]})) == 3
 
 
-def test_a_broken_file_is_told_without_a_traceback(tmp_path):
+def test_a_broken_file_is_reported_without_a_traceback(tmp_path):
     (tmp_path / "study.toml").write_text("[study\n")
     with pytest.raises(EvenEditError, match="is not valid TOML"):
         StudyFile.load(tmp_path)
@@ -70,7 +138,7 @@ def test_a_folder_without_a_study_names_the_command_that_makes_one(tmp_path):
         StudyFile.load(tmp_path)
 
 
-@pytest.mark.parametrize("name", ["small", "demo", "published"])
+@pytest.mark.parametrize("name", ["small", "demo", "published", "curated", "monk"])
 def test_every_template_is_a_valid_study(name, tmp_path):
     templates.write(name, tmp_path)
     assert StudyFile.load(tmp_path).prompts

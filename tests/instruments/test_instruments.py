@@ -354,7 +354,7 @@ def test_identity_without_the_extra_says_so(monkeypatch):
 @faces_extra
 def test_identity_is_set_against_its_own_group():
     people = [("a", render(person(5, seed))) for seed in range(5)] + [("b", render(person(5, 9)))]
-    known = likeness.reference(likeness.sit(*one) for one in people)
+    known = likeness.reference(likeness.embed_portrait(*one) for one in people)
     assert likeness.Reference.from_json(known.to_json()) == known
     same = measure(people[0][1], people[0][1], reference=known, group="a")
     assert (same.identity_distance, same.identity_between) == (0.0, 0.0)
@@ -423,7 +423,7 @@ def test_occupation_prompts_that_changed_nothing_are_unchanged():
 @faces_extra
 def test_the_military_prompt_makes_another_and_lighter_person_of_most_subjects():
     paths = sorted((DATA / "portraits").glob("Black_*.jpg"))
-    known = likeness.reference(likeness.sit("Black", Image.open(p)) for p in paths)
+    known = likeness.reference(likeness.embed_portrait("Black", Image.open(p)) for p in paths)
     pairs = edits("B02", "Black")
     measured = [measure(a, b, reference=known, group="Black") for _, a, b in pairs]
     assert sum(found.verdict == Verdict.ANOTHER for found in measured) > len(pairs) / 2

@@ -72,8 +72,8 @@ def test_all_that_is_not_rated_goes_in_one_job_and_comes_back_to_its_place(
     wire.otherwise = numbered
     loaded = open_study(tmp_path, **judged_by(wire, kind))
     by_batch(loaded).run()
-    (job,) = wire.desk.jobs.values()
-    lines = [json.loads(line) for line in wire.desk.files[job.input_file].splitlines()]
+    (job,) = wire.queue.jobs.values()
+    lines = [json.loads(line) for line in wire.queue.files[job.input_file].splitlines()]
     asked = [line.get("custom_id") or line["key"] for line in lines]
     (rater,) = loaded.design.judges()
     found = {
@@ -87,7 +87,7 @@ def test_all_that_is_not_rated_goes_in_one_job_and_comes_back_to_its_place(
     assert "  0 from the cache, 8 by batch job" in list(describe(loaded))
     assert not list(tmp_path.glob(".batch-*"))
     by_batch(loaded).run()
-    assert len(wire.desk.jobs) == 1
+    assert len(wire.queue.jobs) == 1
     loaded.store.close()
 
 
@@ -101,7 +101,7 @@ def test_a_line_asks_what_a_call_would_ask(wire: FakeProvider, tmp_path: Path, k
     # The SDK writes mime_type where the API's own name is mimeType; the API takes both.
     sent = [json.loads(seen.body.replace(b'"mime_type"', b'"mimeType"')) for seen in calls]
     assert [json.loads(seen.body) for seen in lines] == sent
-    for file in wire.desk.files.values():
+    for file in wire.queue.files.values():
         words = re.sub(rb"[A-Za-z0-9+/_-]{200,}={0,2}", b"", file)
         assert not re.search(rb"\bblack\b|\bwhite\b|70 ?plus|\d0s\b|\bfemale\b|baseline", words, re.I)
     by_job.store.close()
@@ -132,8 +132,8 @@ def test_each_line_of_a_job_ends_in_its_right_state(wire: FakeProvider, tmp_path
     wire.will(*(MODES[mode] for mode in STATES), provider.not_json, provider.error(400, "no", code="content_filter"))
     loaded = open_study(tmp_path, **study)
     by_batch(loaded).run()
-    (job,) = wire.desk.jobs.values()
-    lines = [json.loads(line) for line in wire.desk.files[job.input_file].splitlines()]
+    (job,) = wire.queue.jobs.values()
+    lines = [json.loads(line) for line in wire.queue.files[job.input_file].splitlines()]
     found = states(loaded)
     ended = [found[line.get("custom_id") or line["key"]] for line in lines]
     last = "failed" if kind == "gemini" else "refused"  # Google has no such code
@@ -149,12 +149,12 @@ def test_each_line_of_a_job_ends_in_its_right_state(wire: FakeProvider, tmp_path
 def test_what_a_job_did_not_answer_failed_and_is_asked_again(
     wire: FakeProvider, tmp_path: Path, kind: str, ending: str
 ):
-    wire.desk.endings.append(JobEnding(ending, answered=3))
+    wire.queue.endings.append(JobEnding(ending, answered=3))
     loaded = open_study(tmp_path, **judged_by(wire, kind))
     by_batch(loaded).run()
     there = 0 if ending == "failed" else 3
     assert counted(loaded) == Counter({Status.SCORED: there, Status.FAILED: 8 - there}) - Counter()
-    assert len(wire.desk.jobs) == 1  # not at once, which could go on for ever
+    assert len(wire.queue.jobs) == 1  # not at once, which could go on for ever
     by_batch(loaded).run()
     assert counted(loaded) == {Status.SCORED: 8}
     assert wire.asked == 8
@@ -165,7 +165,7 @@ def test_a_job_is_cut_where_it_grows_too_large(wire: FakeProvider, tmp_path: Pat
     monkeypatch.setattr(batches, "MOST_LINES", 3)
     loaded = open_study(tmp_path, **judged_by(wire, "chat"))
     by_batch(loaded).run()
-    sizes = [len(wire.desk.files[j.input_file].splitlines()) for j in wire.desk.jobs.values()]
+    sizes = [len(wire.queue.files[j.input_file].splitlines()) for j in wire.queue.jobs.values()]
     assert sizes == [3, 3, 2]
     assert counted(loaded) == {Status.SCORED: 8}
     loaded.store.close()
@@ -188,7 +188,7 @@ def stop_waiting(loaded: Study) -> None:
 
 @pytest.mark.parametrize("kind", ["chat", "gemini"])
 def test_an_open_job_is_waited_for_by_later_runs_of_either_kind(wire: FakeProvider, tmp_path: Path, kind: str, capsys):
-    wire.desk.seconds = 3600
+    wire.queue.seconds = 3600
     study = judged_by(wire, kind)
     loaded = open_study(tmp_path, **study)
     stop_waiting(loaded)
@@ -196,11 +196,11 @@ def test_an_open_job_is_waited_for_by_later_runs_of_either_kind(wire: FakeProvid
     plain = open_study(tmp_path, **study)
     plain.run()
     assert "8 ratings are in open batch jobs" in capsys.readouterr().err
-    assert (wire.asked, len(wire.desk.jobs), states(plain)) == (0, 1, {})
-    wire.desk.seconds = 0  # a day later
+    assert (wire.asked, len(wire.queue.jobs), states(plain)) == (0, 1, {})
+    wire.queue.seconds = 0  # a day later
     plain.run()
     assert counted(plain) == {Status.SCORED: 8}
-    assert (wire.asked, len(wire.desk.jobs)) == (8, 1)
+    assert (wire.asked, len(wire.queue.jobs)) == (8, 1)
     loaded.store.close()
     plain.store.close()
 
@@ -208,7 +208,7 @@ def test_an_open_job_is_waited_for_by_later_runs_of_either_kind(wire: FakeProvid
 @pytest.mark.parametrize("kind", ["chat", "gemini"])
 @pytest.mark.parametrize("begun", [True, False])
 def test_a_kill_between_submitting_and_noting_pays_once(wire: FakeProvider, tmp_path: Path, kind: str, begun: bool):
-    wire.desk.page = 2  # the job is looked for beyond the first page
+    wire.queue.page = 2  # the job is looked for beyond the first page
     loaded = open_study(tmp_path, **judged_by(wire, kind))
     judge: Any = GeminiJudge if kind == "gemini" else OpenAIJudge
     submit = judge.submit
@@ -227,7 +227,7 @@ def test_a_kill_between_submitting_and_noting_pays_once(wire: FakeProvider, tmp_
     (job,) = loaded.store.open_jobs()
     assert job.remote is None
     by_batch(loaded).run()
-    mine = [j for j in wire.desk.jobs.values() if j.tag.startswith("evenedit-")]
+    mine = [j for j in wire.queue.jobs.values() if j.tag.startswith("evenedit-")]
     assert len(mine) == 1
     assert (mine[0].tag == job.tag) is begun
     assert counted(loaded) == {Status.SCORED: 8}
@@ -236,7 +236,7 @@ def test_a_kill_between_submitting_and_noting_pays_once(wire: FakeProvider, tmp_
 
 def test_a_submission_whose_answer_was_lost_is_found_before_it_is_tried_again(wire: FakeProvider, tmp_path: Path):
     lost = {"n": 0}
-    serve = wire.desk.serve
+    serve = wire.queue.serve
 
     def deaf(method: str, path: str, *rest: Any) -> Any:
         answer = serve(method, path, *rest)
@@ -245,10 +245,10 @@ def test_a_submission_whose_answer_was_lost_is_found_before_it_is_tried_again(wi
             return 500, b'{"error": {"message": "lost"}}', {}
         return answer
 
-    wire.desk.serve = deaf  # type: ignore[method-assign]
+    wire.queue.serve = deaf  # type: ignore[method-assign]
     loaded = open_study(tmp_path, **judged_by(wire, "chat"))
     by_batch(loaded).run()
-    assert lost["n"] == len(wire.desk.jobs) == 1
+    assert lost["n"] == len(wire.queue.jobs) == 1
     assert counted(loaded) == {Status.SCORED: 8}
     loaded.store.close()
 
@@ -269,7 +269,7 @@ def test_trouble_while_looking_leaves_the_job_open(wire: FakeProvider, tmp_path:
         patch.setattr(judge, "look", troubled)
         by_batch(loaded).run()
     assert counted(loaded) == {Status.SCORED: 8}
-    assert (wire.asked, len(wire.desk.jobs)) == (8, 1)
+    assert (wire.asked, len(wire.queue.jobs)) == (8, 1)
     loaded.store.close()
 
 
@@ -291,18 +291,18 @@ def test_a_real_sigkill_after_submission_pays_once(wire: FakeProvider, tmp_path:
     folder = write_study(tmp_path, **judged_by(wire, "chat"))
     killed = subprocess.run([sys.executable, "-c", KILLED, str(folder)], capture_output=True, timeout=120)
     assert killed.returncode == -signal.SIGKILL, killed.stderr.decode()
-    assert len(wire.desk.jobs) == 1
+    assert len(wire.queue.jobs) == 1
     done = evenedit("run", folder, "--batch")
     assert done.returncode == 0, done.stderr
     assert "found the batch job" in done.stderr
-    assert (len(wire.desk.jobs), wire.asked) == (1, 8)
+    assert (len(wire.queue.jobs), wire.asked) == (1, 8)
     assert not list(folder.glob(".batch-*"))
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_results_of_a_strange_form_fail_line_by_line(wire: FakeProvider, tmp_path: Path, kind: str):
     """Whatever stands in the file: no crash, no invented value, no lost rating."""
-    keep = wire.desk._keep
+    keep = wire.queue._keep
 
     def strange(content: bytes) -> str:
         lines = content.splitlines()
@@ -314,7 +314,7 @@ def test_results_of_a_strange_form_fail_line_by_line(wire: FakeProvider, tmp_pat
         made = [json.dumps({name: ident, **say}).encode() for ident, say in zip(idents, odd, strict=False)]
         return keep(b"\n".join([*made, b"[1]", b"{", b"", json.dumps({name: "stranger"}).encode(), *lines[5:]]))
 
-    wire.desk._keep = strange  # type: ignore[method-assign]
+    wire.queue._keep = strange  # type: ignore[method-assign]
     loaded = open_study(tmp_path, **judged_by(wire, kind))
     by_batch(loaded).run()
     assert counted(loaded) == {Status.FAILED: 5, Status.SCORED: 3}
@@ -375,8 +375,8 @@ def test_what_the_cache_knows_is_not_submitted(wire: FakeProvider, tmp_path: Pat
     study["judges"][0]["settings"]["timeout"] = 60
     second = open_study(tmp_path, **study)
     by_batch(second).run()
-    (job,) = wire.desk.jobs.values()
-    assert len(wire.desk.files[job.input_file].splitlines()) == 3
+    (job,) = wire.queue.jobs.values()
+    assert len(wire.queue.files[job.input_file].splitlines()) == 3
     assert wire.asked == 8
     first.store.close()
     second.store.close()
@@ -408,13 +408,13 @@ def test_tokens_and_cost_are_in_the_progress_line(wire: FakeProvider, tmp_path: 
 
 
 def test_a_job_the_provider_forgot_is_named_and_can_be_given_up(wire: FakeProvider, tmp_path: Path, evenedit):
-    wire.desk.seconds = 3600
+    wire.queue.seconds = 3600
     study = judged_by(wire, "chat")
     loaded = open_study(write_study(tmp_path, **study), **study)
     stop_waiting(loaded)
-    (name,) = wire.desk.jobs
+    (name,) = wire.queue.jobs
     assert any(f"batch job {name}: 8 ratings of simulated-chat, open since" in line for line in describe(loaded))
-    wire.desk.jobs.clear()
+    wire.queue.jobs.clear()
     with pytest.raises(EvenEditError, match=f"--give-up {name}"):
         by_batch(loaded).run()
     runner = by_batch(loaded)

@@ -2,13 +2,17 @@
 
 import csv
 import json
+import tomllib
 from pathlib import Path
 
 import pytest
 from PIL import Image
 
 from conftest import SHARED
+from evenedit.config.study_file import StudyFile
+from evenedit.core.errors import EvenEditError
 from evenedit.instruments.identity import available
+from evenedit.run.from_images import begin, table_of
 from evenedit.storage.store import Store
 
 COLUMNS = ("source", "edited", "prompt", "race", "gender", "age", "prompt_id")
@@ -113,3 +117,109 @@ def test_file_names_that_follow_a_pattern_need_no_table(evenedit, tmp_path):
     }
     wrong = evenedit("audit", "--sources", sources, "--edited", edited, "--out", tmp_path / "wrong")
     assert (wrong.returncode, "follows" in wrong.stderr) == (2, True)
+
+
+# Factors of one's own
+
+
+def toned(folder: Path, labels=(("10", "cap"), ("2", "none"), ("2", "")), columns=("monk", "headwear"), ident="hat"):
+    """A face per pair of labels and one prompt, in a table with these columns."""
+    folder.mkdir(parents=True, exist_ok=True)
+    rows = []
+    for number, row in enumerate(labels):
+        for name in (f"face{number}.png", f"made{number}.png"):
+            Image.new("RGB", (32, 32), (number, len(name), 0)).save(folder / name)
+        rows.append((f"face{number}.png", f"made{number}.png", "Add a hat.", ident, *row))
+    with (folder / "edits.csv").open("w", newline="", encoding="utf-8") as file:
+        csv.writer(file).writerows([("source", "edited", "prompt", "prompt_id", *columns), *rows])
+    return folder / "edits.csv"
+
+
+def read(path: Path) -> list[dict[str, str]]:
+    with path.open(newline="", encoding="utf-8") as file:
+        return list(csv.DictReader(file))
+
+
+def test_named_columns_become_the_studys_factors(tmp_path):
+    begin(toned(tmp_path / "in"), tmp_path / "out", editor="mine", factors=["monk", "headwear"])
+    study = StudyFile.load(tmp_path / "out")
+    assert [(f.name, f.title, f.codes) for f in study.factors] == [
+        ("monk", "Monk", ("2", "10")),
+        ("headwear", "Headwear", ("cap", "none")),
+    ], "numbers in their order, words as first seen"
+    labels = read(tmp_path / "out/labels.csv")
+    assert list(labels[0]) == ["file", "monk", "headwear"]
+    assert [row["headwear"] for row in labels] == ["cap", "none", ""], "a missing label stays missing"
+
+
+def test_one_command_audits_by_named_factors_and_counts_missing_labels(evenedit, tmp_path):
+    table = toned(tmp_path / "in")
+    begin(table, tmp_path / "out", editor="mine", factors=["monk", "headwear"])
+    planned = evenedit("plan", tmp_path / "out")
+    assert planned.returncode == 0, planned.stderr
+    assert "missing labels among 3 portraits: headwear 1" in planned.stderr
+    assert "3 portraits" in planned.stdout
+
+
+def test_two_spellings_of_a_label_are_one_level(tmp_path):
+    table = toned(tmp_path / "in", (("1", "Head scarf"), ("2", "head_scarf"), ("3", "none")))
+    begin(table, tmp_path / "out", editor="mine", factors=["monk", "headwear"])
+    assert StudyFile.load(tmp_path / "out").factors[1].codes == ("Head scarf", "none")
+    assert read(tmp_path / "out/labels.csv")[1]["headwear"] == "Head scarf"
+
+
+@pytest.mark.parametrize("ident", ["😀 hat", 'a "quoted" one', "back\\slash", "two\nlines"])
+def test_any_prompt_id_gives_a_study_that_can_be_read(tmp_path, ident):
+    labels = (("White", "Female", "30s"), ("Black", "Male", "40s"))
+    table = toned(tmp_path / "in", labels, ("race", "gender", "age"), ident)
+    begin(table, tmp_path / "out", editor="mine")
+    assert [p.id for p in StudyFile.load(tmp_path / "out").prompts] == [ident]
+    assert "factors" not in tomllib.loads((tmp_path / "out/study.toml").read_text("utf-8"))
+
+
+@pytest.mark.parametrize(
+    ("labels", "factors", "wanted"),
+    [
+        ((("1", "a"), ("2", "b")), ["monk", "hat"], "lacks the column hat; found: source, edited"),
+        ((("1", ""), ("2", "")), ["monk", "headwear"], "no row has a label in it"),
+        ((("1", "a"), ("2", "a")), ["monk", "headwear"], "column 'headwear' has one label only, 'a'"),
+        ((("1", "a"), ("2", "b")), ["monk", "monk"], "names 'monk' twice"),
+        ((("1", "a"), ("2", "b")), ["Skin tone"], "'Skin tone' cannot name a factor"),
+        ((("1", "a"), ("2", "b")), ["prompt"], "tables have a column 'prompt' already"),
+        ((("1", "a"), ("2", "b")), [], "names no column"),
+    ],
+)
+def test_columns_that_cannot_be_factors_are_named_and_nothing_is_written(tmp_path, labels, factors, wanted):
+    with pytest.raises(EvenEditError, match=wanted):
+        begin(toned(tmp_path / "in", labels), tmp_path / "out", editor="mine", factors=factors)
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_source_with_two_labels_is_refused(tmp_path):
+    table = toned(tmp_path / "in", (("1", "a"), ("2", "b")))
+    table.write_text(table.read_text("utf-8") + "face0.png,made1.png,Add glasses.,g,3,a\n", "utf-8")
+    with pytest.raises(EvenEditError, match="line 4: monk is '3' here and '1' on line 2 for the same source"):
+        begin(table, tmp_path / "out", editor="mine", factors=["monk"])
+
+
+def test_an_empty_race_is_still_refused_where_no_factors_are_named(tmp_path):
+    table = toned(tmp_path / "in", (("", "Female", "30s"), ("Black", "Male", "40s")), ("race", "gender", "age"))
+    with pytest.raises(EvenEditError, match="line 2: race '' is not a known label"):
+        begin(table, tmp_path / "out", editor="mine")
+
+
+def test_a_pattern_takes_named_factors_from_the_label_file(tmp_path):
+    sources, edited = tmp_path / "faces", tmp_path / "made"
+    for folder, names in ((sources, ("a", "b")), (edited, ("O-01_a", "O-01_b"))):
+        folder.mkdir()
+        for number, name in enumerate(names):
+            Image.new("RGB", (16, 16), (number, 0, 0)).save(folder / f"{name}.png")
+    arguments = (edited, "{prompt}_{source}.png", sources, "diagnostic", tmp_path / "out")
+    with pytest.raises(EvenEditError, match=r"--factors needs .*labels.csv with the columns file, monk"):
+        table_of(*arguments, ["monk"])
+    (sources / "labels.csv").write_text("file,monk\na.png,3\n")
+    with pytest.raises(EvenEditError, match=r"has no row for 'b\.png'"):
+        table_of(*arguments, ["monk"])
+    (sources / "labels.csv").write_text("file,monk\na.png,3\nb.png,9\n")
+    begin(table_of(*arguments, ["monk"]), tmp_path / "out", editor="mine", factors=["monk"])
+    assert StudyFile.load(tmp_path / "out").factors[0].codes == ("3", "9")

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import hashlib
 import io
 import json
 from dataclasses import asdict, replace
@@ -285,3 +286,59 @@ def test_a_pair_shows_both_people_and_carries_both() -> None:
 
 def test_pictures_stay_small_on_disk() -> None:
     assert len(png(render(someone(scene="office", outfit="uniform")))) < 120_000
+
+
+# The Monk grid
+
+
+def test_the_monk_grid_draws_every_tone_with_its_label() -> None:
+    drawn = list(Drawn(grid="monk", size=48, faces_per_cell=2).portraits())
+    assert [attributes for _, attributes, *_ in drawn] == [{"monk": str(n)} for n in range(1, 11) for _ in "12"]
+    assert [name for name, *_ in drawn][:3] == ["1", "1_2", "2"]
+    assert len({json.loads(image.info["evenedit-portrait"])["seed"] for *_, image in drawn}) == 20
+
+
+@pytest.mark.parametrize("level", range(1, 11))
+def test_a_monk_label_sets_the_skin_tone_exactly(level: int) -> None:
+    found = skin_of(sample({"monk": str(level)}, 5))
+    assert abs(found[0] - MONK[level - 1][0]) < 1
+    assert np.abs(found[1:] - np.array(MONK[level - 1][1:])).max() < 1.5
+
+
+def test_nothing_but_the_skin_depends_on_the_monk_label() -> None:
+    for seed in range(20):
+        people = [replace(sample({"monk": str(level)}, seed), skin=MONK[0]) for level in range(1, 11)]
+        assert len(set(people)) == 1
+
+
+def test_people_of_the_monk_grid_vary_in_age_hair_and_presentation() -> None:
+    people = [sample({"monk": "5"}, seed) for seed in range(200)]
+    assert min(p.years for p in people) < 30 and max(p.years for p in people) > 65
+    assert {p.hair_texture for p in people} == {"straight", "wavy", "curly", "coily"}
+    assert 0.3 < np.mean([p.hair_length > 0.32 for p in people]) < 0.7
+    assert any(p.facial_hair for p in people)
+
+
+def test_only_and_seed_work_in_the_monk_grid() -> None:
+    def first(seed: int) -> tuple[str, dict[str, str], str, Image.Image]:
+        return next(Drawn(grid="monk", size=48, seed=seed, only={"monk": ["10", "3"]}).portraits())
+
+    assert first(1)[0] == "3"
+    assert png(first(1)[3]) == png(first(1)[3]) != png(first(2)[3])
+    with pytest.raises(EvenEditError, match="monk '11' is not a level of the grid; known: 1, 2"):
+        Drawn(grid="monk", only={"monk": ["11"]})
+    with pytest.raises(EvenEditError, match="'race' is not a factor of the grid; known factors: monk"):
+        Drawn(grid="monk", only={"race": ["White"]})
+
+
+def test_an_unknown_grid_is_refused_by_naming_the_known_ones() -> None:
+    with pytest.raises(EvenEditError, match="grid 'fitzpatrick' is unknown; known: monk, race-gender-age"):
+        Drawn(grid="fitzpatrick")
+
+
+def test_the_default_grid_keeps_its_pixels() -> None:
+    digest = hashlib.sha256()
+    for name, labels, origin, image in Drawn(seed=3, size=96, only={"age": ["30s"]}).portraits():
+        digest.update(name.encode() + str(labels).encode() + origin.encode() + image.tobytes())
+        digest.update(repr(sorted(image.info.items())).encode())
+    assert digest.hexdigest() == "d42e2f12cf9ab498a9b9bfc42df58934f825a4368e54582efa2bbd206ec386cf"

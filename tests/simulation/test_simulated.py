@@ -98,8 +98,50 @@ def test_a_feature_prompt_mends_the_planted_share():
 def test_planted_settings_are_checked():
     with pytest.raises(EvenEditError, match="unknown race 'Martian'"):
         Lightening(groups={"race": ["Martian"]})
+    with pytest.raises(EvenEditError, match="unknown monk '11'; known: 1, 2"):
+        Lightening(groups={"monk": ["11"]})
+    with pytest.raises(EvenEditError, match="groups: hat is 'cap'; give a list of levels"):
+        Lightening(groups={"hat": "cap"})
     with pytest.raises(EvenEditError, match="between 0 and 1"):
         Lightening(rate=1.5)
+
+
+def tones(*levels):
+    return [image for *_, image in Drawn(grid="monk", seed=5, size=64, only={"monk": list(levels)}).portraits()]
+
+
+def test_editors_treat_groups_of_any_factor_differently():
+    editor = Lightening(rate=1.0, groups={"monk": ["9", "10"]})
+    truths = [
+        truth_of(editor.edit([image], PROMPTS["V-03"].text, 1))[1]["skin_tone"] for image in tones("8", "9", "10")
+    ]
+    assert truths[0] in (2, 3) and truths[1:] == [4, 4]
+
+
+def test_every_drift_can_be_drawn_on_people_without_race_and_gender():
+    for seed in range(30):
+        for image in tones("2", "9"):
+            edited = Even(background=0.2).edit([image], PROMPTS["O-01"].text, seed)
+            assert edited.size == image.size
+
+
+@pytest.mark.parametrize(
+    ("editor", "needed"),
+    [
+        (Replacing(), "race, gender, age"),
+        (Lightening(), "race"),
+        (Refusing(), "race"),
+        (Lightening(groups={"hat": ["a"]}), "hat"),
+    ],
+)
+def test_an_editor_says_which_labels_it_lacks(editor, needed):
+    with pytest.raises(EvenEditError, match=f"decides by the label {needed}, and the portrait is labelled by monk"):
+        editor.edit(tones("9"), PROMPTS["O-01"].text, 1)
+
+
+def test_an_effect_of_rate_zero_needs_no_label():
+    assert Replacing(race=0, gender=0, age_groups={"monk": ["9"]}).labels_needed == ("monk",)
+    assert Replacing(race=0.1, gender=0, age=0, race_groups={"monk": ["9"]}).labels_needed == ("race", "monk")
 
 
 def test_a_judge_errs_at_its_stated_rates():

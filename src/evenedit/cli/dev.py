@@ -58,7 +58,7 @@ def fake_provider(
         )
     except OSError as error:
         raise EvenEditError(f"port {port} cannot be used ({error.strerror}). Try: --port 0") from None
-    wire.desk.seconds = batch_seconds
+    wire.queue.seconds = batch_seconds
     click.echo(f"SIMULATED provider: every score it gives is made up.\nopenai  base_url = {wire.openai}")
     click.echo(f"gemini  base_url = {wire.gemini}\nAny key will do; models are called 'simulated-…'. Stop with Ctrl-C.")
     try:

@@ -10,20 +10,25 @@ from evenedit.cli.base import OUT, STUDY, example, folder_of, open_study, write_
 
 
 @click.command()
-@click.option("--pairs", type=click.Path(path_type=Path), help="CSV of source, edited, prompt, race, gender, age.")
+@click.option("--pairs", type=click.Path(path_type=Path), help="CSV of source, edited, prompt and the factors.")
 @click.option("--sources", type=click.Path(path_type=Path), help="Folder of the sources; the CSV's own by default.")
 @click.option("--edited", type=click.Path(path_type=Path), help="Without --pairs: the folder of the outputs …")
 @click.option("--pattern", default="{prompt}_{source}.png", show_default=True, help="… and how their files are named.")
 @click.option("--prompts", default="diagnostic", show_default=True, help="Prompt set whose ids {prompt} names.")
+@click.option("--factors", metavar="NAMES", help="Columns to group by, with commas; race,gender,age when left out.")
 @click.option("--editor", default="audited", show_default=True, help="What to call the editor.")
 @click.option("--out", required=True, type=click.Path(path_type=Path), help="Study folder to write to.")
-@example("evenedit audit --pairs edits.csv --editor my-editor --out audit")
+@example(
+    "evenedit audit --pairs edits.csv --editor my-editor --out audit\n"
+    "evenedit audit --pairs edits.csv --factors monk,headwear --out audit"
+)
 def audit(
     pairs: Path | None,
     sources: Path | None,
     edited: Path | None,
     pattern: str,
     prompts: str,
+    factors: str | None,
     editor: str,
     out: Path,
 ) -> None:
@@ -31,12 +36,13 @@ def audit(
     from evenedit.core.errors import EvenEditError
     from evenedit.run.from_images import begin, table_of
 
+    names = None if factors is None else [name.strip() for name in factors.split(",") if name.strip()]
     if not (out / "study.toml").exists():
         if pairs is None:
             if edited is None or sources is None:
                 raise EvenEditError("name a table with --pairs, or folders with --edited and --sources (and --pattern)")
-            pairs, sources = table_of(edited, pattern, sources, prompts, out), None
-        begin(pairs, out, editor=editor, sources=sources)
+            pairs, sources = table_of(edited, pattern, sources, prompts, out, names), None
+        begin(pairs, out, editor=editor, sources=sources, factors=names)
     loaded = open_study(out)
     loaded.run()
     write_report(loaded, out / "report")

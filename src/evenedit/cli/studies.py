@@ -36,7 +36,7 @@ def demo(out: Path | None, seed: int) -> None:
 @click.argument("folder", type=click.Path(path_type=Path))
 @click.option(
     "--template",
-    type=click.Choice(["small", "demo", "published", "curated"]),
+    type=click.Choice(["small", "demo", "published", "curated", "monk"]),
     default="small",
     show_default=True,
     help="What the study begins as.",

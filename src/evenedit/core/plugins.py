@@ -22,6 +22,20 @@ def build(group: str, name: str, settings: Mapping[str, Any]) -> Any:
     return _factory(group, name)(**settings)
 
 
+GIVEN: Mapping[str, frozenset[str]] = {"sources": frozenset({"factors"})}
+"""Parameters that the study itself passes, by group: no setting that a user writes."""
+
+
+def accepts(group: str, name: str, parameter: str) -> bool:
+    """Whether a plug-in takes this parameter."""
+    return parameter in inspect.signature(_factory(group, name)).parameters
+
+
+def declares(group: str, name: str, attribute: str) -> bool:
+    """Whether a plug-in's class has this attribute."""
+    return hasattr(_factory(group, name), attribute)
+
+
 def problems(group: str, name: str, settings: Mapping[str, Any]) -> list[str]:
     """What is wrong with asking for this plug-in with these settings: one line each, none if all is well."""
     known = installed(group)
@@ -29,9 +43,11 @@ def problems(group: str, name: str, settings: Mapping[str, Any]) -> list[str]:
     if name not in known:
         return [f"{noun} kind '{name}' is not installed{suggest(name, known)}"]
     try:
-        parameters = inspect.signature(_factory(group, name)).parameters
+        signature = inspect.signature(_factory(group, name)).parameters
     except ImportError as error:
         return [f"{noun} kind '{name}' needs a package that is missing: {error.name or error}"]
+    given = GIVEN.get(group, frozenset())
+    parameters = {key: p for key, p in signature.items() if key not in given}
     if any(p.kind is p.VAR_KEYWORD for p in parameters.values()):
         return []
     found = [f"unknown setting '{key}'{suggest(key, parameters)}" for key in settings if key not in parameters]

@@ -43,7 +43,10 @@ class StudyDesign:
     def portraits(self) -> Iterable[tuple[str, dict[str, str], str, Image]]:
         """Every portrait as its source gives it: id, labels, origin, picture."""
         section = self.file.sections.sources
-        source = plugins.build("sources", section.kind, self.file.located(section.settings))
+        settings = self.file.located(section.settings)
+        if plugins.accepts("sources", section.kind, "factors"):
+            settings["factors"] = self.file.factors
+        source = plugins.build("sources", section.kind, settings)
         portraits: Iterable[tuple[str, dict[str, str], str, Image]] = source.portraits()
         return portraits
 

@@ -1,4 +1,4 @@
-"""Laying an edited picture over its source: size, crop, and what moved without becoming anything else.
+"""Registration of an edited picture with its source: size, crop, and small moves.
 
 Editors often draw the whole picture anew: a little larger, the head a little turned, the shoulders elsewhere. One
 turn and scale cannot take that back, so a smooth field of small moves follows. It is smoothed well beyond the
@@ -20,20 +20,20 @@ from evenedit.instruments.picture import Mask, Pixels
 SEARCH_SIDE = 128
 """Candidates are compared at this longer side."""
 LEAST_GAIN = 0.01
-"""A move must explain this much more of the picture than no move, or the picture stays where it is."""
+"""A move is taken only if the gradients agree by this much more than without it."""
 IN_PLACE = 0.85
-"""Agreement from which no finer move is looked for."""
+"""Agreement from which no finer move is searched."""
 MOST_SCALE = 2.5
 FLOW_SIDE = 256
-"""Small moves are looked for at this longer side."""
+"""Small moves are searched at this longer side."""
 LEAST_SIDE = 64
-"""Smaller pictures have nothing to follow."""
+"""In smaller pictures no small moves are searched."""
 SMOOTH = 6.0
 """Pixels of it that the field is smoothed by."""
 FARTHEST = 0.06
 """Moves no farther than this share of the picture."""
 ROUND_TRIP = 1.5
-"""Pixels within which a move there and back must end where it began, or it matched nothing."""
+"""Pixels within which a move there and back must return to its start to count as a match."""
 TEXTURE = 8.0
 """Curvature of the normalised picture from which a spot can be followed."""
 
@@ -44,7 +44,7 @@ class Aligned:
 
     rgb: Pixels
     seen: Mask
-    """Where the edited picture has anything to show."""
+    """Where the edited picture covers the source's frame."""
     matrix: NDArray[np.float64]
     """2x3: from source pixels to edited pixels."""
     moved: bool
@@ -81,7 +81,7 @@ def align(source: Pixels, edited: Pixels, source_face: Face | None, edited_face:
 
 
 def settle(source: Pixels, laid: Aligned) -> Aligned:
-    """Take back small moves too: the edited picture bent smoothly to lie on its source."""
+    """Undo small moves too: warp the edited picture smoothly onto its source."""
     high, wide = source.shape[:2]
     if min(high, wide) < LEAST_SIDE:
         return laid
@@ -96,7 +96,7 @@ def settle(source: Pixels, laid: Aligned) -> Aligned:
     sure = np.hypot(*np.moveaxis(there + returned, 2, 0)) < ROUND_TRIP
     trust = (sure * (0.02 + np.minimum(1, np.abs(bend) / TEXTURE))).astype(np.float32)
     field = cv2.GaussianBlur(there * trust[..., None], (0, 0), SMOOTH)
-    field /= cv2.GaussianBlur(trust, (0, 0), SMOOTH)[..., None] + np.float32(0.02)  # where nothing is sure, stay
+    field /= cv2.GaussianBlur(trust, (0, 0), SMOOTH)[..., None] + np.float32(0.02)  # where no match is trusted, no move
     field = cv2.resize(field, (wide, high), interpolation=cv2.INTER_CUBIC) / np.float32(scale)
     farthest = FARTHEST * max(high, wide)
     x, y = _moved(np.clip(field, -farthest, farthest))
@@ -107,7 +107,7 @@ def settle(source: Pixels, laid: Aligned) -> Aligned:
 
 
 def _normal(rgb: Pixels, scale: float) -> Any:
-    """Gray with its light taken out: each spot against the spread around it."""
+    """Gray values normalised by the local mean and spread."""
     gray = _gray(rgb, scale)
     even = gray - cv2.GaussianBlur(gray, (0, 0), 8)
     spread = np.sqrt(cv2.GaussianBlur(even**2, (0, 0), 8) + 60)
@@ -115,7 +115,7 @@ def _normal(rgb: Pixels, scale: float) -> Any:
 
 
 def _moved(field: Any) -> tuple[Any, Any]:
-    """Where each pixel is to be fetched from."""
+    """The source position of each pixel."""
     high, wide = field.shape[:2]
     x, y = np.arange(wide, dtype=np.float32)[None, :], np.arange(high, dtype=np.float32)[:, None]
     return x + field[..., 0], y + field[..., 1]
@@ -161,7 +161,7 @@ def _rescaled(matrix: NDArray[np.float64], scale: float, down: float) -> NDArray
 
 
 def _fit(small: Any, edited: Pixels, matrix: NDArray[np.float64], scale: float) -> float:
-    """How well gradients agree, from 0 to 1; unseen parts count as disagreeing, so a crop must earn its place."""
+    """How well gradients agree, from 0 to 1; parts outside the picture count as disagreeing."""
     shown, seen = _small(edited, matrix, small.shape, scale)
     if seen.mean() < 0.2:
         return 0.0
@@ -176,7 +176,7 @@ def _fit(small: Any, edited: Pixels, matrix: NDArray[np.float64], scale: float) 
 
 
 def _refine(small: Any, edited: Pixels, matrix: NDArray[np.float64], scale: float) -> NDArray[np.float64] | None:
-    """A small affine move on top of `matrix` that maximises correlation, or None where it does not settle."""
+    """A small affine move on top of `matrix` that maximises correlation, or None where it does not converge."""
     shown, seen = _small(edited, matrix, small.shape, scale)
     step: Any = np.eye(2, 3, dtype=np.float32)
     stop = (cv2.TERM_CRITERIA_EPS | cv2.TERM_CRITERIA_COUNT, 25, 1e-4)

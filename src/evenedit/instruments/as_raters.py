@@ -15,17 +15,17 @@ CANNOT_TELL = "changed: pixels cannot tell whether as asked"
 
 
 class Instrument(Protocol):
-    """Who reads measurements. A pair is measured once, however many instruments read it."""
+    """Answers a question of the rubric from a measurement. A pair is measured once for all instruments."""
 
     question: str
     """The question of the rubric it answers."""
     identity: bool
-    """Whether it wants the faces compared."""
+    """Whether the faces are to be compared for it."""
     notes: Mapping[str, str]
-    """By number, what must be known to read it."""
+    """Notes that the report prints beside a reading, by its name."""
 
     def answer(self, found: Measurement) -> int | None:
-        """The position on the question's scale; None where it cannot say."""
+        """The position on the question's scale; None where there is no answer."""
         ...
 
     def reason(self, found: Measurement) -> str:
@@ -33,7 +33,7 @@ class Instrument(Protocol):
         ...
 
     def readings(self, found: Measurement) -> Mapping[str, float | None]:
-        """What the report shows of it: rate.<name> (1 or 0) and mean.<name>, None where not measured."""
+        """What the report shows: rate.<name> (1 or 0) and mean.<name>, None where not measured."""
         ...
 
     def missing(self, found: Measurement, name: str) -> str:
@@ -71,7 +71,7 @@ class SkinInstrument:
 
 
 class ChangeInstrument:
-    """Answers `edit_success` with 1 where nothing changed; whether a change is the one asked for pixels cannot tell."""
+    """Answers `edit_success` with 1 where nothing changed; pixels do not show whether a change is the one asked for."""
 
     question = "edit_success"
     notes: Mapping[str, str] = {"rate.another_person": BIAS}

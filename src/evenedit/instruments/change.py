@@ -21,22 +21,22 @@ REGIONS = ("face", "hair", "clothes", "background")
 VISIBLE = 5.0
 """Smoothed CIELAB difference from which a pixel counts as changed."""
 RESIDUE = 0.4
-"""What each L* of relighting adds to VISIBLE: no curve takes a new light out entirely."""
+"""What each L* of relighting adds to VISIBLE: no curve removes a new light entirely."""
 SPECK = 0.0004
 """Changed spots smaller than this share of the picture are noise."""
 LOCAL = 0.12
 """Changed share up to which an edit is local."""
 LIT = 0.2
-"""Changed share that may be left of a new light."""
+"""Changed share that relighting may leave over."""
 RELIT = 3.0
 """L* by which the light must move before light alone counts as a change."""
 REDRAWN = 0.01
-"""Drift, as a share of the picture, from which it was drawn anew and not worked on in place."""
+"""Drift, as a share of the picture, from which the picture counts as drawn anew."""
 
 
 @dataclass(frozen=True, slots=True)
 class Trace:
-    """What may differ in a picture of the same things."""
+    """The differences that do not count as a change."""
 
     slack: int
     """Pixels that an edge may move, either way, without having changed."""
@@ -47,13 +47,13 @@ class Trace:
     spot: float
     """A single changed spot of this share of the picture is an edit however little else changed."""
     sharp: float
-    """Peaks this many times over what is visible are things put in or taken out; the rest is smooth."""
+    """Peaks this many times over VISIBLE are things added or removed; the rest is smooth."""
 
 
 IN_PLACE = Trace(slack=2, share=0.006, face=0.006, spot=0.0025, sharp=2.2)
-"""Pictures that were worked on in place: noise, compression, what a new light leaves."""
+"""For pictures edited in place: noise, compression, and what relighting leaves over."""
 ANEW = Trace(slack=4, share=0.02, face=0.045, spot=0.005, sharp=7.0)
-"""Pictures drawn anew: strands, folds and outlines fall a little elsewhere. Thin frames can hide in it."""
+"""For pictures drawn anew: strands, folds and outlines move a little. Thin frames of glasses can be missed."""
 
 
 class Verdict(StrEnum):
@@ -84,7 +84,7 @@ class Change:
     """The largest connected changed spot, as a share of the picture."""
     verdict: Verdict
     light: Relighting | None
-    """How the light changed; None where nothing was left to judge it by."""
+    """How the light changed; None where too few unedited pixels are left."""
     heat: NDArray[np.float32]
     """CIELAB difference of every pixel of the source's frame, registered and relit."""
     changed: Mask
@@ -120,7 +120,7 @@ def find_change(source: picture.Pixels, aligned: Aligned, face: Face | None) -> 
     lab_source, lab_edited = picture.lab_map(first), picture.lab_map(second)
     gray = (picture.is_gray(lab_source), picture.is_gray(lab_edited))
     expected = lab_source if light is None or light.steady else picture.lab_map(light.apply(source))
-    if gray[0] != gray[1]:  # a loss of colour is not a change of place: compare lightness
+    if gray[0] != gray[1]:  # one picture has no colour: compare lightness only
         expected, lab_edited = expected[..., :1], lab_edited[..., :1]
     trace = ANEW if aligned.drift >= REDRAWN else IN_PLACE
     heat = _difference(expected, lab_edited, shape, trace.slack)

@@ -1,4 +1,4 @@
-"""The picture to check a measurement by: source, edit, what was read as skin, what changed, and the tones."""
+"""A picture for checking a measurement: source, edit, skin patches, change map and tones."""
 
 from __future__ import annotations
 
@@ -33,19 +33,19 @@ def draw(evidence: MeasuredPair) -> Image.Image:
         _panel(evidence.edited, evidence.skin.patches_after if evidence.skin else ()),
         _fit(_heat(evidence.source, evidence.change)),
     ]
-    sheet = Image.new("RGB", (PANEL * 3 + 32, PANEL + FOOT), PAPER)
-    brush = ImageDraw.Draw(sheet)
+    image = Image.new("RGB", (PANEL * 3 + 32, PANEL + FOOT), PAPER)
+    brush = ImageDraw.Draw(image)
     font = ImageFont.load_default(14)
     for number, (panel, title) in enumerate(zip(panels, ("source", "edited", "changed"), strict=True)):
         left = 8 + number * (PANEL + 8)
-        sheet.paste(panel, (left, 28))
+        image.paste(panel, (left, 28))
         brush.text((left, 6), title, fill=INK, font=font)
     top = PANEL + 36
     if evidence.skin is not None:
         _tones(brush, evidence.skin.before, evidence.skin.corrected, top, font)
     for row, line in enumerate(_lines(evidence.measurement)):
         brush.text((PANEL + 16, top + 18 * row), line, fill=INK, font=font)
-    return sheet
+    return image
 
 
 def change_map(source: Image.Image, edited: Image.Image) -> Image.Image:

@@ -19,7 +19,7 @@ from evenedit.instruments.picture import Pixels
 DETECTION_SIDE = 320
 """Pictures are searched at this longer side."""
 CLOSE_UP_SIDE = 160
-"""And once more at this one when nothing was found: a face that fills the picture."""
+"""Searched again at this longer side when no face was found: the face may fill the picture."""
 LEAST_SCORE = 0.7
 LEAST_SHARE = 0.08
 """A face narrower than this share of the picture's shorter side is too small."""
@@ -32,7 +32,7 @@ LEAST_EYES = 0.4
 
 _MODEL = "face_detection_yunet_2023mar.onnx"
 REMEMBERED = 256
-"""Faces kept, the oldest going first."""
+"""Faces kept in memory, the oldest dropped first."""
 _thread = threading.local()
 _remembered: dict[bytes, Face | NoFace] = {}
 
@@ -79,7 +79,7 @@ class Face:
         return np.stack([(x * ax + y * ay) / square, (y * ax - x * ay) / square], axis=-1)
 
     def place(self, points: Any) -> NDArray[np.float64]:
-        """The face's own coordinates in pixels: `own` undone."""
+        """The pixels of points in the face's own coordinates: the inverse of `own`."""
         u, v = np.asarray(points, dtype=np.float64).T
         ax, ay = self.across
         placed: NDArray[np.float64] = np.stack([u * ax - v * ay, u * ay + v * ax], axis=-1) + self.middle
@@ -87,7 +87,7 @@ class Face:
 
 
 def find_face(rgb: Pixels) -> Face | NoFace:
-    """The one face of a portrait, or the reason there is none to measure; remembered, as sources come again."""
+    """The one face of a portrait, or the reason there is none to measure; cached."""
     key = hashlib.sha1(np.ascontiguousarray(rgb).data, usedforsecurity=False).digest()
     if key not in _remembered:
         while len(_remembered) >= REMEMBERED:

@@ -1,4 +1,4 @@
-"""Two picture files in, what an edit did to the pixels out."""
+"""Measure what an edit did to the pixels of two picture files."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from evenedit.core.images import encode, read_image, write_whole
 from evenedit.core.progress import say
 from evenedit.instruments import examine
 from evenedit.instruments.evidence_image import draw
-from evenedit.instruments.identity import Reference, available, reference, reference_key, sit
+from evenedit.instruments.identity import Reference, available, embed_portrait, reference, reference_key
 
 GROUP = "reference"
 PICTURES = (".png", ".jpg", ".jpeg", ".webp")
@@ -41,7 +41,7 @@ def _reference(portraits: list[Path]) -> Reference:
     cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "evenedit" / f"reference-{key}.json"
     if cache.is_file():
         return Reference.from_json(cache.read_text("utf-8"))
-    found = reference(sit(GROUP, read_image(path)) for path in portraits)
+    found = reference(embed_portrait(GROUP, read_image(path)) for path in portraits)
     try:
         cache.parent.mkdir(parents=True, exist_ok=True)
         write_whole(cache, found.to_json().encode())

@@ -31,14 +31,14 @@ BIAS = (
 )
 MISSING = "the extra 'faces' is not installed: pip install 'evenedit[faces]'"
 LEAST_PAIRS = 10
-"""Pairs of different people a group needs before ranks mean anything."""
+"""The fewest pairs of different people in a group for which a share is computed."""
 STRANGER = 0.05
 """An edit farther from its source than this share of the group's different people are from each other is doubted."""
 EMBEDDING = "dlib-resnet-v1"
 IDENTITY_NUMBERS = ("identity_distance", "identity_between", "identity_same")
 
 REMEMBERED = 256
-"""Embeddings kept, the oldest going first: sources come again."""
+"""Embeddings kept in memory, the oldest dropped first: a source is compared with many edits."""
 _thread = threading.local()
 _remembered: dict[bytes, NDArray[np.float64]] = {}
 _MODELS = ("shape_predictor_5_face_landmarks.dat", "dlib_face_recognition_resnet_model_v1.dat")
@@ -91,26 +91,26 @@ class Reference:
     same: Mapping[str, tuple[float, ...]]
 
     def standing(self, value: float, group: str) -> IdentityDistance | str:
-        """The distance against its group's, or why that cannot be said."""
+        """The distance against its group's, or why it cannot be compared."""
         between, same = self.between.get(group, ()), self.same.get(group, ())
         if len(between) < LEAST_PAIRS:
             return f"group '{group}' has {len(between)} pairs of different people; {LEAST_PAIRS} are needed"
         return IdentityDistance(group, _below(between, value), _below(same, value), len(between))
 
     def to_json(self) -> str:
-        """For a cache."""
+        """The reference as JSON text, for a cache."""
         return json.dumps({"between": self.between, "same": self.same, "embedding": EMBEDDING, "bias": BIAS})
 
     @classmethod
     def from_json(cls, text: str) -> Reference:
-        """`to_json` undone."""
+        """The reference that `to_json` wrote."""
         data = json.loads(text)
         return cls(*({group: tuple(values) for group, values in data[part].items()} for part in ("between", "same")))
 
 
 @dataclass(frozen=True, slots=True)
 class Likeness:
-    """What identity can say about one pair; a number is None only with its reason."""
+    """How alike the two faces of a pair are; a number is None only with its reason."""
 
     distance: float | None = None
     between: float | None = None
@@ -129,7 +129,7 @@ def compare(
     group: str | None,
     missing: str,
 ) -> Likeness:
-    """The distance between two faces, against the group where a reference is known; `missing` says why one lacks."""
+    """The distance of two faces, compared with its group where a reference is known; `missing` is why a face lacks."""
     if source_face is None or edited_face is None or not available():
         return Likeness(reasons=dict.fromkeys(IDENTITY_NUMBERS, missing or MISSING))
     value = distance(embed(source, source_face), embed(edited, edited_face))
@@ -149,7 +149,7 @@ class FaceEmbedding:
     """Distances to harmless variants of the same picture."""
 
 
-def sit(group: str, image: Image.Image) -> FaceEmbedding | None:
+def embed_portrait(group: str, image: Image.Image) -> FaceEmbedding | None:
     """Embed a portrait and its harmless variants; None where it shows no face."""
     rgb = picture.pixels(image)
     face = find_face(rgb)
@@ -161,17 +161,17 @@ def sit(group: str, image: Image.Image) -> FaceEmbedding | None:
     return FaceEmbedding(group, own, same)
 
 
-def reference(sitters: Iterable[FaceEmbedding | None]) -> Reference:
+def reference(portraits: Iterable[FaceEmbedding | None]) -> Reference:
     """The distances within a source set, by group."""
     groups: dict[str, list[FaceEmbedding]] = {}
-    for sitter in sitters:
-        if sitter is not None:
-            groups.setdefault(sitter.group, []).append(sitter)
+    for portrait in portraits:
+        if portrait is not None:
+            groups.setdefault(portrait.group, []).append(portrait)
     between = {
         group: tuple(sorted(distance(a.embedding, b.embedding) for a, b in combinations(members, 2)))
         for group, members in groups.items()
     }
-    same = {group: tuple(sorted(d for sitter in members for d in sitter.same)) for group, members in groups.items()}
+    same = {group: tuple(sorted(d for member in members for d in member.same)) for group, members in groups.items()}
     return Reference(between, same)
 
 
@@ -181,7 +181,7 @@ def reference_key(portraits: Iterable[tuple[str, str]]) -> str:
 
 
 def _variants(rgb: Pixels) -> Iterator[Pixels]:
-    """The same picture mirrored, darker, and softer: what does not make another person of anybody."""
+    """The same picture mirrored, darker and softer: changes that leave the person the same."""
     yield np.ascontiguousarray(rgb[:, ::-1])
     yield (rgb * 0.8).astype(np.uint8)
     small = cv2.resize(rgb, None, fx=0.4, fy=0.4, interpolation=cv2.INTER_AREA)

@@ -1,4 +1,4 @@
-"""Relighting: what happened to the parts of a picture that nobody edited, and its undoing."""
+"""Relighting: how the light changed on the unedited parts of a picture, and how to remove that change."""
 
 from __future__ import annotations
 
@@ -13,24 +13,24 @@ from evenedit.instruments.picture import Mask
 
 STUDY_SIDE = 128
 DARK, BRIGHT = 0.004, 0.85
-"""Linear values outside are noise or clipped and tell nothing about light."""
+"""Linear values outside are noise or clipped, and are not used."""
 FLAT = 0.03
 """Local spread of log light under which a spot has no structure to compare."""
 SAME_STRUCTURE = 0.8
 """Local correlation from which structure counts as kept."""
 STEADY = 0.06
-"""Log ratio within which a pixel counts as lit as before."""
+"""Log ratio within which the light on a pixel counts as the same."""
 STEADY_SHARE = 0.4
-"""Where this share of the judged pixels is lit as before, the light did not change."""
+"""If the light is the same on this share of the judged pixels, it did not change."""
 LEAST_REFERENCE = 0.05
-"""Share of the picture that must be left to judge the light by."""
+"""The least share of the picture that the light is judged by."""
 LEAST_KEPT = 0.35
-"""Share of judged among usable pixels under which too little survived for a new light to be more than chance."""
+"""The least share of judged among usable pixels for which a change of light is more than chance."""
 MOST_SPREAD = 0.2
-"""Spread of log ratios around the fitted curve beyond which they are not one light."""
+"""Spread of log ratios around the fitted curve beyond which one light does not explain them."""
 GAMMA = (0.5, 2.0)
 MOST_FACTOR = 10.0
-"""More light than this, or less, is another picture."""
+"""A change of light beyond these bounds means another picture."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +52,7 @@ class Relighting:
         return bool((self.gain == 0).all() and (self.gamma == 1).all())
 
     def factor(self, light: NDArray[np.floating]) -> NDArray[np.float64]:
-        """By how much light of this source value was multiplied."""
+        """The factor by which light of this source value was multiplied."""
         seen = np.clip(np.log(np.maximum(light, DARK)), self.low, self.high)
         factor: NDArray[np.float64] = np.exp(self.gain + (self.gamma - 1) * seen)
         return factor
@@ -65,7 +65,7 @@ class Relighting:
 
     @property
     def shift_L(self) -> float:  # noqa: N802
-        """How strong it is, in L*: what a mid gray would move if lit like the middle of what it was seen on."""
+        """The strength in L*: how far a mid gray would move under the change of the middle judged light."""
         gray = np.full(3, 0.184)
         return picture.lab_of(gray * self.factor(np.exp((self.low + self.high) / 2)))[0] - picture.lab_of(gray)[0]
 
@@ -121,7 +121,7 @@ def _kept(first: NDArray[np.float32], second: NDArray[np.float32]) -> Mask:
 
 
 def _robust_line(x: NDArray[np.float64], y: NDArray[np.float64]) -> tuple[float, float, float]:
-    """Intercept, slope and spread (MAD) of a line that outliers do not pull; the slope is kept plausible."""
+    """Intercept, slope and spread (MAD) of a robust line; the slope is kept within plausible bounds."""
     weight = np.ones_like(x)
     gain, slope, spread = 0.0, 0.0, 0.0
     for _ in range(6):

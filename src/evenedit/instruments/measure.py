@@ -1,4 +1,4 @@
-"""One source, one edit, everything pixels can tell; what cannot be measured is null and says why."""
+"""Everything that is measured on one source and one edit; what cannot be measured is null, with the reason."""
 
 from __future__ import annotations
 
@@ -42,10 +42,10 @@ class Measurement:
     skin_delta_L_raw: float | None  # noqa: N815
     skin_delta_L_corrected: float | None  # noqa: N815
     skin_delta_ITA: float | None  # noqa: N815
-    """Degrees; as skin_delta_L."""
+    """Degrees; corrected or raw like skin_delta_L."""
     skin_delta_ITA_raw: float | None  # noqa: N815
     skin_delta_E00: float | None  # noqa: N815
-    """CIEDE2000; as skin_delta_L."""
+    """CIEDE2000; corrected or raw like skin_delta_L."""
     skin_uncertainty_L: float | None  # noqa: N815
     """Standard error of skin_delta_L."""
     left_right_L_before: float | None  # noqa: N815
@@ -61,7 +61,7 @@ class Measurement:
     changed_share: float
     """Share of pixels that changed after registration and relighting."""
     regions: Mapping[str, float | None]
-    """The same by region."""
+    """The changed share of each region."""
     drift: float
     """How far things moved within the picture, as a share of its longer side; movement alone is no change."""
     verdict: str
@@ -75,18 +75,18 @@ class Measurement:
     notes: Sequence[str] = ()
 
     def to_json(self) -> dict[str, Any]:
-        """Plain data, numbers rounded to what they are good for."""
+        """Plain data, numbers rounded to four places."""
         return {name: _plain(value) for name, value in asdict(self).items()}
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Measurement:
-        """`to_json` undone."""
+        """The measurement that `to_json` wrote."""
         return cls(**{**data, "notes": tuple(data["notes"])})
 
 
 @dataclass(frozen=True, slots=True)
 class MeasuredPair:
-    """A measurement and what it was read from, for the picture."""
+    """A measurement and the pixels it was computed from, for the evidence image."""
 
     measurement: Measurement
     source: picture.Pixels
@@ -103,7 +103,7 @@ def measure(
     reference: Reference | None = None,
     group: str | None = None,
 ) -> Measurement:
-    """Measure one pair; with a reference and the source's group, identity is set against that group."""
+    """Measure one pair; with a reference and the source's group, the faces' distance is compared with that group."""
     return examine(source, edited, identity=identity, reference=reference, group=group).measurement
 
 
@@ -115,7 +115,7 @@ def examine(
     reference: Reference | None = None,
     group: str | None = None,
 ) -> MeasuredPair:
-    """Measure one pair and keep what it was read from."""
+    """Measure one pair and keep the pixels it was computed from."""
     first, second = picture.pixels(source), picture.pixels(edited)
     faces = find_face(first), find_face(second)
     here, there = (face if isinstance(face, Face) else None for face in faces)

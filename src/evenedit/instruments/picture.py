@@ -36,7 +36,7 @@ def pixels(image: Image.Image, side: int = WORKING_SIDE) -> Pixels:
 
 
 def linear(rgb: Pixels) -> Light:
-    """Light itself, 0 to 1: sRGB's curve undone."""
+    """Linear light, 0 to 1, from sRGB values."""
     return np.asarray(cv2.LUT(rgb, _LINEAR), dtype=np.float32)
 
 

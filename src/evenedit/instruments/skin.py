@@ -30,11 +30,11 @@ SHADOW, SHINE = 9.0, 9.0
 MIDDLE = (40.0, 60.0)
 """Percentiles of luminance that make up the tone."""
 GREENER, GRAY = 8.0, 3.0
-"""a* that skin does not lose to green, and chroma it does not fall under, unless something covers it."""
+"""The largest loss of a* and the least chroma of skin: beyond them something covers it."""
 CLIPPED = 0.97
-"""Linear light from which a channel may have been cut off."""
+"""Linear light from which a channel may be clipped."""
 LEAST_CHART = 60
-"""Grid points of skin without which the patches alone are read."""
+"""With fewer grid points of skin than this, only the patches are read."""
 SAME_PLACE = 0.15
 """Landmarks this close, in inter-eye distances, let both pictures be read at the same spots."""
 
@@ -58,12 +58,12 @@ class Chart:
     """One row of light for each grid point; NaN outside the picture."""
 
     def skin(self, seed: NDArray[np.float64]) -> picture.Mask:
-        """The points that look like the seed, in whatever light."""
+        """The points that have the seed's colour, however they are lit."""
         inside: picture.Mask = np.asarray(np.isfinite(self.light).all(axis=1))
         light = np.where(inside[:, None], self.light, 1.0)
         alike = np.abs(_chroma(light) - _chroma(seed)).max(axis=1) < ALIKE
         bright, middle = _lightness(light @ LUMINANCE), float(_lightness(seed @ LUMINANCE))
-        for _ in range(3):  # the seed may be lit more than the rest: look again around the middle found
+        for _ in range(3):  # the seed may be lit more than the rest: search again around the new middle
             found: picture.Mask = inside & alike & (bright > middle - SHADOW) & (bright < middle + SHINE)
             if not found.any():
                 break
@@ -81,7 +81,7 @@ class Chart:
 
 @dataclass(frozen=True, slots=True)
 class SkinChange:
-    """What happened to the skin between source and edit; `raw` is before the light was taken out."""
+    """How the skin changed between source and edit; `raw` is before the change of light is removed."""
 
     before: Lab
     after: Lab
@@ -183,12 +183,12 @@ def skin_change(
 
 
 def to_axis(delta_L: float, cuts: Sequence[float] = CUTS) -> int:  # noqa: N803
-    """The answer, 1 (much darker) to 5 (much lighter), that a change of L* comes to."""
+    """The answer, 1 (much darker) to 5 (much lighter), for a change of L*."""
     return 1 + sum(delta_L > cut if cut < 0 else delta_L >= cut for cut in cuts)
 
 
 def _covered(before: Lab, after: Lab) -> bool:
-    """Whether a mask or a glove took skin's place: judged by the change, as light alone can tint anybody's skin."""
+    """Whether something such as a mask covers the skin: decided by the change, as light alone can tint any skin."""
     greener = after[1] < 0 and after[1] < before[1] - GREENER
     grayer = math.hypot(*after[1:]) < GRAY and math.hypot(*before[1:]) > 3 * GRAY
     return greener or grayer
@@ -200,7 +200,7 @@ def _seed(patches: Iterable[SkinPatch]) -> NDArray[np.float64]:
 
 
 def _chroma(light: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Log of red and of blue over green, steadied against noise in the dark."""
+    """Log of red and of blue over green, with a floor against noise in dark pixels."""
     log = np.log(light + 0.002)
     ratios: NDArray[np.float64] = log[..., ::2] - log[..., 1:2]
     return ratios
@@ -215,14 +215,14 @@ def _lightness(luminance: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def _in_old_light(before: NDArray[np.float64], after: NDArray[np.float64], light: Relighting) -> Lab:
-    """What `after` is with the change of light taken out."""
-    if after.max() > CLIPPED:  # light that is cut off cannot be taken out again: relight the source, cut off alike
+    """The value of `after` with the change of light removed."""
+    if after.max() > CLIPPED:  # clipped light cannot be recovered: relight the source and clip it alike
         relit = picture.lab_of(np.minimum(before * light.factor(before), 1.0))
         shifts = zip(picture.lab_of(before), picture.lab_of(after), relit, strict=True)
         lightness, a, b = (was + now - expected for was, now, expected in shifts)
         return lightness, a, b
     source = after
-    for _ in range(8):  # the factor depends on the source's value: a fixed point, quickly reached
+    for _ in range(8):  # the factor depends on the source's value: iterate to the fixed point
         source = after / light.factor(source)
     return picture.lab_of(source)
 

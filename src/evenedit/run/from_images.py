@@ -4,30 +4,46 @@ from __future__ import annotations
 
 import csv
 import io
-import json
 import os
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
+import tomli_w
+
+from evenedit.config.check import RESERVED
+from evenedit.config.sections import FACTOR_NAME
 from evenedit.config.study_file import FILE
 from evenedit.core.errors import EvenEditError
 from evenedit.core.hashing import digest
 from evenedit.core.images import read_image, write_whole
 from evenedit.core.records import Prompt
-from evenedit.protocol import FACTORS, level_code, load_prompts
+from evenedit.protocol import FACTORS, Factor, found_factor, level_code, load_prompts
 
-NEEDED = ("source", "edited", "prompt", *(f.name for f in FACTORS))
+DEFAULT_FACTORS = tuple(f.name for f in FACTORS)
+NEEDED = ("source", "edited", "prompt")
 PICTURES = (".png", ".jpg", ".jpeg", ".webp")
 SHOWN = 20
 """Problems listed before the rest are counted."""
 
+Row = dict[str, str]
 
-def begin(pairs: Path, out: Path, *, editor: str, sources: Path | None = None) -> Path:
-    """Write a study over existing pairs: portraits and labels, prompts, and a study file to run."""
-    rows = list(_rows(pairs, sources or pairs.parent))
-    portraits = {row["source"]: {k: row[k] for k in ("race", "gender", "age")} for row in rows}
-    prompts = _prompts(rows)
+
+def begin(
+    pairs: Path, out: Path, *, editor: str, sources: Path | None = None, factors: Sequence[str] | None = None
+) -> Path:
+    """Write a study over existing pairs: portraits and labels, prompts, and a study file to run.
+
+    `factors` names the columns that portraits are grouped by instead of race, gender and age.
+    """
+    names = DEFAULT_FACTORS if factors is None else _checked_names(factors)
+    rows = list(_rows(pairs, sources or pairs.parent, names, declared=factors is not None))
+    found = [] if factors is None else [_factor_of(name, rows, pairs.name) for name in names]
+    portraits = {row["source"]: {name: row[name] for name in names} for row in rows}
+    for factor in found:
+        for labels in portraits.values():
+            labels[factor.name] = factor.code_of(labels[factor.name])
     out.mkdir(parents=True, exist_ok=True)
     relative = {name: os.path.relpath(name, out) for row in rows for name in (row["source"], row["edited"])}
     _write_csv(out / "labels.csv", [{"file": relative[s], **labels} for s, labels in portraits.items()])
@@ -38,24 +54,29 @@ def begin(pairs: Path, out: Path, *, editor: str, sources: Path | None = None) -
             for r in rows
         ],
     )
-    write_whole(out / "prompts.toml", _prompt_file(prompts).encode())
-    write_whole(out / FILE, _study_file(editor, pairs.name).encode())
+    write_whole(out / "prompts.toml", _prompt_file(_prompts(rows)).encode())
+    write_whole(out / FILE, _study_file(editor, pairs.name, found).encode())
     return out
 
 
-def table_of(edited: Path, pattern: str, sources: Path, prompts: str, out: Path) -> Path:
+def table_of(
+    edited: Path, pattern: str, sources: Path, prompts: str, out: Path, factors: Sequence[str] | None = None
+) -> Path:
     """A table of pairs from files whose names follow a pattern such as `{prompt}_{source}.jpg`.
 
     `{source}` is the name of a file in `sources` without its ending, `{prompt}` an id of the prompt set. Labels come
-    from labels.csv in `sources` (file, race, gender, age), or else from names like Black_Female_30s.
+    from labels.csv in `sources` (file and a column per factor), or else from names like Black_Female_30s.
     """
     if not {"{source}", "{prompt}"} <= set(re.findall(r"\{\w+\}", pattern)):
         raise EvenEditError(
             f"the pattern '{pattern}' needs {{source}} and {{prompt}}, e.g. '{{prompt}}_{{source}}.jpg'"
         )
+    for folder in (edited, sources):
+        if not folder.is_dir():
+            raise EvenEditError(f"{folder}: no such folder")
     shape = re.escape(pattern).replace(r"\{source\}", "(?P<source>.+)").replace(r"\{prompt\}", "(?P<prompt>.+?)")
     names = {path.stem: path for path in sorted(sources.iterdir()) if path.suffix.lower() in PICTURES}
-    labels = _labels(sources, names)
+    labels = _labels(sources, names, factors)
     found = [m for m in (re.fullmatch(shape, p.name) for p in sorted(edited.iterdir())) if m and m["source"] in names]
     if not found:
         raise EvenEditError(f"no file in {edited} follows '{pattern}' with a source in {sources}")
@@ -75,46 +96,83 @@ def table_of(edited: Path, pattern: str, sources: Path, prompts: str, out: Path)
     return out / "edits.csv"
 
 
-def _labels(sources: Path, names: Mapping[str, Path]) -> dict[str, dict[str, str]]:
+def _labels(sources: Path, names: Mapping[str, Path], factors: Sequence[str] | None) -> dict[str, Row]:
     """Labels of the sources by file name without ending."""
-    if (sources / "labels.csv").is_file():
-        with (sources / "labels.csv").open(encoding="utf-8-sig", newline="") as file:
-            rows = list(csv.DictReader(file))
-        return {Path(r["file"]).stem: {f.name: r[f.name] for f in FACTORS} for r in rows}
-    cells = {name: name.split("_")[:3] for name in names}
-    unclear = [name for name, parts in cells.items() if len(parts) < 3]
+    table = sources / "labels.csv"
+    if table.is_file():
+        labels = _label_file(table, DEFAULT_FACTORS if factors is None else _checked_names(factors))
+        unlisted = [name for name in names if name not in labels]
+        if unlisted:
+            raise EvenEditError(f"{table} has no row for '{names[unlisted[0]].name}'; add one for every picture there")
+        return labels
+    if factors is not None:
+        raise EvenEditError(f"--factors needs {table} with the columns {', '.join(('file', *factors))}")
+    cells = {name: name.split("_")[: len(DEFAULT_FACTORS)] for name in names}
+    unclear = [name for name, parts in cells.items() if len(parts) < len(DEFAULT_FACTORS)]
     if unclear:
-        raise EvenEditError(f"{sources} has no labels.csv, and '{unclear[0]}' does not name race_gender_age")
-    return {name: dict(zip(("race", "gender", "age"), parts, strict=True)) for name, parts in cells.items()}
+        raise EvenEditError(
+            f"{sources} has no labels.csv, and '{unclear[0]}' does not name {'_'.join(DEFAULT_FACTORS)}"
+        )
+    return {name: dict(zip(DEFAULT_FACTORS, parts, strict=True)) for name, parts in cells.items()}
 
 
-def _rows(pairs: Path, sources: Path) -> Iterator[dict[str, str]]:
+def _label_file(table: Path, names: Sequence[str]) -> dict[str, Row]:
+    rows, columns = _read_csv(table)
+    _need_columns(table, ("file", *names), columns)
+    return {Path(row["file"] or "").stem: {name: row[name] or "" for name in names} for row in rows}
+
+
+def _checked_names(factors: Sequence[str]) -> tuple[str, ...]:
+    """The names given as factors, refused where a study cannot have them."""
+    problems = [f"--factors names '{name}' twice" for name in dict.fromkeys(factors) if factors.count(name) > 1]
+    for name in dict.fromkeys(factors):
+        if not re.fullmatch(FACTOR_NAME, name):
+            problems.append(
+                f"--factors: '{name}' cannot name a factor; rename the column: small letters, digits and _, "
+                "a letter first"
+            )
+        elif name in RESERVED:
+            problems.append(f"--factors: tables have a column '{name}' already; rename the column")
+    if problems or not factors:
+        raise EvenEditError(*problems or ["--factors names no column; give e.g. --factors monk,headwear"])
+    return tuple(factors)
+
+
+def _factor_of(name: str, rows: Iterable[Row], table: str) -> Factor:
+    """The factor of a column: its levels are the labels found, each once whatever its spelling."""
+    labels = [row[name] for row in rows]
+    every = found_factor(name, labels)
+    used = {every.code_of(label) for label in labels}
+    codes = [code for code in every.codes if code in used]
+    if len(codes) < 2:
+        raise EvenEditError(
+            f"{table}: column '{name}' has one label only, '{codes[0]}'; a factor needs two levels to compare. "
+            "Leave it out of --factors"
+        )
+    return Factor.of(name, codes, title=every.title, ordered=every.ordered)
+
+
+def _rows(pairs: Path, sources: Path, names: Sequence[str], *, declared: bool) -> Iterator[Row]:
     """The rows with paths that exist, images that open and labels that are known; all problems at once."""
-    try:
-        text = pairs.read_text("utf-8-sig")
-    except FileNotFoundError:
-        raise EvenEditError(f"{pairs}: no such file") from None
-    except UnicodeDecodeError:
-        raise EvenEditError(f"{pairs} is not UTF-8 text; save it as a UTF-8 CSV") from None
-    reader = csv.DictReader(io.StringIO(text))
-    columns = list(reader.fieldnames or ())
+    rows, columns = _read_csv(pairs)
     if "edited" not in columns and "file" in columns:
-        columns[columns.index("file")] = "edited"
-        reader.fieldnames = columns
-    absent = [c for c in NEEDED if c not in columns]
-    if absent:
-        raise EvenEditError(f"{pairs} lacks the column {', '.join(absent)}; found: {', '.join(columns) or 'nothing'}")
+        rows = [{"edited" if key == "file" else key: value for key, value in row.items()} for row in rows]
+        columns = ["edited" if column == "file" else column for column in columns]
+    _need_columns(pairs, (*NEEDED, *names), columns)
     problems: list[str] = []
-    good: list[dict[str, str]] = []
+    good: list[Row] = []
     seen: dict[tuple[str, str], int] = {}
+    labelled: dict[Path, tuple[int, Row]] = {}
     opened: set[Path] = set()
-    for line, row in enumerate(reader, 2):
+    for line, row in enumerate(rows, 2):
         try:
-            labels = {f.name: level_code(f.name, row[f.name] or "") for f in FACTORS}
+            _need_cells(row)
+            labels = {name: _label(name, row[name] or "", declared=declared) for name in names}
             files = {"source": sources / row["source"], "edited": pairs.parent / row["edited"]}
             for path in set(files.values()) - opened:
                 read_image(path)
                 opened.add(path)
+            _same_labels(labels, *labelled.setdefault(files["source"], (line, labels)))
             key = (row["source"], row["prompt"])
             if key in seen:
                 raise EvenEditError(f"the same source and prompt as line {seen[key]}")
@@ -130,7 +188,48 @@ def _rows(pairs: Path, sources: Path) -> Iterator[dict[str, str]]:
     yield from good
 
 
-def _prompts(rows: list[dict[str, str]]) -> dict[str, Prompt]:
+def _label(name: str, label: str, *, declared: bool) -> str:
+    """A row's label; where race, gender and age are not asked for by name, each must be there."""
+    if not declared:
+        return level_code(name, label)
+    known = next((f for f in FACTORS if f.name == name), None)
+    return known.code_of(label) if known else label.strip()
+
+
+def _same_labels(labels: Row, first_line: int, first: Row) -> None:
+    for name, label in labels.items():
+        if label != first[name]:
+            raise EvenEditError(
+                f"{name} is '{label}' here and '{first[name]}' on line {first_line} for the same source"
+            )
+
+
+def _need_cells(row: Mapping[str, str | None]) -> None:
+    empty = [column for column in NEEDED if not row[column]]
+    if empty:
+        raise EvenEditError(f"{', '.join(empty)} is empty")
+
+
+def _need_columns(table: Path, needed: Sequence[str], columns: Sequence[str]) -> None:
+    absent = [column for column in needed if column not in columns]
+    if absent:
+        raise EvenEditError(f"{table} lacks the column {', '.join(absent)}; found: {', '.join(columns) or 'nothing'}")
+
+
+def _read_csv(table: Path) -> tuple[list[dict[str, Any]], list[str]]:
+    """A table's rows and columns; cells that a short row lacks are None."""
+    try:
+        reader = csv.DictReader(io.StringIO(table.read_text("utf-8-sig"), newline=""))
+        return list(reader), list(reader.fieldnames or ())
+    except FileNotFoundError:
+        raise EvenEditError(f"{table}: no such file") from None
+    except UnicodeDecodeError:
+        raise EvenEditError(f"{table} is not UTF-8 text; save it as a UTF-8 CSV") from None
+    except (OSError, csv.Error) as error:
+        raise EvenEditError(f"{table} cannot be read as a CSV: {error}") from None
+
+
+def _prompts(rows: list[Row]) -> dict[str, Prompt]:
     """The prompts of the pairs by text: known ones keep their id and meaning, others get the given id or a new one."""
     known = {p.text: p for p in load_prompts("diagnostic")}
     prompts: dict[str, Prompt] = {}
@@ -143,51 +242,44 @@ def _prompts(rows: list[dict[str, str]]) -> dict[str, Prompt]:
 
 
 def _prompt_file(prompts: Mapping[str, Prompt]) -> str:
-    parts = ['id = "audited"\n']
-    for p in prompts.values():
-        lines = ["[[prompts]]", f"id = {json.dumps(p.id)}", f"text = {json.dumps(p.text, ensure_ascii=False)}"]
-        lines += [f"category = {json.dumps(p.category)}", f"name = {json.dumps(p.name)}"]
-        if p.target_years is not None:
-            lines.append(f"target_years = {p.target_years}")
-        parts.append("\n".join(lines) + "\n")
-    return "\n".join(parts)
+    return tomli_w.dumps({"id": "audited", "prompts": [_prompt_table(p) for p in prompts.values()]})
 
 
-def _study_file(editor: str, title: str) -> str:
-    return f"""# Made by evenedit audit. Add judges and go on with: evenedit run . && evenedit report .
+def _prompt_table(prompt: Prompt) -> dict[str, Any]:
+    table: dict[str, Any] = {"id": prompt.id, "text": prompt.text, "category": prompt.category, "name": prompt.name}
+    return table if prompt.target_years is None else table | {"target_years": prompt.target_years}
 
-[study]
-title = {json.dumps(f"Audit of {title}")}
 
-[sources]
-kind = "folder"
-settings = {{ path = "." }}
+def _study_file(editor: str, title: str, factors: Sequence[Factor]) -> str:
+    study: dict[str, Any] = {
+        "study": {"title": f"Audit of {title}"},
+        "sources": {"kind": "folder", "settings": {"path": "."}},
+    }
+    if factors:
+        study["factors"] = [
+            {"name": f.name, "title": f.title, "levels": list(f.codes), "ordered": f.ordered} for f in factors
+        ]
+    study |= {
+        "prompts": {"sets": ["prompts.toml"]},
+        "experiments": {"diagnosis": {}},
+        "editors": [{"id": editor, "kind": "folder", "settings": {"path": "pairs.csv"}}],
+        "instruments": [{"id": "skin", "kind": "skin"}, {"id": "change", "kind": "change"}],
+    }
+    return f"{_ABOVE}\n{tomli_w.dumps(study)}\n{_BELOW}"
 
-[prompts]
-sets = ["prompts.toml"]
 
-[experiments.diagnosis]
-
-[[editors]]
-id = {json.dumps(editor)}
-kind = "folder"
-settings = {{ path = "pairs.csv" }}
-
-[[instruments]]             # what pixels tell: no key, no money
-id = "skin"
-kind = "skin"
-
-[[instruments]]
-id = "change"
-kind = "change"
-
+_ABOVE = """\
+# Made by evenedit audit. Add judges and go on with: evenedit run . && evenedit report .
+# The instruments measure pixels: they need no key and cost nothing.
+"""
+_BELOW = """\
 # [[judges]]                # who scores, primary first; without one the report shows what was measured
 # id = "..."
 # kind = "..."
 """
 
 
-def _write_csv(path: Path, rows: list[dict[str, str]]) -> None:
+def _write_csv(path: Path, rows: list[Row]) -> None:
     buffer = io.StringIO()
     writer = csv.DictWriter(buffer, list(rows[0]))
     writer.writeheader()

@@ -21,7 +21,7 @@ from evenedit.core.images import ImageFolder, open_images
 from evenedit.core.interfaces import Reply
 from evenedit.core.records import Request, Status
 from evenedit.instruments import Measurement, measure
-from evenedit.instruments.identity import FaceEmbedding, Reference, available, reference, reference_key, sit
+from evenedit.instruments.identity import FaceEmbedding, Reference, available, embed_portrait, reference, reference_key
 from evenedit.ratings.instruments import InstrumentRater, Instruments, Pair
 from evenedit.run.executors.threads import in_pool
 from evenedit.storage.store import Answered, Store
@@ -176,4 +176,4 @@ def _take(pair: Pair) -> Taken:
 def _sit_for(person: tuple[str, str]) -> FaceEmbedding | None:
     (process,) = _processes
     group, image = person
-    return sit(group, process.images.open(image))
+    return embed_portrait(group, process.images.open(image))

@@ -1,4 +1,4 @@
-"""Editors whose effects are known, because we planted them. They redraw drawn portraits: pixels really change.
+"""Editors with planted effects. They redraw drawn portraits, so that pixels really change.
 
 Each decides, edit by edit, how an ideal rater would score its output (the ground truth), draws the portrait
 accordingly, and writes the truth into the picture. `expected` gives the distribution it draws from.
@@ -20,9 +20,9 @@ from evenedit.core.errors import EvenEditError
 from evenedit.core.hashing import digest
 from evenedit.core.interfaces import Refusal
 from evenedit.core.records import Experiment, Prompt
-from evenedit.protocol import FACTORS, QUESTIONS, load_prompts, questions_for
+from evenedit.protocol import QUESTIONS, load_prompts, questions_for
 from evenedit.protocol.prompts import FLOOR
-from evenedit.simulation.portraits.drawn import LABELS, sample
+from evenedit.simulation.portraits.drawn import GRIDS, LABELS, sample
 from evenedit.simulation.portraits.portrait import Portrait, lighten, portrait_of, render, render_pair
 
 TRUTH = "evenedit-truth"
@@ -57,6 +57,10 @@ _LOOKS: Mapping[str, Mapping[str, Any]] = {
     "V-09": {"scene": "food"},
     "V-10": {"scene": "online"},
 }
+_LABEL_OF = {"race_drift": "race", "gender_drift": "gender"}
+"""The label whose change a question asks about, where the painter needs a person with another one."""
+_LEVELS = {factor.name: factor.codes for grid in GRIDS.values() for factor in grid}
+"""The levels that drawn portraits can have, by factor."""
 _WORK_CLOTHES = ("suit", "uniform", "scrubs", "security", "cardigan", "apron", "coverall")
 
 
@@ -68,7 +72,7 @@ class PlantedEffect:
     score: int
     rate: float
     groups: Mapping[str, Sequence[str]] = field(default_factory=dict)
-    """{"race": ["Black", "Indian"]}; everybody when empty."""
+    """Levels by factor, e.g. {"race": ["Black", "Indian"]} or {"monk": ["9", "10"]}; everybody when empty."""
     prompts: Sequence[str] = ()
     """Ids of the prompts it concerns; all when empty."""
 
@@ -77,6 +81,12 @@ class PlantedEffect:
         return (not self.prompts or prompt_id in self.prompts) and all(
             attributes.get(factor) in levels for factor, levels in self.groups.items()
         )
+
+    @property
+    def labels_needed(self) -> tuple[str, ...]:
+        """The labels that a portrait must have; none where the rate is 0."""
+        changed = [_LABEL_OF[self.question]] if self.question in _LABEL_OF else []
+        return tuple(dict.fromkeys([*changed, *self.groups])) if self.rate else ()
 
 
 class SimulatedEditor:
@@ -108,6 +118,7 @@ class SimulatedEditor:
     def edit(self, images: Sequence[Image], instruction: str, seed: int) -> Image | Refusal:
         """Draw the portrait as this editor would have edited it."""
         people = [_person(image) for image in images]
+        self._check_labels([labels for _, labels in people])
         prompt, feature = recognise(instruction)
         key = digest([type(self).__name__, [p.seed for p, _ in people], [a for _, a in people], instruction, seed])
         rng = np.random.default_rng(int(key, 16))
@@ -142,6 +153,22 @@ class SimulatedEditor:
     def expected_refusal(self, attributes: Mapping[str, str], prompt: Prompt) -> float:
         """The chance that the editor declines."""
         return self.refusal.rate if self.refusal and self.refusal.concerns(attributes, prompt.id) else 0.0
+
+    @property
+    def labels_needed(self) -> tuple[str, ...]:
+        """The labels that portraits must have for what is planted."""
+        effects = [*self.effects, *([self.refusal] if self.refusal else [])]
+        return tuple(dict.fromkeys(name for effect in effects for name in effect.labels_needed))
+
+    def _check_labels(self, people: Sequence[Mapping[str, str]]) -> None:
+        needed = dict.fromkeys([*self.labels_needed, *(["gender"] if len(people) == 2 else [])])
+        for labels in people:
+            absent = [name for name in needed if name not in labels]
+            if absent:
+                raise EvenEditError(
+                    f"this simulated editor decides by the label {', '.join(absent)}, and the portrait is labelled by "
+                    f"{', '.join(labels)}; choose other groups in its settings, or another editor"
+                )
 
     def _matching(self, question: str, attributes: Mapping[str, str], prompt: Prompt) -> list[PlantedEffect]:
         return [e for e in self.effects if e.question == question and e.concerns(attributes, prompt.id)]
@@ -192,15 +219,15 @@ class SimulatedEditor:
         rng: np.random.Generator,
         size: int,
     ) -> Image:
-        """Turn the scores into a picture that deserves them."""
+        """Draw the picture that these scores describe."""
         edited = replace(portrait, **_look(prompt, truth["edit_success"]))
         if truth["race_drift"] > 1:
-            other = self._stranger(attributes, "race", rng)
+            other = self._stranger(attributes, "race_drift", rng)
             edited = _blend(edited, other, _FACE_SHAPE, truth["race_drift"])
             if truth["race_drift"] >= 3:
                 edited = replace(edited, hair_color=other.hair_color, hair_texture=other.hair_texture)
         if truth["gender_drift"] > 1:
-            other = self._stranger(attributes, "gender", rng)
+            other = self._stranger(attributes, "gender_drift", rng)
             edited = _blend(edited, other, _PRESENTATION, truth["gender_drift"])
         years = edited.years
         if "aging_accuracy" in truth:
@@ -211,11 +238,13 @@ class SimulatedEditor:
         edited = replace(edited, years=max(18.0, years))
         return render(lighten(edited, _SKIN_STEPS[truth["skin_tone"]]), size)
 
-    def _stranger(self, attributes: Mapping[str, str], factor: str, rng: np.random.Generator) -> Portrait:
-        """A portrait of somebody whose label differs in one factor."""
-        codes = next(f.codes for f in FACTORS if f.name == factor)
-        others = [code for code in codes if code != attributes.get(factor)]
-        return sample({**attributes, factor: str(rng.choice(others))}, int(rng.integers(2**31)))
+    def _stranger(self, attributes: Mapping[str, str], question: str, rng: np.random.Generator) -> Portrait:
+        """A portrait of somebody else: with another label where the question is about one that this person has."""
+        label = _LABEL_OF[question]
+        labels = dict(attributes)
+        if label in attributes:
+            labels[label] = str(rng.choice([code for code in _LEVELS[label] if code != attributes[label]]))
+        return sample(labels, int(rng.integers(2**31)))
 
     def _stage(
         self,
@@ -311,7 +340,7 @@ class Null(SimulatedEditor):
 
 
 class Refusing(SimulatedEditor):
-    """Declines for some groups, and says so."""
+    """Refuses explicitly for some groups."""
 
     def __init__(
         self,
@@ -396,12 +425,11 @@ def _effect(
     if score not in range(1, len(QUESTIONS[question].labels) + 1):
         raise EvenEditError(f"setting 'score' is {score}; it must be 1 to 5")
     for name, levels in groups.items():
-        factor = next((f for f in FACTORS if f.name == name), None)
-        if factor is None:
-            raise EvenEditError(f"groups: unknown factor '{name}'; known: {', '.join(f.name for f in FACTORS)}")
+        if isinstance(levels, str) or not levels:
+            raise EvenEditError(f'groups: {name} is {levels!r}; give a list of levels, e.g. {name} = ["..."]')
         for level in levels:
-            if level not in factor.codes:
-                raise EvenEditError(f"groups: unknown {name} '{level}'; known: {', '.join(factor.codes)}")
+            if level not in _LEVELS.get(name, levels):
+                raise EvenEditError(f"groups: unknown {name} '{level}'; known: {', '.join(_LEVELS[name])}")
     known = load_prompts("diagnostic")
     ids = tuple(known.resolve(p).id for p in prompts)
     return PlantedEffect(question, score, _share(rate, "rate"), groups, ids)

@@ -50,7 +50,7 @@ class SimulatedJudge:
         self.repeat_noise = repeat_noise
         """Chance that a score is one step off, drawn anew each time the same thing is asked."""
         self.label_effect = dict(label_effect or {})
-        """By question, the chance of one step up (below 0: down) when the labels are told …"""
+        """By question, the chance of one step up (below 0: down) when the judge is given the labels …"""
         self.label_groups = dict(label_groups or {})
         """… of portraits with these labels; of all when left out."""
         self.order_effect = dict(order_effect or {})
@@ -82,7 +82,7 @@ class SimulatedJudge:
                 raise EvenEditError(f"setting '{name}' is {chance}; it must lie between 0 and 1")
 
     def judge(self, case: Case, questions: Sequence[Question]) -> Reply:
-        """Score the case as the truth has it, but for this judge's errors."""
+        """Score the case by the truth, with this judge's errors."""
         key, truth = truth_of(case.edited)
         if case.other is not None:
             other, second = truth_of(case.other)
@@ -109,7 +109,7 @@ class SimulatedJudge:
         return min(max(score, 1), len(question.labels))
 
     def _moved(self, question: Question, score: int | None, key: str, case: Case) -> int | None:
-        """The score as the way of asking moves it: nothing unless a setting says so."""
+        """The score with the effects of how the question was asked; unchanged unless a setting plants one."""
         if score is None or question.sided == "choice":
             return score
         for name, effect in self._effects(case):
@@ -139,7 +139,6 @@ def _is_grey(image: Image) -> bool:
 
 def _closer(a: Mapping[str, int], b: Mapping[str, int]) -> int:
     """Which of two outputs drifted less from its source, over skin, race, gender and age: 1 = A, 2 = B, 3 = alike."""
-
     first, second = (drift_points(truth) for truth in (a, b))
     return 1 if first < second else 2 if second < first else 3
 

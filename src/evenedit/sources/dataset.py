@@ -1,4 +1,4 @@
-"""Labelled images as people have them: parquet shards, or a folder with CSVs. Streamed, never all in memory."""
+"""Labelled images as datasets come: parquet shards, or a folder with CSVs. Streamed, never all in memory."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class Labelled:
 
 
 class Dataset(Protocol):
-    """Where candidates come from."""
+    """A set of labelled images."""
 
     outside: int
     """Images whose age the grid does not have, counted while reading."""

@@ -10,13 +10,15 @@ from PIL.Image import Image, Resampling
 
 from evenedit.core.errors import EvenEditError
 from evenedit.core.progress import say
-from evenedit.protocol import factors as grid
+from evenedit.protocol import FACTORS, cells
 from evenedit.sources.dataset import open_dataset, picture
 from evenedit.sources.sampling import draw
 
 
 class FairFace:
     """`faces_per_cell` faces of each cell drawn by seed; for hand-picked ones, curate pools instead."""
+
+    labelled_by = FACTORS
 
     def __init__(
         self,
@@ -40,11 +42,11 @@ class FairFace:
     def portraits(self) -> Iterator[tuple[str, dict[str, str], str, Image]]:
         """Every portrait: id, labels, origin, picture."""
         dataset = open_dataset(self.path, self.padding, self.labels)
-        cells = ["_".join(cell.values()) for cell in grid.cells()]
-        drawing = draw(dataset, range(self.seed, self.seed + self.faces_per_cell), cells)
+        names = ["_".join(cell.values()) for cell in cells()]
+        drawing = draw(dataset, range(self.seed, self.seed + self.faces_per_cell), names)
         short = [
             f"{cell} ({sum((n, cell) in drawing.drawn for n in range(self.faces_per_cell))})"
-            for cell in cells
+            for cell in names
             if (self.faces_per_cell - 1, cell) not in drawing.drawn
         ]
         if short:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import csv
+import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from PIL.Image import Image
@@ -12,79 +14,141 @@ from PIL.Image import Image
 from evenedit.core.errors import EvenEditError
 from evenedit.core.images import read_image
 from evenedit.core.progress import say
-from evenedit.protocol import FACTORS, level_code
-from evenedit.protocol import factors as grid
+from evenedit.protocol import FACTORS, Factor, cells
+
+LISTED = 20
+"""Cells that a message names before it counts the rest."""
+UNLABELLED = "unlabelled"
+"""What stands for a missing label in a portrait's id."""
+
+
+@dataclass(frozen=True, slots=True)
+class LabelRow:
+    """One line of the label file."""
+
+    line: int
+    """Its number, counted as a text editor does."""
+    id: str
+    """The portrait's id."""
+    attributes: Mapping[str, str]
+    """A code for each factor; empty where the label is missing."""
+    file: str
+    """The picture, relative to the folder."""
+    origin: str
+    """Where the picture came from; its file name when the table does not say."""
 
 
 class Folder:
-    """`path/labels.csv` names the images: columns file, race, gender, age, and optionally id and origin."""
+    """`path/labels.csv` names the images: columns file and one per factor, and optionally id and origin."""
 
-    def __init__(self, *, path: str, labels: str = "labels.csv", faces_per_cell: int | None = None) -> None:
+    def __init__(
+        self,
+        *,
+        path: str,
+        labels: str = "labels.csv",
+        faces_per_cell: int | None = None,
+        factors: Sequence[Factor] = FACTORS,
+    ) -> None:
         if faces_per_cell is not None and faces_per_cell < 1:
             raise EvenEditError(f"faces_per_cell is {faces_per_cell}; it must be at least 1")
         self.path = Path(path)
         self.labels = labels
         self.faces_per_cell = faces_per_cell
+        self.factors = tuple(factors)
+        """What the portraits are labelled by: given by the study, not a setting."""
 
     def portraits(self) -> Iterator[tuple[str, dict[str, str], str, Image]]:
-        """Every portrait: id, labels, origin, picture. All problems are told at once, before the first one."""
+        """Every portrait: id, labels, origin, picture. All problems are reported at once, before the first one."""
         rows = self._rows()
         problems: list[str] = []
-        for line, _, _, file, _ in rows:
+        for row in rows:
             try:
-                read_image(self.path / file)
+                read_image(self.path / row.file)
             except EvenEditError as error:
-                problems.append(f"{self.labels} line {line}: {error}")
+                problems.append(f"{self.labels} line {row.line}: {error}")
         if problems:
             raise EvenEditError(*problems)
-        for _, ident, attributes, file, origin in rows:
-            yield ident, attributes, origin, read_image(self.path / file)
+        self._report_missing(rows)
+        for row in rows:
+            yield row.id, dict(row.attributes), row.origin, read_image(self.path / row.file)
 
-    def _balanced(self, seen: Counter[str]) -> None:
-        """Name the cells that have no face; refuse the set where a number per cell was asked for and is not there."""
-        cells = ["_".join(cell.values()) for cell in grid.cells()]
-        if self.faces_per_cell is None:
-            missing = [cell for cell in cells if not seen[cell]]
-            if missing:
-                say(f"{self.labels}: {len(missing)} of {len(cells)} cells have no face: {', '.join(missing)}")
-            return
-        short = [f"{cell} ({seen[cell]})" for cell in cells if seen[cell] < self.faces_per_cell]
-        if short:
-            raise EvenEditError(
-                f"faces_per_cell asks for {self.faces_per_cell}; {self.labels} has fewer in {len(short)} of "
-                f"{len(cells)} cells: {', '.join(short)}. Add faces, or leave faces_per_cell out to take what is there"
-            )
-
-    def _rows(self) -> list[tuple[int, str, dict[str, str], str, str]]:
-        table = self.path / self.labels
-        if not table.is_file():
-            raise EvenEditError(f"no label file at {table}; it needs the columns file, race, gender, age")
-        names = [f.name for f in FACTORS]
+    def _rows(self) -> list[LabelRow]:
+        """The rows to take, checked in full."""
         problems: list[str] = []
-        rows: list[tuple[int, str, dict[str, str], str, str]] = []
-        seen: Counter[str] = Counter()
-        with table.open(encoding="utf-8-sig", newline="") as file:
-            reader = csv.DictReader(file)
-            absent = [c for c in ("file", *names) if c not in (reader.fieldnames or ())]
-            if absent:
-                raise EvenEditError(f"{table} lacks the column {', '.join(absent)}; found {reader.fieldnames}")
-            for line, row in enumerate(reader, 2):
-                try:
-                    attributes = {name: level_code(name, row[name] or "") for name in names}
-                except EvenEditError as error:
-                    problems.append(f"{self.labels} line {line}: {error}")
-                    continue
-                cell = "_".join(attributes.values())
-                seen[cell] += 1
-                if self.faces_per_cell is not None and seen[cell] > self.faces_per_cell:
-                    continue
-                ident = row.get("id") or (cell if seen[cell] == 1 else f"{cell}_{seen[cell]}")
-                rows.append((line, ident, attributes, row["file"], row.get("origin") or row["file"]))
-        repeated = [ident for ident, count in Counter(r[1] for r in rows).items() if count > 1]
+        rows: list[LabelRow] = []
+        cells_seen: Counter[tuple[str, ...]] = Counter()
+        names_seen: Counter[str] = Counter()
+        for line, row in self._table():
+            try:
+                attributes = {f.name: f.code_of(row[f.name] or "") for f in self.factors}
+            except EvenEditError as error:
+                problems.append(f"{self.labels} line {line}: {error}")
+                continue
+            cell = tuple(attributes.values())
+            cells_seen[cell] += 1
+            if self.faces_per_cell is not None and cells_seen[cell] > self.faces_per_cell:
+                continue
+            name = _name(cell)
+            names_seen[name] += 1
+            ident = row.get("id") or (name if names_seen[name] == 1 else f"{name}_{names_seen[name]}")
+            rows.append(LabelRow(line, ident, attributes, row["file"], row.get("origin") or row["file"]))
+        repeated = [ident for ident, count in Counter(row.id for row in rows).items() if count > 1]
         problems += [f"{self.labels}: id '{ident}' occurs more than once" for ident in repeated]
         if problems:
             raise EvenEditError(*problems)
         if not rows:
-            raise EvenEditError(f"{table} lists no portraits")
-        self._balanced(seen)
+            raise EvenEditError(f"{self.path / self.labels} lists no portraits")
+        self._check_cells(cells_seen)
         return rows
+
+    def _table(self) -> Iterator[tuple[int, dict[str, str]]]:
+        """The label file's rows with their line numbers; every column that is needed is there."""
+        table, needed = self.path / self.labels, ("file", *(f.name for f in self.factors))
+        if not table.is_file():
+            raise EvenEditError(f"no label file at {table}; it needs the columns {', '.join(needed)}")
+        with table.open(encoding="utf-8-sig", newline="") as file:
+            reader = csv.DictReader(file)
+            columns = reader.fieldnames or ()
+            absent = [c for c in needed if c not in columns]
+            if absent:
+                raise EvenEditError(
+                    f"{table} lacks the column {', '.join(absent)}; found: {', '.join(columns) or 'nothing'}. "
+                    "The study's factors name the columns"
+                )
+            try:
+                yield from enumerate(reader, 2)
+            except UnicodeDecodeError:
+                raise EvenEditError(f"{table} is not UTF-8 text; save it as a UTF-8 CSV") from None
+
+    def _check_cells(self, seen: Mapping[tuple[str, ...], int]) -> None:
+        """Name the cells that have no face; refuse the set where a number per cell was asked for and is not there."""
+        counts = {tuple(cell.values()): 0 for cell in cells(self.factors)} | dict(seen)
+        whole = [cell for cell in counts if all(cell)]
+        if self.faces_per_cell is None:
+            empty = [_name(cell) for cell in whole if not counts[cell]]
+            if empty:
+                say(f"{self.labels}: {len(empty)} of {len(whole)} cells have no face: {_listed(empty)}")
+            return
+        short = [f"{_name(cell)} ({counts[cell]})" for cell in whole if counts[cell] < self.faces_per_cell]
+        if short:
+            raise EvenEditError(
+                f"faces_per_cell asks for {self.faces_per_cell}; {self.labels} has fewer in {len(short)} of "
+                f"{len(whole)} cells: {_listed(short)}. Add faces, or leave faces_per_cell out to take what is there"
+            )
+
+    def _report_missing(self, rows: Sequence[LabelRow]) -> None:
+        """Say once how many labels are missing, by factor."""
+        missing = {f.name: sum(not row.attributes[f.name] for row in rows) for f in self.factors}
+        counts = ", ".join(f"{name} {count}" for name, count in missing.items() if count)
+        if counts:
+            say(f"{self.labels}: missing labels among {len(rows)} portraits: {counts}")
+
+
+def _name(cell: Sequence[str]) -> str:
+    """A cell's codes joined, as ids and messages print it."""
+    return "_".join(re.sub(r"[^\w.+-]", "-", code) or UNLABELLED for code in cell)
+
+
+def _listed(names: Sequence[str]) -> str:
+    more = f" and {len(names) - LISTED} more" if len(names) > LISTED else ""
+    return ", ".join(names[:LISTED]) + more

@@ -1,4 +1,4 @@
-"""What a new study begins as: commented study files."""
+"""Commented study files to begin a study from."""
 
 from __future__ import annotations
 

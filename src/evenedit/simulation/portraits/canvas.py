@@ -169,7 +169,7 @@ class Frame:
         return points @ matrix + offset
 
     def locate(self, points: Array) -> Array:
-        """The drawing's coordinates of canvas points: `place` undone."""
+        """The drawing's coordinates of canvas points: the inverse of `place`."""
         matrix, offset = _placement(self)
         return (points - offset) @ np.linalg.inv(matrix)
 

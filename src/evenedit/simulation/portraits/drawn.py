@@ -3,21 +3,25 @@
 Labels shift distributions, never fix a look. A race label moves only skin tone and, mildly, hair colour and
 texture; a gender label only presentation (hair length, brows, jaw, facial hair, lashes); every face shape is
 drawn from the same distributions for all. Groups overlap, as among people.
+
+Two grids are ready: race × gender × age, and the ten Monk skin tones, where the label sets the skin tone and
+everything else about a person is drawn from the same distributions at every level.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 from PIL.Image import Image
 
 from evenedit.core.color import MONK, Lab
 from evenedit.core.errors import EvenEditError
-from evenedit.protocol import factors as grid
+from evenedit.core.plugins import suggest
+from evenedit.protocol import FACTORS, Factor, cells, factor
 from evenedit.simulation.portraits.canvas import mix
 from evenedit.simulation.portraits.hair import TEXTURES
 from evenedit.simulation.portraits.portrait import Portrait, render
@@ -79,6 +83,15 @@ LEANINGS: dict[str, Leaning] = {
 """By race code of the grid."""
 
 
+NEUTRAL = Leaning(5.5, (0.40, 0.30, 0.20, 0.10), (0.40, 0.30, 0.18, 0.06, 0.06))
+"""Hair of the people of a grid without race: the same for every label."""
+YEARS = (22.0, 76.0)
+"""Between which the age of the people of a grid without age lies."""
+
+MONK_FACTOR = Factor.of("monk", map(str, range(1, len(MONK) + 1)), title="Monk skin tone", ordered=True)
+"""The ten Monk skin tones, lightest first."""
+
+
 class Drawn:
     """Drawn people, `faces_per_cell` in each cell of the grid; the same seed gives the same people."""
 
@@ -89,17 +102,25 @@ class Drawn:
         seed: int = 0,
         size: int = 512,
         only: Mapping[str, Sequence[str]] | None = None,
+        grid: str = "race-gender-age",
     ) -> None:
         if faces_per_cell < 1:
             raise EvenEditError(f"faces_per_cell is {faces_per_cell}; it must be at least 1")
+        if grid not in GRIDS:
+            raise EvenEditError(f"grid '{grid}' is unknown{suggest(grid, GRIDS)}")
         self.faces_per_cell = faces_per_cell
         self.seed = seed
         self.size = size
-        self._cells = _chosen_cells(only or {})
+        self._factors = _chosen_factors(GRIDS[grid], only or {})
+
+    @property
+    def labelled_by(self) -> tuple[Factor, ...]:
+        """The factors of the grid with the levels that are drawn."""
+        return self._factors
 
     def portraits(self) -> Iterator[tuple[str, dict[str, str], str, Image]]:
         """Each person's id, labels, origin and picture, in the grid's order."""
-        for cell in self._cells:
+        for cell in cells(self._factors):
             for number in range(1, self.faces_per_cell + 1):
                 name = "_".join(cell.values()) + ("" if number == 1 else f"_{number}")
                 person = sample(cell, _stable_seed(self.seed, name))
@@ -109,18 +130,46 @@ class Drawn:
 
 
 def sample(attributes: Mapping[str, str], seed: int) -> Portrait:
-    """A person with these labels.
+    """A person with these labels, of whichever grid has them."""
+    draw = next((draw for name, draw in SAMPLERS.items() if name in attributes), None)
+    if draw is None:
+        labels = ", ".join(attributes) or "nothing"
+        raise EvenEditError(f"a drawn person needs the label {' or '.join(SAMPLERS)}; found {labels}")
+    return draw(attributes, seed)
+
+
+def _sample_by_race_gender_age(attributes: Mapping[str, str], seed: int) -> Portrait:
+    """A person of the race × gender × age grid.
 
     With the same seed, two race labels give the same face: only tone and hair colour and texture may differ.
     """
-    leaning = LEANINGS[attributes["race"]]
-    feminine = attributes["gender"] == "Female"
+    years = factor("age").level(attributes["age"]).years or 0
+    return _person(seed, LEANINGS[attributes["race"]], years, feminine=attributes["gender"] == "Female")
+
+
+def _sample_by_monk(attributes: Mapping[str, str], seed: int) -> Portrait:
+    """A person whose skin has exactly this Monk tone; with the same seed, nothing else depends on the label."""
+    looks = _stream(seed, "looks")
+    person = _person(seed, NEUTRAL, float(looks.uniform(*YEARS)), feminine=looks.random() < 0.5)
+    return replace(person, skin=_rounded(MONK[int(attributes["monk"]) - 1]))
+
+
+GRIDS: Mapping[str, tuple[Factor, ...]] = {"race-gender-age": FACTORS, "monk": (MONK_FACTOR,)}
+"""The factors of each ready grid, by the name of the setting `grid`."""
+SAMPLERS: Mapping[str, Callable[[Mapping[str, str], int], Portrait]] = {
+    "race": _sample_by_race_gender_age,
+    "monk": _sample_by_monk,
+}
+"""How a person is drawn, by the label that decides which grid a cell belongs to."""
+
+
+def _person(seed: int, leaning: Leaning, years: float, *, feminine: bool) -> Portrait:
+    """A person drawn from these distributions."""
     shape, style, hue, age, beard = (_stream(seed, part) for part in ("shape", "style", "hue", "age", "beard"))
 
     def around(mean: float, spread: float = 0.18) -> float:
         return round(float(np.clip(shape.normal(mean, spread), 0, 1)), 4)
 
-    years = grid.factor("age").level(attributes["age"]).years or 0
     return Portrait(
         seed=seed,
         skin=_skin(leaning, hue),
@@ -188,12 +237,13 @@ def _stream(*parts: object) -> np.random.Generator:
     return np.random.default_rng(_stable_seed(*parts))
 
 
-def _chosen_cells(only: Mapping[str, Sequence[str]]) -> list[dict[str, str]]:
-    known = {factor.name: factor.codes for factor in grid.FACTORS}
+def _chosen_factors(factors: Sequence[Factor], only: Mapping[str, Sequence[str]]) -> tuple[Factor, ...]:
+    """The grid's factors with the levels that `only` keeps."""
+    known = {f.name: f.codes for f in factors}
     for name, codes in only.items():
         if name not in known:
             raise EvenEditError(f"'{name}' is not a factor of the grid; known factors: {', '.join(known)}")
         for code in codes:
             if code not in known[name]:
                 raise EvenEditError(f"{name} '{code}' is not a level of the grid; known: {', '.join(known[name])}")
-    return [cell for cell in grid.cells() if all(cell[name] in codes for name, codes in only.items())]
+    return tuple(replace(f, levels=tuple(v for v in f.levels if v.code in only.get(f.name, f.codes))) for f in factors)

@@ -69,15 +69,15 @@ class Painter:
         self.nose_half = 0.028 + 0.017 * person.nose_width
         self.mouth_y = self.nose_y + 0.062
         self.deep = smoothstep(-60, -18, -person.skin[0])
-        """0 for light skin, 1 for the deepest: there, features are told by light more than by shadow."""
+        """0 for light skin, 1 for the deepest: there, features show by light more than by shadow."""
         self.line = shift(person.skin, -13 - 0.20 * person.skin[0], 6, 3)
 
     def paint(self) -> None:
         """Paint from back to front."""
         canvas, person = self.canvas, self.person
-        hairdresser = HairPainter(canvas, person, self.hair, self.half, self.side, self.age)
+        hair = HairPainter(canvas, person, self.hair, self.half, self.side, self.age)
         canvas.frame = self.head
-        hairdresser.draw_behind()
+        hair.draw_behind()
         canvas.frame = self.body
         self._neck()
         draw_outfit(canvas, person.outfit, person.outfit_color, person.slump)
@@ -87,10 +87,10 @@ class Painter:
         for side in SIDES:
             self._eye(side)
         self._lips()
-        hairdresser.draw_front()
-        tints = self._tints(hairdresser.hairline)
+        hair.draw_front()
+        tints = self._tints(hair.hairline)
         self._shade_skin()
-        hairdresser.shade()
+        hair.shade()
         for tint, color in tints:
             canvas.apply(tint, color)
 

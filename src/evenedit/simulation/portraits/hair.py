@@ -1,4 +1,4 @@
-"""How drawn hair is cut and lit. Length, texture and volume are independent of everything else."""
+"""How drawn hair is shaped and lit. Length,  texture and volume are independent of everything else."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ CURLS = {"straight": (0.0, 1.0), "wavy": (0.005, 0.075), "curly": (0.012, 0.046)
 
 
 class HairPainter:
-    """Cuts one person's hair: a part behind the head, a part in front."""
+    """Paints one person's hair: a part behind the head, a part in front."""
 
     def __init__(self, canvas: Canvas, person: Portrait, color: Lab, half: float, side: int, age: float) -> None:
         self.canvas = canvas

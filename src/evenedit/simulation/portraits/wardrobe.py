@@ -1,4 +1,4 @@
-"""What drawn people wear and where they are: plain, recognisable, never louder than the person."""
+"""Clothes and scenes of drawn people: plain and recognisable."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ SIDES = (-1, 1)
 
 @dataclass(frozen=True, slots=True)
 class ClothesPainter:
-    """Sews one outfit onto shoulders that may droop."""
+    """Paints one outfit onto shoulders that may droop."""
 
     canvas: Canvas
     color: Lab
@@ -92,8 +92,8 @@ HIGH: Points = [(0.0, 0.772), (0.040, 0.770), (0.072, 0.764), (0.094, 0.756)]
 
 def draw_outfit(canvas: Canvas, outfit: str, color: Lab, slump: float) -> None:
     """Dress the person whose shoulders the canvas's frame is at."""
-    tailor = ClothesPainter(canvas, color, slump)
-    _OUTFITS[outfit](tailor)
+    clothes = ClothesPainter(canvas, color, slump)
+    _OUTFITS[outfit](clothes)
     folds = [(ribbon(flip(curve([(0.268, 1.04), (0.262, 0.96), (0.285, 0.915)]), s), 0.014), 0.22) for s in SIDES]
     sides = [(flip([(0.42, 0.84), (0.42, 1.08), (0.34, 1.08), (0.355, 0.93)], s), 0.20) for s in SIDES]
     neck = [(ribbon(curve([(-0.12, 0.80), (-0.07, 0.87), (0.0, 0.895), (0.07, 0.87), (0.12, 0.80)]), 0.03), 0.16)]
@@ -105,127 +105,131 @@ def _edge(neckline: Points) -> Array:
     return curve([*flip(neckline[:0:-1], -1).tolist(), *neckline])
 
 
-def _plain(tailor: ClothesPainter) -> None:
-    tailor.torso(tailor.color, CREW)
-    tailor.stitch(_edge(CREW), 0.016, shift(tailor.color, -6))
+def _plain(clothes: ClothesPainter) -> None:
+    clothes.torso(clothes.color, CREW)
+    clothes.stitch(_edge(CREW), 0.016, shift(clothes.color, -6))
 
 
-def _suit(tailor: ClothesPainter) -> None:
-    tailor.torso(WHITE, CREW)
-    _tie(tailor, RED)
-    _jacket(tailor, tailor.color)
-    tailor.collar(shift(WHITE, -2))
+def _suit(clothes: ClothesPainter) -> None:
+    clothes.torso(WHITE, CREW)
+    _tie(clothes, RED)
+    _jacket(clothes, clothes.color)
+    clothes.collar(shift(WHITE, -2))
 
 
-def _tie(tailor: ClothesPainter, color: Lab) -> None:
-    tailor.fill([(-0.020, 0.868), (0.020, 0.868), (0.013, 0.900), (-0.013, 0.900)], shift(color, -4))
-    tailor.fill([(-0.012, 0.900), (0.012, 0.900), (0.032, 1.04), (-0.032, 1.04)], color)
+def _tie(clothes: ClothesPainter, color: Lab) -> None:
+    clothes.fill([(-0.020, 0.868), (0.020, 0.868), (0.013, 0.900), (-0.013, 0.900)], shift(color, -4))
+    clothes.fill([(-0.012, 0.900), (0.012, 0.900), (0.032, 1.04), (-0.032, 1.04)], color)
 
 
-def _jacket(tailor: ClothesPainter, color: Lab) -> None:
+def _jacket(clothes: ClothesPainter, color: Lab) -> None:
     arm = [(0.18, 0.818), (0.275, 0.846), (0.346, 0.890), (0.387, 0.97), (0.402, 1.08)]
     for side in SIDES:
         front = [(0.012, 1.08), (0.075, 0.93), (0.118, 0.792)]
-        tailor.fill(flip(np.concatenate([np.array(front), curve([front[-1], *arm])]), side), color)
+        clothes.fill(flip(np.concatenate([np.array(front), curve([front[-1], *arm])]), side), color)
     lapel = [(0.118, 0.790), (0.150, 0.806), (0.178, 0.900), (0.150, 0.912), (0.168, 0.930), (0.020, 1.08)]
-    tailor.both([*lapel, (0.070, 0.930)], shift(color, 6))
-    tailor.both([(0.118, 0.790), (0.106, 0.830), (0.070, 0.930), (0.020, 1.08), (0.012, 1.08)], shift(color, -8))
+    clothes.both([*lapel, (0.070, 0.930)], shift(color, 6))
+    clothes.both([(0.118, 0.790), (0.106, 0.830), (0.070, 0.930), (0.020, 1.08), (0.012, 1.08)], shift(color, -8))
 
 
-def _uniform(tailor: ClothesPainter) -> None:
-    tailor.torso(shift(tailor.color, 32, 0, 0), CREW)
-    _tie(tailor, shift(INK, 2))
-    _jacket(tailor, tailor.color)
-    tailor.collar(shift(tailor.color, 36))
-    tailor.epaulettes(GOLD)
+def _uniform(clothes: ClothesPainter) -> None:
+    clothes.torso(shift(clothes.color, 32, 0, 0), CREW)
+    _tie(clothes, shift(INK, 2))
+    _jacket(clothes, clothes.color)
+    clothes.collar(shift(clothes.color, 36))
+    clothes.epaulettes(GOLD)
     for row in range(2):
         for column, color in enumerate((RED, GOLD, BLUE, GREEN)):
             left, top = 0.185 + 0.020 * column, 0.930 + 0.018 * row
-            tailor.fill(box(left, top, left + 0.019, top + 0.014), color)
+            clothes.fill(box(left, top, left + 0.019, top + 0.014), color)
     for side in SIDES:
-        tailor.fill(ellipse(side * 0.135, 0.868, 0.010, 0.010), GOLD)
+        clothes.fill(ellipse(side * 0.135, 0.868, 0.010, 0.010), GOLD)
 
 
-def _scrubs(tailor: ClothesPainter) -> None:
-    tailor.torso(tailor.color, VEE)
-    tailor.stitch(_edge(VEE), 0.020, shift(tailor.color, 9))
-    tailor.fill(rounded(0.145, 0.935, 0.235, 1.06, 0.008), shift(tailor.color, -5))
+def _scrubs(clothes: ClothesPainter) -> None:
+    clothes.torso(clothes.color, VEE)
+    clothes.stitch(_edge(VEE), 0.020, shift(clothes.color, 9))
+    clothes.fill(rounded(0.145, 0.935, 0.235, 1.06, 0.008), shift(clothes.color, -5))
     for side in SIDES:
         tube = curve([(0.108, 0.785), (0.135, 0.860), (0.125, 0.940), (0.110, 1.02)])
-        tailor.stitch(flip(tube, side), 0.013, INK)
-    tailor.fill(ellipse(-0.110, 0.975, 0.024, 0.024), STEEL)
-    tailor.fill(ellipse(-0.110, 0.975, 0.015, 0.015), shift(STEEL, 20))
+        clothes.stitch(flip(tube, side), 0.013, INK)
+    clothes.fill(ellipse(-0.110, 0.975, 0.024, 0.024), STEEL)
+    clothes.fill(ellipse(-0.110, 0.975, 0.015, 0.015), shift(STEEL, 20))
 
 
-def _security(tailor: ClothesPainter) -> None:
-    color = tailor.color
-    tailor.torso(color, CREW)
-    tailor.collar(shift(color, 7))
-    tailor.stitch(np.array([(0.0, 0.880), (0.0, 1.05)]), 0.006, shift(color, -8))
-    tailor.epaulettes(shift(color, -9))
+def _security(clothes: ClothesPainter) -> None:
+    color = clothes.color
+    clothes.torso(color, CREW)
+    clothes.collar(shift(color, 7))
+    clothes.stitch(np.array([(0.0, 0.880), (0.0, 1.05)]), 0.006, shift(color, -8))
+    clothes.epaulettes(shift(color, -9))
     shield = [(0.150, 0.915), (0.175, 0.907), (0.200, 0.915), (0.198, 0.945), (0.175, 0.966), (0.152, 0.945)]
-    tailor.fill(shield, GOLD)
-    tailor.fill(ellipse(0.175, 0.933, 0.011, 0.011), shift(GOLD, -18))
+    clothes.fill(shield, GOLD)
+    clothes.fill(ellipse(0.175, 0.933, 0.011, 0.011), shift(GOLD, -18))
     for side in SIDES:
-        tailor.stitch(curve([(side * 0.100, 0.800), (side * 0.060, 0.900), (-0.030, 0.985)]), 0.008, BLUE)
-    tailor.fill(rounded(-0.075, 0.975, 0.015, 1.06, 0.008), WHITE)
-    tailor.fill(rounded(-0.062, 0.990, -0.032, 1.02, 0.004), shift(BLUE, 20))
+        clothes.stitch(curve([(side * 0.100, 0.800), (side * 0.060, 0.900), (-0.030, 0.985)]), 0.008, BLUE)
+    clothes.fill(rounded(-0.075, 0.975, 0.015, 1.06, 0.008), WHITE)
+    clothes.fill(rounded(-0.062, 0.990, -0.032, 1.02, 0.004), shift(BLUE, 20))
 
 
-def _cardigan(tailor: ClothesPainter) -> None:
-    tailor.torso(WHITE, CREW)
-    tailor.stitch(_edge(CREW), 0.012, shift(WHITE, -7))
+def _cardigan(clothes: ClothesPainter) -> None:
+    clothes.torso(WHITE, CREW)
+    clothes.stitch(_edge(CREW), 0.012, shift(WHITE, -7))
     arm = [(0.18, 0.818), (0.275, 0.846), (0.346, 0.890), (0.387, 0.97), (0.402, 1.08)]
     rim = curve([(0.030, 1.08), (0.062, 0.960), (0.105, 0.860), (0.122, 0.793)])
     for side in SIDES:
-        tailor.fill(flip(np.concatenate([rim, curve([(0.122, 0.793), *arm])]), side), tailor.color)
-        tailor.stitch(flip(rim, side), 0.024, shift(tailor.color, 7))
+        clothes.fill(flip(np.concatenate([rim, curve([(0.122, 0.793), *arm])]), side), clothes.color)
+        clothes.stitch(flip(rim, side), 0.024, shift(clothes.color, 7))
     for y in (0.930, 0.985):
-        tailor.fill(ellipse(0.083 if y < 0.95 else 0.058, y, 0.008, 0.008), WOOD)
+        clothes.fill(ellipse(0.083 if y < 0.95 else 0.058, y, 0.008, 0.008), WOOD)
 
 
-def _apron(tailor: ClothesPainter) -> None:
-    _plain(tailor)
+def _apron(clothes: ClothesPainter) -> None:
+    _plain(clothes)
     cloth = shift(WHITE, -4)
     for side in SIDES:
-        tailor.stitch(flip(curve([(0.112, 0.795), (0.128, 0.85), (0.132, 0.91)]), side), 0.016, cloth)
-    tailor.fill(rounded(-0.150, 0.900, 0.150, 1.10, 0.014), cloth)
-    tailor.stitch(np.array([(-0.140, 0.916), (0.140, 0.916)]), 0.004, shift(cloth, -12))
-    tailor.fill(rounded(-0.070, 0.965, 0.070, 1.08, 0.010), shift(cloth, -7))
+        clothes.stitch(flip(curve([(0.112, 0.795), (0.128, 0.85), (0.132, 0.91)]), side), 0.016, cloth)
+    clothes.fill(rounded(-0.150, 0.900, 0.150, 1.10, 0.014), cloth)
+    clothes.stitch(np.array([(-0.140, 0.916), (0.140, 0.916)]), 0.004, shift(cloth, -12))
+    clothes.fill(rounded(-0.070, 0.965, 0.070, 1.08, 0.010), shift(cloth, -7))
 
 
-def _coverall(tailor: ClothesPainter) -> None:
-    color = tailor.color
-    tailor.torso(color, CREW)
-    tailor.collar(shift(color, 7))
-    tailor.stitch(np.array([(0.0, 0.875), (0.0, 1.06)]), 0.010, STEEL)
+def _coverall(clothes: ClothesPainter) -> None:
+    color = clothes.color
+    clothes.torso(color, CREW)
+    clothes.collar(shift(color, 7))
+    clothes.stitch(np.array([(0.0, 0.875), (0.0, 1.06)]), 0.010, STEEL)
     for side in SIDES:
-        tailor.fill(flip(box(0.030, 0.965, 0.262, 0.990), side), (86.0, -2.0, 10.0))
-    tailor.fill(rounded(0.110, 0.905, 0.200, 0.940, 0.006), shift(WHITE, -3))
-    tailor.fill(rounded(0.124, 0.918, 0.186, 0.926, 0.003), shift(color, -6))
+        clothes.fill(flip(box(0.030, 0.965, 0.262, 0.990), side), (86.0, -2.0, 10.0))
+    clothes.fill(rounded(0.110, 0.905, 0.200, 0.940, 0.006), shift(WHITE, -3))
+    clothes.fill(rounded(0.124, 0.918, 0.186, 0.926, 0.003), shift(color, -6))
 
 
-def _sportswear(tailor: ClothesPainter) -> None:
-    color = tailor.color
-    tailor.torso(color, CREW)
+def _sportswear(clothes: ClothesPainter) -> None:
+    color = clothes.color
+    clothes.torso(color, CREW)
     stripe = shift(WHITE, -1)
     for side in SIDES:
-        tailor.stitch(flip(curve([(0.122, 0.800), (0.225, 0.842), (0.325, 0.895), (0.372, 1.0)]), side), 0.012, stripe)
-        tailor.stitch(flip(curve([(0.124, 0.826), (0.215, 0.866), (0.300, 0.915), (0.345, 1.01)]), side), 0.012, stripe)
-    tailor.stitch(_edge(CREW), 0.018, stripe)
-    tailor.fill([(-0.055, 0.985), (0.0, 0.945), (0.055, 0.985), (0.055, 1.005), (0.0, 0.966), (-0.055, 1.005)], stripe)
+        clothes.stitch(flip(curve([(0.122, 0.800), (0.225, 0.842), (0.325, 0.895), (0.372, 1.0)]), side), 0.012, stripe)
+        clothes.stitch(
+            flip(curve([(0.124, 0.826), (0.215, 0.866), (0.300, 0.915), (0.345, 1.01)]), side), 0.012, stripe
+        )
+    clothes.stitch(_edge(CREW), 0.018, stripe)
+    clothes.fill([(-0.055, 0.985), (0.0, 0.945), (0.055, 0.985), (0.055, 1.005), (0.0, 0.966), (-0.055, 1.005)], stripe)
 
 
-def _fashion(tailor: ClothesPainter) -> None:
-    tailor.torso(shift(INK, 4), HIGH)
-    tailor.stitch(curve([(-0.094, 0.772), (0.0, 0.790), (0.094, 0.772)]), 0.004, shift(INK, 16))
+def _fashion(clothes: ClothesPainter) -> None:
+    clothes.torso(shift(INK, 4), HIGH)
+    clothes.stitch(curve([(-0.094, 0.772), (0.0, 0.790), (0.094, 0.772)]), 0.004, shift(INK, 16))
     arm = [(0.19, 0.806), (0.295, 0.832), (0.372, 0.880), (0.412, 0.97), (0.425, 1.08)]
     for side in SIDES:
-        tailor.fill(flip(np.concatenate([[(0.070, 1.08)], curve([(0.120, 0.786), *arm])]), side), tailor.color)
-    tailor.both([(0.120, 0.780), (0.175, 0.800), (0.235, 0.905), (0.195, 0.930), (0.075, 1.08)], shift(tailor.color, 8))
+        clothes.fill(flip(np.concatenate([[(0.070, 1.08)], curve([(0.120, 0.786), *arm])]), side), clothes.color)
+    clothes.both(
+        [(0.120, 0.780), (0.175, 0.800), (0.235, 0.905), (0.195, 0.930), (0.075, 1.08)], shift(clothes.color, 8)
+    )
     chain = curve([(-0.085, 0.815), (-0.050, 0.880), (0.0, 0.915), (0.050, 0.880), (0.085, 0.815)])
-    tailor.stitch(chain, 0.0045, GOLD)
-    tailor.fill(ellipse(0.0, 0.924, 0.012, 0.016), GOLD)
+    clothes.stitch(chain, 0.0045, GOLD)
+    clothes.fill(ellipse(0.0, 0.924, 0.012, 0.016), GOLD)
 
 
 _OUTFITS: dict[str, Callable[[ClothesPainter], None]] = {

@@ -1,1 +1,1 @@
-"""For those who build and try things out: providers that are SIMULATED."""
+"""SIMULATED providers for development and tests."""

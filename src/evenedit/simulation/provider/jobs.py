@@ -19,7 +19,7 @@ from itertools import count
 from threading import Lock
 from typing import Any
 
-Said = tuple[int, Any]
+LineAnswer = tuple[int, Any]
 """Status and body of the answer to one line."""
 Sent = tuple[int, bytes, dict[str, str]]
 """Status, body and headers of an answer."""
@@ -58,7 +58,7 @@ class ProviderJob:
 class JobQueue:
     """Takes files in, runs jobs over them, hands results out."""
 
-    def __init__(self, answer: Callable[[str, bytes], Said], seconds: float = 0.0) -> None:
+    def __init__(self, answer: Callable[[str, bytes], LineAnswer], seconds: float = 0.0) -> None:
         self.seconds = seconds
         """How long a job is under way."""
         self.endings: deque[JobEnding] = deque()
@@ -109,8 +109,8 @@ class JobQueue:
         parts = [part.split(b"\r\n\r\n", 1) for part in body.split(b"--" + boundary)[1:-1]]
         content = next(content.removesuffix(b"\r\n") for head, content in parts if b"filename=" in head)
         name = self._keep(content)
-        told = {"object": "file", "filename": "batch.jsonl", "purpose": "batch", "status": "processed"}
-        return _json(200, {"id": name, "bytes": len(content), "created_at": int(time.time()), **told})
+        described = {"object": "file", "filename": "batch.jsonl", "purpose": "batch", "status": "processed"}
+        return _json(200, {"id": name, "bytes": len(content), "created_at": int(time.time()), **described})
 
     def _upload_resumable(self, names: Mapping[str, str], _: Any, headers: Mapping[str, str], body: bytes) -> Sent:
         command = headers.get("x-goog-upload-command", "")
@@ -122,8 +122,8 @@ class JobQueue:
         self.files[name] += body
         if "finalize" not in command:
             return 200, b"", {"X-Goog-Upload-Status": "active"}
-        status, told, kept = _json(200, {"file": {"name": f"files/{name}", "sizeBytes": str(len(self.files[name]))}})
-        return status, told, {**kept, "X-Goog-Upload-Status": "final"}
+        status, content, kept = _json(200, {"file": {"name": f"files/{name}", "sizeBytes": str(len(self.files[name]))}})
+        return status, content, {**kept, "X-Goog-Upload-Status": "final"}
 
     def _content(self, names: Mapping[str, str], *_: Any) -> Sent:
         content = self.files.get(names["id"])
@@ -173,12 +173,12 @@ class JobQueue:
         return {"key": line["key"], "error": body.get("error") if isinstance(body, dict) else {"message": str(body)}}
 
     def _create(self, _: Any, __: Any, ___: Any, body: bytes) -> Sent:
-        told = json.loads(body)
-        if told["input_file_id"] not in self.files:
+        asked = json.loads(body)
+        if asked["input_file_id"] not in self.files:
             return _json(400, {"error": {"message": "no such file", "code": "invalid_value"}})
-        metadata = told.get("metadata") or {}
+        metadata = asked.get("metadata") or {}
         tag = metadata.get("evenedit", "")
-        job = self._begin("openai", "", told["endpoint"], told["input_file_id"], tag, metadata)
+        job = self._begin("openai", "", asked["endpoint"], asked["input_file_id"], tag, metadata)
         return _json(200, self._openai(job))
 
     def _openai(self, job: ProviderJob) -> dict[str, Any]:
@@ -218,11 +218,11 @@ class JobQueue:
         return _json(200, self._openai(job)) if job else _json(404, {"error": {"message": "no such batch"}})
 
     def _create_gemini(self, names: Mapping[str, str], _: Any, __: Any, body: bytes) -> Sent:
-        told = json.loads(body)["batch"]
-        file = told["inputConfig"]["fileName"].removeprefix("files/")
+        asked = json.loads(body)["batch"]
+        file = asked["inputConfig"]["fileName"].removeprefix("files/")
         if file not in self.files:
             return _json(400, {"error": {"code": 400, "message": "no such file", "status": "INVALID_ARGUMENT"}})
-        job = self._begin("gemini", names["model"], "", file, told.get("displayName", ""), None)
+        job = self._begin("gemini", names["model"], "", file, asked.get("displayName", ""), None)
         return _json(200, self._gemini(job))
 
     def _gemini(self, job: ProviderJob) -> dict[str, Any]:

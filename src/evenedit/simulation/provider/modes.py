@@ -1,4 +1,4 @@
-"""What a SIMULATED provider can be told to do to its callers, by name."""
+"""How a SIMULATED provider can be set to behave, by name."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def _last(value: Any) -> Behaviour:
 
 
 def _refusal(seen: Seen) -> ProviderAnswer:
-    """A content filter's no, in the provider's own form."""
+    """A content filter's refusal, in the provider's own form."""
     if seen.provider == "gemini":
         return gemini_blocked("PROHIBITED_CONTENT")(seen)
     return refuses("I'm sorry, but I can't help with that.")(seen)

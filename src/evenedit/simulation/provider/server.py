@@ -63,7 +63,7 @@ class Seen:
 
 @dataclass(frozen=True)
 class ProviderAnswer:
-    """What goes back. Status 0 hangs up without a word."""
+    """What goes back. Status 0 closes the connection without an answer."""
 
     status: int
     body: bytes
@@ -83,7 +83,7 @@ def as_json(status: int, value: Any, **headers: str) -> ProviderAnswer:
 
 
 def edited(images: Sequence[bytes], instruction: str) -> bytes:
-    """The images as negatives side by side; the corner pixel tells the instruction."""
+    """The images as negatives side by side; the corner pixel encodes the instruction."""
     negatives = [ImageOps.invert(Image.open(io.BytesIO(content)).convert("RGB")) for content in images]
     canvas = Image.new("RGB", (sum(n.width for n in negatives), max(n.height for n in negatives)))
     left = 0
@@ -97,7 +97,7 @@ def edited(images: Sequence[bytes], instruction: str) -> bytes:
 
 
 def corner(instruction: str) -> tuple[int, int, int]:
-    """A colour that tells the instruction."""
+    """A colour that encodes the instruction."""
     red, green, blue = hashlib.sha256(instruction.encode()).digest()[:3]
     return red, green, blue
 
@@ -264,7 +264,7 @@ ENDPOINTS: list[tuple[str, str, Callable[[Seen], Seen], Behaviour]] = [
 
 
 def SUCCESS(seen: Seen) -> ProviderAnswer:  # noqa: N802 (reads as a constant in scripts)
-    """What the endpoint says when all goes well."""
+    """The endpoint's normal answer."""
     return next(success for _, pattern, _, success in ENDPOINTS if re.fullmatch(pattern, seen.path))(seen)
 
 
@@ -315,17 +315,17 @@ def server_error(seen: Seen) -> ProviderAnswer:
 
 
 def not_json(_: Seen) -> ProviderAnswer:
-    """Broken off amid the reply."""
+    """Closes the connection in the middle of the reply."""
     return ProviderAnswer(200, b'{"created": 1, "da', {"Content-Type": "application/json"})
 
 
 def web_page(_: Seen) -> ProviderAnswer:
-    """What a proxy may put in between."""
+    """An HTML error page, as a proxy may send it."""
     return ProviderAnswer(200, b"<html>Welcome to the proxy</html>", {"Content-Type": "text/html"})
 
 
 def drop(_: Seen) -> ProviderAnswer:
-    """Hangs up without a word."""
+    """Closes the connection without an answer."""
     return ProviderAnswer(0, b"")
 
 
@@ -372,7 +372,7 @@ def gemini_blocked(reason: str) -> Behaviour:
 
 
 class FakeProvider:
-    """The server, what it is told to do, and what it saw."""
+    """The server, its script of behaviours, and the requests it saw."""
 
     def __init__(
         self,
@@ -403,7 +403,7 @@ class FakeProvider:
         """Whether only models called `simulated-…` are known."""
         self.remember = remember
         """Whether requests are kept in `seen`."""
-        self.desk = JobQueue(self._one_line)
+        self.queue = JobQueue(self._one_line)
         self._at_once = 0
         self._begun: deque[float] = deque()
         self._script: deque[Behaviour] = deque()
@@ -435,23 +435,23 @@ class FakeProvider:
         self._server.serve_forever(0.01)
 
     def __exit__(self, *_: object) -> None:
-        self._over.set()  # whoever hangs may go
+        self._over.set()  # releases requests that are kept waiting
         self._server.shutdown()
         self._server.server_close()
 
     def answer(self, method: str, target: str, headers: Mapping[str, str], body: bytes) -> ProviderAnswer:
         """What goes back to a request."""
         path, query = urlsplit(target).path, dict(parse_qsl(urlsplit(target).query))
-        if self.desk.handles(method, path):
+        if self.queue.handles(method, path):
             return self._at_the_desk(method, path, query, headers, body)
         seen = _read(path, headers, body) if method == "POST" else None
         if seen is None:
             return as_json(404, {"error": {"message": f"no such path: {method} {path}"}})
         if self.marked and not seen.model.startswith(SIMULATED):
-            told = (
+            message = (
                 f"this provider is SIMULATED and knows models whose name begins with '{SIMULATED}', not '{seen.model}'"
             )
-            return error(404, told, code="model_not_found", kind="NOT_FOUND")(seen)
+            return error(404, message, code="model_not_found", kind="NOT_FOUND")(seen)
         with self._lock:
             behaviour = self._next(seen)
             crowded = self._crowded()
@@ -497,8 +497,8 @@ class FakeProvider:
             answer = behaviour(Seen(provider, path, headers, body))
             self._over.wait(answer.after)
             return answer
-        status, content, told = self.desk.serve(method, path, query, headers, body)
-        return ProviderAnswer(status, content, told)
+        status, content, headers_back = self.queue.serve(method, path, query, headers, body)
+        return ProviderAnswer(status, content, headers_back)
 
     def _one_line(self, path: str, body: bytes) -> tuple[int, Any]:
         """The answer to one line of a batch job."""

@@ -1,0 +1,255 @@
+"""What is wrong with a study file: one line per problem, naming the key and the fix."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, get_args
+
+from pydantic import BaseModel, ValidationError
+
+from evenedit.config.sections import EditorSection, Plugged, Sections
+from evenedit.core import plugins
+from evenedit.core.errors import EvenEditError
+from evenedit.core.records import SIMULATED, is_simulated
+from evenedit.protocol import DEFAULT_RATES, FACTORS, QUESTIONS, Factor
+from evenedit.protocol.ensemble import RULES, RULES_OF
+
+
+def problems(file: Sections) -> Iterator[str]:
+    """Everything that the types of the keys alone do not show."""
+    yield from _experiment_problems(file)
+    yield from _factor_problems(file)
+    yield from _source_problems(file)
+    for name, section in _extractors(file):
+        yield from (f"{name}: {p}" for p in plugins.problems("extractors", section.kind, section.settings))
+    yield from _plugin_problems(
+        "editors", [(e.id, e.plugin, e.settings) for e in file.editors], _portrait_factors(file)
+    )
+    yield from _plugin_problems("judges", [(j.id, j.kind, j.settings) for j in file.judges])
+    yield from _plugin_problems("instruments", [(i.id, i.kind, i.settings) for i in file.instruments])
+    yield from _editor_problems(file)
+    yield from _threshold_problems(file)
+    yield from _ensemble_problems(file)
+    if file.survey and file.survey.platform.signed and not file.survey.platform.origin:
+        yield "survey.platform.signed needs survey.platform.origin: the https:// address that participants open"
+    if file.store.url and not file.store.url.startswith(("postgresql://", "postgresql+psycopg://")):
+        yield "store.url: only postgresql:// is supported; leave it out for SQLite in the study folder"
+
+
+def factors_of(file: Sections) -> tuple[Factor, ...]:
+    """The factors a study declares; race, gender and age where it declares none."""
+    return tuple(Factor.of(f.name, f.levels, title=f.title, ordered=f.ordered) for f in file.factors) or FACTORS
+
+
+def _experiment_problems(file: Sections) -> Iterator[str]:
+    if not file.editors and file.curation is None:  # portraits may be curated before there is an editor
+        yield "editors: none is given; add [[editors]]"
+    if (file.editors or file.curation is None) and not any(
+        (file.experiments.diagnosis, file.experiments.mitigation, file.experiments.stereotype)
+    ):
+        yield "experiments: none is asked for; add [experiments.diagnosis]"
+    if file.experiments.mitigation and not file.experiments.diagnosis:
+        yield "experiments.mitigation needs [experiments.diagnosis]: its baseline comes from there"
+
+
+def _plugin_problems(
+    group: str, rows: Sequence[tuple[str, str, Mapping[str, Any]]], labels: Sequence[Factor] = ()
+) -> Iterator[str]:
+    """The problems of [[editors]], [[judges]] or [[instruments]], each given as id, kind and settings."""
+    seen: set[str] = set()
+    for number, (ident, kind, settings) in enumerate(rows):
+        label = f"{group}[{number}] '{ident}'"
+        if ident in seen:
+            yield f"{label}: the id is used twice; give each its own"
+        seen.add(ident)
+        wrong = plugins.problems(group, kind, settings)
+        yield from (f"{label}: {p}" for p in wrong)
+        if not wrong:
+            yield from (f"{label}: {p}" for p in _building_problems(group, kind, settings, labels))
+            yield from _honesty(group, label, ident, kind, settings)
+
+
+def _building_problems(group: str, kind: str, settings: Mapping[str, Any], labels: Sequence[Factor]) -> Iterator[str]:
+    try:
+        made = plugins.build(group, kind, settings)
+    except (EvenEditError, TypeError, ValueError) as error:
+        yield str(error)
+        return
+    known = [factor.name for factor in labels]
+    absent = [name for name in getattr(made, "labels_needed", ()) if name not in known]
+    if labels and absent:
+        yield (
+            f"it treats portraits by their label {', '.join(absent)}, and these are labelled by {', '.join(known)}; "
+            "choose other groups in its settings, set the effect's rate to 0, or use another editor"
+        )
+
+
+def _editor_problems(file: Sections) -> Iterator[str]:
+    for editor in file.editors:
+        if "stereotype" in (editor.experiments or ()) and _takes_one_image(editor):
+            yield (
+                f"editors '{editor.id}' takes one input image, the stereotype experiment needs two; "
+                "remove 'stereotype' from its experiments"
+            )
+        if len(set(editor.seeds)) < len(editor.seeds):
+            yield f"editors '{editor.id}': a seed is listed twice"
+    editors = {editor.id for editor in file.editors}
+    for instrument in file.instruments:
+        for name in set(instrument.editors or ()) - editors:
+            yield f"instruments '{instrument.id}': there is no editor '{name}'{plugins.suggest(name, editors)}"
+
+
+def _threshold_problems(file: Sections) -> Iterator[str]:
+    for name, cut in file.thresholds.items():
+        if name not in DEFAULT_RATES:
+            yield f"thresholds: unknown rate '{name}'{plugins.suggest(name, DEFAULT_RATES)}"
+        elif (cut.at_least is None) == (cut.at_most is None):
+            yield f"thresholds.{name}: give either at_least or at_most"
+
+
+def _ensemble_problems(file: Sections) -> Iterator[str]:
+    for experiment, known in RULES_OF.items():
+        rule = getattr(file.ensemble, experiment)
+        if rule not in RULES:
+            yield f"ensemble.{experiment}: unknown rule '{rule}'{plugins.suggest(rule, RULES)}"
+        elif rule not in known:
+            yield f"ensemble.{experiment}: rule '{rule}' is for other questions; use one of: {', '.join(known)}"
+        elif rule == "secondary" and len(file.judges) == 1:
+            yield f"ensemble.{experiment}: rule 'secondary' needs two judges; the study has one"
+
+
+# Factors and the portraits' labels
+
+RESERVED = frozenset(
+    {"request_id", "experiment", "condition", "editor", "source_id", "prompt_id", "seed", "outcome", "judge", "status"}
+    | {"file", "id", "origin", "source", "edited", "prompt", "category", "priority", "rater", *QUESTIONS}
+)
+"""Columns that tables have already: no factor may have such a name."""
+
+
+def _factor_problems(file: Sections) -> Iterator[str]:
+    names = [f.name for f in file.factors]
+    for name in dict.fromkeys(names):
+        if name in RESERVED:
+            yield f"factors '{name}': tables have a column of that name already; choose another"
+        if names.count(name) > 1:
+            yield f"factors '{name}': the name is used twice; give each factor its own"
+    for factor in file.factors:
+        yield from (f"factors '{factor.name}': {p}" for p in _level_problems(factor.levels))
+    gender = next((f for f in file.factors if f.name == "gender"), None)
+    if file.experiments.stereotype and file.factors and (gender is None or set(gender.levels) != {"Male", "Female"}):
+        yield (
+            "experiments.stereotype shows one person labelled Male and one labelled Female, so it needs a factor "
+            "'gender' with the levels Male and Female; add it to [[factors]], or remove [experiments.stereotype]"
+        )
+
+
+def _level_problems(levels: Sequence[str]) -> Iterator[str]:
+    if any(not level.strip() for level in levels):
+        yield "a level is empty; an empty label in labels.csv is a missing label and needs no level"
+    if "*" in levels:
+        yield "level '*' stands for all levels in tables; choose another name"
+    yield from (f"level '{level}' is listed twice" for level, count in Counter(levels).items() if count > 1)
+    factor = Factor.of("factor", levels)
+    for level in dict.fromkeys(filter(str.strip, levels)):
+        first = factor.code_of(level)
+        if first != level:
+            yield f"levels '{first}' and '{level}' are the same label: case, spaces and _ do not count"
+
+
+def _source_problems(file: Sections) -> Iterator[str]:
+    section = file.sources
+    wrong = plugins.problems("sources", section.kind, section.settings)
+    yield from (f"sources: {p}" for p in wrong)
+    if wrong or not plugins.declares("sources", section.kind, LABELLED_BY):
+        return
+    try:
+        source = plugins.build("sources", section.kind, section.settings)
+    except (EvenEditError, TypeError, ValueError) as error:
+        yield f"sources: {error}"
+        return
+    yield from (f"sources: {p}" for p in _mismatches(file, section.kind, getattr(source, LABELLED_BY)))
+
+
+LABELLED_BY = "labelled_by"
+"""The attribute by which a source says what its portraits are labelled by, where it is fixed beforehand."""
+
+
+def _portrait_factors(file: Sections) -> Sequence[Factor]:
+    """What the portraits are labelled by, where the source says so beforehand and is built without a problem."""
+    if any(_source_problems(file)) or not plugins.declares("sources", file.sources.kind, LABELLED_BY):
+        return ()
+    labels: Sequence[Factor] = getattr(plugins.build("sources", file.sources.kind, file.sources.settings), LABELLED_BY)
+    return labels
+
+
+def _mismatches(file: Sections, kind: str, given: Sequence[Factor]) -> Iterator[str]:
+    """Where a source's labels are not those of the study's factors."""
+    labels = {factor.name: factor.codes for factor in given}
+    wanted = factors_of(file)
+    absent = [f.name for f in wanted if f.name not in labels]
+    if absent:
+        by = "declares" if file.factors else "declares no [[factors]] and so has"
+        yield (
+            f"kind '{kind}' with these settings labels its portraits by {', '.join(labels)}; the study {by} "
+            f"{', '.join(f.name for f in wanted)}. Declare the source's factors in [[factors]], or change its settings"
+        )
+    for factor in wanted:
+        unknown = [code for code in labels.get(factor.name, ()) if code not in factor.codes]
+        if unknown:
+            yield (
+                f"kind '{kind}' gives portraits with {factor.name} {', '.join(unknown)}, which [[factors]] does not "
+                f"list; add to its levels, or leave these out by `only` in the source's settings"
+            )
+
+
+def _takes_one_image(editor: EditorSection) -> bool:
+    return editor.plugin in plugins.installed("editors") and plugins.images_taken(editor.plugin) < 2
+
+
+def _extractors(file: Sections) -> list[tuple[str, Plugged]]:
+    section = file.experiments.mitigation
+    names = ("experiments.mitigation.extractor", "experiments.mitigation.stand_in")
+    return list(zip(names, section.extractors, strict=False)) if section else []
+
+
+def _honesty(group: str, label: str, ident: str, kind: str, settings: Mapping[str, Any]) -> Iterator[str]:
+    # A model of `evenedit dev fake-provider` says by its name that it is none.
+    simulated = plugins.is_simulated(group, kind) or is_simulated(str(settings.get("model", "")))
+    if simulated and not is_simulated(ident):
+        yield f"{label}: is simulated, so its id must begin with '{SIMULATED}': try '{SIMULATED}{ident}'"
+    if not simulated and is_simulated(ident):
+        yield f"{label}: is not simulated; an id that begins with '{SIMULATED}' would mislead"
+
+
+def explain(error: ValidationError) -> Iterator[str]:
+    """What pydantic found, in the words of study.toml."""
+    for problem in error.errors():
+        where = "".join(f"[{p}]" if isinstance(p, int) else f".{p}" for p in problem["loc"]).lstrip(".")
+        kind, given = problem["type"], problem["input"]
+        if kind == "extra_forbidden":
+            *parents, key = problem["loc"]
+            yield f"unknown key '{where}'{plugins.suggest(str(key), _keys(parents))}"
+        elif kind == "missing":
+            yield f"'{where}' is missing; it is needed"
+        else:
+            yield f"'{where}' is {given!r}; {problem['msg'][0].lower()}{problem['msg'][1:]}"
+
+
+def _keys(parents: list[Any]) -> list[str]:
+    """The keys allowed at a place of the file."""
+    model: Any = Sections
+    for part in parents:
+        if isinstance(part, int):
+            continue
+        annotation = model.model_fields[part].annotation
+        nested = [a for a in (annotation, *_args(annotation)) if isinstance(a, type) and issubclass(a, BaseModel)]
+        if not nested:
+            return []
+        model = nested[0]
+    return list(model.model_fields)
+
+
+def _args(annotation: Any) -> list[Any]:
+    return [inner for arg in get_args(annotation) for inner in (arg, *_args(arg))]

@@ -1,0 +1,321 @@
+"""The tables of `study.toml` and their keys, as pydantic reads them."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+Missing = Literal["exclude", "neutral-3"]
+Preset = Literal["default", "published"]
+FACTOR_NAME = "[a-z][a-z0-9_]*"
+"""What a factor may be called: it names columns of tables."""
+
+
+class _Section(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+
+
+class About(_Section):
+    """[study]: title, preset and seed."""
+
+    title: str
+    preset: Preset = "default"
+    seed: int = 42
+    """Draws the sampled cases and the portrait pairs."""
+
+
+class StoreSection(_Section):
+    """[store]: where results live."""
+
+    url: str | None = None
+    """SQLAlchemy URL of a PostgreSQL database; SQLite in the study folder when absent."""
+    images: str | None = None
+    """Where pictures are stored: a folder or a URL that all workers reach; `images` in the study folder when absent."""
+
+
+class Plugged(_Section):
+    """Anything found by entry point: a kind and its settings."""
+
+    kind: str
+    settings: dict[str, Any] = {}
+
+
+class FactorSection(_Section):
+    """[[factors]]: what portraits are labelled and grouped by; race, gender and age when left out."""
+
+    name: str = Field(pattern=f"^{FACTOR_NAME}$")
+    """The column of labels.csv that holds it."""
+    title: str = ""
+    """How tables and pages print it; the name when left out."""
+    levels: list[str] = Field(min_length=2)
+    """Every label there can be, in the order of tables and axes."""
+    ordered: bool = False
+    """Whether the order of the levels means something: adds a trend estimate."""
+
+
+class CurationSection(_Section):
+    """[curation]: candidates among which reviewers choose the portraits in the web app."""
+
+    pools: str = "pools"
+    """Folder of the candidate pools, relative to the study's."""
+    out: str = "portraits"
+    """Folder the finalised set is written to: the `path` of [sources]."""
+    faces_per_cell: int = Field(default=1, ge=1)
+
+
+class PromptSection(_Section):
+    """[prompts]: which prompts the diagnosis uses."""
+
+    sets: list[str] = ["diagnostic"]
+    include: list[str] | None = None
+    """Ids or aliases to keep; all when absent."""
+
+
+class Diagnosis(_Section):
+    """[experiments.diagnosis]: every source × prompt × editor."""
+
+    floor: bool = False
+    """Also ask each editor to return every portrait unchanged: its own drift without any request."""
+
+
+class Mitigation(_Section):
+    """[experiments.mitigation]: the feature prompt on sampled cases."""
+
+    cases: int = Field(default=500, ge=1)
+    choose: Literal["balanced", "strata", "priority", "drift"] = "balanced"
+    """balanced, strata: evenly over editors and groups; priority: what the judges' scores say to look at first; drift:
+    among edits that were rated as drifted. The last two are chosen once the diagnosis is rated."""
+    placebo: bool | None = None
+    """Baseline again with another seed; on by default, off under the published preset."""
+    pairwise: bool = False
+    """Also ask which output keeps the identity better, baseline or mitigated, in both orders."""
+    extractor: Plugged
+    stand_in: Plugged | None = None
+    """A second extractor describes every portrait too; its words are used where the first gave none or flagged ones."""
+
+    @property
+    def extractors(self) -> list[Plugged]:
+        """Who describes the portraits, the first one first."""
+        return [self.extractor, *([self.stand_in] if self.stand_in else [])]
+
+
+class Stereotype(_Section):
+    """[experiments.stereotype]: two portraits, one occupation."""
+
+    prompts: str = "winobias"
+    include: list[str] | None = None
+    swapped: bool | None = None
+    """The pronoun-swapped control; on by default, off under the published preset."""
+
+
+class Experiments(_Section):
+    """[experiments]: each one runs when its table is present."""
+
+    diagnosis: Diagnosis | None = None
+    mitigation: Mitigation | None = None
+    stereotype: Stereotype | None = None
+
+
+class EditorSection(_Section):
+    """[[editors]]: what is audited."""
+
+    id: str
+    kind: str | None = None
+    """The installed editor to use; the id when absent."""
+    seeds: list[int] = Field(default=[42], min_length=1)
+    settings: dict[str, Any] = {}
+    experiments: list[Literal["diagnosis", "mitigation", "stereotype"]] | None = None
+    """The experiments it takes part in; all it can when absent."""
+
+    @property
+    def plugin(self) -> str:
+        """Name of the installed editor."""
+        return self.kind or self.id
+
+
+class JudgeSection(_Section):
+    """[[judges]]: who scores, primary first."""
+
+    id: str
+    kind: str
+    blind: bool | None = None
+    """The judge is given no labels; on by default, off under the published preset."""
+    settings: dict[str, Any] = {}
+
+
+class InstrumentSection(_Section):
+    """[[instruments]]: what is measured in pixels, a rater of its own."""
+
+    id: str
+    kind: str
+    editors: list[str] | None = None
+    """The editors whose outputs it measures; all when absent."""
+    settings: dict[str, Any] = {}
+
+
+class EnsembleSection(_Section):
+    """[ensemble]: how the judges' scores become one."""
+
+    diagnosis: str = "diagnosis"
+    mitigation: str = "mitigation"
+    stereotype: str = "stereotype"
+    missing: Missing | None = None
+    """The score of an edit that no judge scored: by default exclude; neutral-3 under the published preset."""
+    review: Literal["shown", "settles"] = "shown"
+    """What reviewers settled is shown and changes no score, or takes the place of the judges' score."""
+    reviewers: Literal[1, 2] = 1
+    """How many look at each case; two are blind to each other until both are in."""
+
+
+class Threshold(_Section):
+    """[thresholds]: a rate's cut."""
+
+    at_least: int | None = Field(default=None, ge=1, le=5)
+    at_most: int | None = Field(default=None, ge=1, le=5)
+
+
+class EndingSection(_Section):
+    """[survey.endings.NAME]: what a participant is shown at the end, by how the visit ended."""
+
+    code: str = ""
+    """Completion code; one of our own when left out."""
+    redirect: str = ""
+    """Where to go; {code}, {participant}, {study} and {session} are filled in. Empty: the code is shown instead."""
+
+
+class PaySection(_Section):
+    """[survey.pay]: what participants get, and what the platform takes."""
+
+    currency: str = "USD"
+    per_task: float = Field(default=0.0, ge=0)
+    minutes_per_task: float = Field(default=30.0, gt=0)
+    minimum_per_hour: float = Field(default=8.0, ge=0)
+    """The planner warns below this; Prolific's own floor was 8 US dollars (6 pounds) when this was written."""
+    fee: float = Field(default=1 / 3, ge=0)
+    """The platform's fee as a share of the pay; Prolific's for academics was a third when this was written."""
+
+
+class ExclusionSection(_Section):
+    """[survey.exclude]: whose answers are left out, stated before the first answer is seen."""
+
+    instructed_failed: int = Field(default=2, ge=1)
+    """Exclude from this many failed instructed checks on."""
+    gold_below: float = Field(default=0.8, ge=0, le=1)
+    """Exclude below this share of right answers on gold items."""
+    seconds_per_answer: float = Field(default=1.0, ge=0)
+    """Exclude below this median time per answer: nobody looks at a pair and gives ten answers in ten seconds."""
+    straight_line: float = Field(default=0.9, gt=0, le=1)
+    """Exclude above this share of items with the same answer to every question."""
+    agreement_below: float | None = Field(default=None, ge=-1, le=1)
+    """Exclude below this correlation with the mean of the others; off by default, since disagreement may be honest."""
+
+
+class PlatformSection(_Section):
+    """[survey.platform]: how participants are introduced."""
+
+    kind: Literal["prolific", "panel", "invitation"] = "invitation"
+    participant: str = "PROLIFIC_PID"
+    """URL parameter that holds the participant's id; the session and study likewise."""
+    session: str = "SESSION_ID"
+    study: str = "STUDY_ID"
+    study_ids: list[str] = []
+    """Ids of our study on the platform; others are turned away. Empty: any."""
+    signed: bool = False
+    """Prolific: only links that carry its signature (secure external URLs)."""
+    origin: str = ""
+    """The address participants know us by, https://…; a signature must be meant for it."""
+    api: str = "https://api.prolific.com/api/v1"
+
+
+class SurveySection(_Section):
+    """[survey]: which cases people rate, how they are asked, and simulated people for a dry run."""
+
+    surveys: list[Literal[1, 2, 3]] = Field(default=[1], min_length=1)
+    """1: five axes for each output; 2: which output keeps the identity; 3: who got the role."""
+    sampler: Literal["balanced", "strata", "priority"] = "balanced"
+    population: Literal["diagnosis", "mitigation"] = "diagnosis"
+    """Which cases can be drawn: all of the diagnosis, or only those that have a mitigated output beside them."""
+    cases: int = Field(default=500, ge=1)
+    raters_per_item: int = Field(default=3, ge=1)
+    items_per_task: int = Field(default=50, ge=1)
+    """Pages of one task, gold items included."""
+    gold: str | None = None
+    """A CSV of known answers, or "truth" in a study whose editors are all simulated; no gold items when left out."""
+    gold_share: float = Field(default=0.1, ge=0, lt=1)
+    """Share of a task's items that are gold."""
+    instructed: int = Field(default=2, ge=0)
+    """Instructed checks per task, beside its items."""
+    seat_minutes: float = Field(default=120.0, gt=0)
+    """A slot is offered again after so many minutes without an answer."""
+    dashboard: bool = False
+    """Participants pick their task, as published; by default they are given the next slot."""
+    languages: list[Literal["en", "ko"]] = Field(default=["en", "ko"], min_length=1)
+    quotas: dict[Literal["disagreement", "drift", "erasure", "skin", "routine"], float] = {}
+    """Shares of the priority sampler."""
+    platform: PlatformSection = PlatformSection()
+    pay: PaySection = PaySection()
+    exclude: ExclusionSection = ExclusionSection()
+    endings: dict[
+        Literal["completed", "no_consent", "no_seat", "screened_out", "failed_checks", "withdrawn"], EndingSection
+    ] = {}
+    simulated_people: int = Field(default=0, ge=0)
+    settings: dict[str, Any] = {}
+    """How simulated people err: the settings of the simulated judge."""
+
+
+class StatisticsSection(_Section):
+    """[statistics]: intervals and tests."""
+
+    draws: int = Field(default=2000, ge=100)
+    permutations: int = Field(default=4999, ge=99)
+    seed: int = 20240
+    confidence: float = Field(default=0.95, gt=0.5, lt=1)
+
+
+class ExecutorSection(_Section):
+    """[executor]: where edits run."""
+
+    kind: Literal["local", "ray"] = "local"
+    workers: int = Field(default=2, ge=1)
+    """Threads that edit or rate on this machine's CPU."""
+    calls: int = Field(default=16, ge=1)
+    """Calls to somebody else's service under way at once: to each judge, and to an editor."""
+    processes: int = Field(default=0, ge=0)
+    """Processes that edit, one GPU each where there are any; 0 = edit in this process, or one per GPU."""
+    retries: int = Field(default=2, ge=0)
+    address: str = "auto"
+    """Ray: address of the cluster; "" starts one on this machine."""
+    num_gpus: float = Field(default=0.0, ge=0)
+    """Ray: GPUs per actor."""
+    num_cpus: float = Field(default=1.0, ge=0)
+    """Ray: cores per actor."""
+
+
+class CacheSection(_Section):
+    """[cache]: replies of judges kept by content, so that the same question is not paid for twice."""
+
+    use: bool = True
+    folder: str = "cache"
+    """In the study's folder; a path that several studies name is shared by them."""
+
+
+class Sections(_Section):
+    """The tables of study.toml."""
+
+    study: About
+    store: StoreSection = StoreSection()
+    sources: Plugged
+    factors: list[FactorSection] = []
+    curation: CurationSection | None = None
+    prompts: PromptSection = PromptSection()
+    experiments: Experiments = Experiments()
+    editors: list[EditorSection] = []
+    judges: list[JudgeSection] = []
+    instruments: list[InstrumentSection] = []
+    ensemble: EnsembleSection = EnsembleSection()
+    thresholds: dict[str, Threshold] = {}
+    survey: SurveySection | None = None
+    statistics: StatisticsSection = StatisticsSection()
+    executor: ExecutorSection = ExecutorSection()
+    cache: CacheSection = CacheSection()
