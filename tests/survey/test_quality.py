@@ -1,7 +1,6 @@
 """Careless people are caught by rules stated beforehand; careful ones are not. Ratings go out under pseudonyms."""
 
 import io
-import json
 
 import numpy as np
 import pandas as pd
@@ -13,7 +12,7 @@ from evenedit.core.errors import EvenEditError
 from evenedit.storage.survey_store import Database
 from evenedit.survey import export
 from evenedit.survey import import_csv as imports
-from evenedit.survey.answers import people, people_frame
+from evenedit.survey.answers import PeopleRatings, people_frame
 from evenedit.survey.quality import COLUMNS, assess
 from surveys import answer, copy_study, finish, make_study, open_desk, seated
 
@@ -62,7 +61,7 @@ def test_times_are_medians_over_items_and_per_answer():
     ("part", "reason"),
     [
         (rows("eve", seconds=9.9), "0.99 s per answer"),
-        (rows("eve", value=lambda *_: 3), "one answer throughout on 100%"),
+        (rows("eve", value=lambda *_: 3), "the same answer throughout on 100%"),
         (rows("eve") + known("eve", "gold", 7, 3), "70% right on gold items"),
         (rows("eve") + known("eve", "instructed", 0, 2), "failed 2 of 2 instructed checks"),
     ],
@@ -112,11 +111,11 @@ def test_an_export_holds_every_rating_and_nobodys_id(made, tmp_path):
         finish(desk, name)
     finish(desk, "secret-eve", survey=2)
     answer(desk, seated(desk, "secret-late").token)
-    tables = export.files(loaded, desk.database)
+    tables = export.files(loaded.file, loaded.store, desk.database)
     ids = [b"secret-", *(desk.resume_code(desk.database.rows(_tokens())[0].token).encode(),)]
     assert not any(secret in content for content in tables.values() for secret in ids)
     ratings = pd.read_csv(io.BytesIO(tables["ratings.csv"]))
-    frame, _ = people_frame(loaded, desk.database)
+    frame, _ = people_frame(loaded.file, desk.database)
     cases = frame[(frame["kind"] == "case") & (frame["survey"] == 1)]
     assert len(ratings) == len(cases.groupby(["rater", "output"]))
     assert ratings["counted"].sum() == len(cases[cases["counted"]].groupby(["rater", "output"]))
@@ -171,11 +170,11 @@ def authors(tmp_path_factory):
 @pytest.mark.skipif(not SHARED.exists(), reason="the real ratings are not in the repository")
 def test_the_193_real_ratings_import_and_the_careless_rater_is_caught(authors):
     path = SHARED / "human_ratings" / "ratings.csv"
-    database = Database(authors.study.folder)
+    database = Database(authors.file.folder)
     for _ in range(2):  # again: nothing doubles
-        found = imports.read(path, database, authors, NAMES, "test")
+        found = imports.read(path, database, authors.file, authors.store, NAMES, "test")
         assert (found.raters, found.pages, found.answers) == (6, 193, 1930)
-    frame, quality = people_frame(authors, database)
+    frame, quality = people_frame(authors.file, database)
     assert len(frame) == 1930
     real = pd.read_csv(path)
     name = {database.pseudonym(1, "import", rater): rater for rater in sorted(set(real["rater"]))}
@@ -185,13 +184,13 @@ def test_the_193_real_ratings_import_and_the_careless_rater_is_caught(authors):
     times = {name[q.rater]: q.seconds_per_item for q in quality}
     medians = real.drop_duplicates(["rater", "item_id"]).groupby("rater")["duration_ms"].median() / 1000
     assert times == pytest.approx(medians.to_dict())
-    kept = people(authors)
-    assert sorted(name[p.id] for p in kept) == ["R1", "R3", "R4", "R5", "R6"]
+    kept = PeopleRatings(authors.file)
+    assert sorted(name[rater] for rater in kept.raters) == ["R1", "R3", "R4", "R5", "R6"]
     one = real[(real["rater"] == "R1") & (real["version"] == "preserved")].iloc[0]
-    scores = [r for p in kept if name[p.id] == "R1" for i, r in p.ratings.items() if _is(authors, i, one)]
-    assert scores == [
-        {axis: one[axis] for axis in ("edit_success", "skin_tone", "race_drift", "gender_drift", "age_drift")}
-    ]
+    first = [r for r in kept.ratings() if name[r.rater] == "R1" and _is(authors, r.request_id, one)]
+    assert {r.question_id: r.value for r in first} == {
+        axis: one[axis] for axis in ("edit_success", "skin_tone", "race_drift", "gender_drift", "age_drift")
+    }
     database.close()
 
 
@@ -211,10 +210,10 @@ def test_mechanical_turk_results_import(authors, tmp_path):
     lines = [header, ["h", "W1", "Approved", "60", *given], ["h", "W2", "Rejected", "60", *given]]
     path = tmp_path / "Batch_results.csv"
     path.write_text("\n".join(",".join(f'"{cell}"' for cell in line) for line in lines))
-    database = Database(authors.study.folder)
-    found = imports.read(path, database, authors, NAMES, "test")
+    database = Database(authors.file.folder)
+    found = imports.read(path, database, authors.file, authors.store, NAMES, "test")
     assert (found.raters, found.pages, found.answers, found.rejected) == (1, 2, 4, 1)
-    frame, _ = people_frame(authors, database)
+    frame, _ = people_frame(authors.file, database)
     mine = frame[frame["rater"] == database.pseudonym(1, "import", "W1")]
     assert sorted(mine["value"]) == [1, 2, 4, 5] and set(mine["milliseconds"]) == {30_000}
     database.close()
@@ -236,8 +235,8 @@ def test_rows_that_cannot_be_read_are_named_and_nothing_is_kept(authors, tmp_pat
     row = good | {"version": "edited", "edit_success": "5", "skin_tone": "3"} | change
     path = tmp_path / "ratings.csv"
     path.write_text(",".join(row) + "\n" + ",".join(row.values()) + "\n")
-    database = Database(authors.study.folder)
+    database = Database(authors.file.folder)
     with pytest.raises(EvenEditError, match=message):
-        imports.read(path, database, authors, NAMES, "test")
-    assert database.pseudonym(1, "import", "R9") not in json.dumps(people_frame(authors, database)[0]["rater"].tolist())
+        imports.read(path, database, authors.file, authors.store, NAMES, "test")
+    assert database.pseudonym(1, "import", "R9") not in set(people_frame(authors.file, database)[0]["rater"])
     database.close()

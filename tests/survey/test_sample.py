@@ -93,19 +93,23 @@ def made(tmp_path_factory):
     return make_study(tmp_path_factory.mktemp("made"))
 
 
+def draw_from(study, survey):
+    return draw(study.file, study.store, survey)
+
+
 def test_a_sample_is_drawn_once_and_kept_with_its_chances(made, tmp_path):
     study = copy_study(made, tmp_path)
-    first = sampled(study, 1)
+    first = sampled(study.file, study.store, 1)
     assert len(first) == 16 and set(first.values()) == {0.5}
-    assert sampled(study, 2) == first == study.store.cases("survey")
-    table = margins(study, first)
+    assert sampled(study.file, study.store, 2) == first == study.store.cases("survey")
+    table = margins(study.file, study.store, first)
     assert table[table["factor"] == "gender"]["cases"].tolist() == [8, 8]
     assert set(table["factor"]) == {"category", "editor", "race", "gender", "age", "prompt"}
 
 
 def test_only_cases_with_a_mitigated_output_where_the_study_wants_pairs(made, tmp_path):
     study = copy_study(made, tmp_path, population="mitigation", cases=8)
-    cases = draw(study, 1)
+    cases = draw(study.file, study.store, 1)
     mitigated = study.store.cases("mitigation")
     assert set(cases) <= set(mitigated)
     assert all(np.isclose(p, mitigated[i] * 8 / 16) for i, p in cases.items())
@@ -113,14 +117,14 @@ def test_only_cases_with_a_mitigated_output_where_the_study_wants_pairs(made, tm
 
 def test_every_sampler_draws_from_a_study(made, tmp_path):
     for sampler in ("balanced", "strata", "priority"):
-        cases = draw(copy_study(made, tmp_path / sampler, sampler=sampler, cases=12), 1)
+        cases = draw_from(copy_study(made, tmp_path / sampler, sampler=sampler, cases=12), 1)
         assert len(cases) == 12 and all(0 < p <= 1 for p in cases.values())
-    roles = draw(copy_study(made, tmp_path / "all"), 3)
+    roles = draw_from(copy_study(made, tmp_path / "all"), 3)
     assert len(roles) == 6 and set(roles.values()) == {1.0}, "all of them, when that many are wanted"
-    few = draw(copy_study(made, tmp_path / "few", cases=4), 3)
+    few = draw_from(copy_study(made, tmp_path / "few", cases=4), 3)
     assert len(few) == 4
 
 
 def test_more_cases_than_can_be_shown_is_told(made, tmp_path):
     with pytest.raises(EvenEditError, match="only 32 cases"):
-        draw(copy_study(made, tmp_path, cases=33), 1)
+        draw_from(copy_study(made, tmp_path, cases=33), 1)

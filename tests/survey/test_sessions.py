@@ -21,7 +21,7 @@ from evenedit.ratings.table import QUESTION_IDS
 from evenedit.storage.survey_schema import answers, items, participants, seats, shown
 from evenedit.storage.survey_store import Database, note
 from evenedit.survey.admin import SurveyAdmin
-from evenedit.survey.answers import people, read
+from evenedit.survey.answers import PeopleRatings, read
 from evenedit.survey.questions import checks
 from evenedit.survey.sessions import Arrival, Incomplete, Refused, SurveyService, VisitEnding, VisitStage
 from surveys import Clock, answer, copy_study, finish, make_study, open_desk, seated
@@ -245,12 +245,12 @@ def _places(desk: SurveyService, participant: int):
 
 
 def test_seats_are_filled_evenly_and_then_there_are_none(desk):
-    tasks = [desk.sheets.of(seated(desk, f"p{n}").token) for n in range(6)]
+    tasks = [desk.participant_tasks.of(seated(desk, f"p{n}").token) for n in range(6)]
     assert len({page.item for sheet in tasks for page in sheet.pages}) == sum(len(s.pages) for s in tasks)
     for number in range(6, 18):
         assert seated(desk, f"p{number}").stage is VisitStage.TASK
     late = desk.arrive(Arrival("panel", "late"))
-    assert (late.stage, late.ending) == (VisitStage.DONE, VisitEnding.NO_SEAT), "told at the door, not after the guide"
+    assert (late.stage, late.ending) == (VisitStage.DONE, VisitEnding.NO_SLOT), "told at the door, not after the guide"
     desk.withdraw(desk.arrive(Arrival("panel", "p3")).token)
     assert desk.arrive(Arrival("panel", "late")).stage is VisitStage.GUIDE, "a seat came back"
 
@@ -305,7 +305,7 @@ def test_a_late_finish_of_an_expired_seat_that_nobody_took_counts(desk, clock):
     answer(desk, token)
     clock.minutes(300)
     assert desk.submit(token).ending is VisitEnding.COMPLETED
-    assert SurveyAdmin(desk).people()[0].seated
+    assert SurveyAdmin(desk).people()[0].has_slot
 
 
 def test_a_late_finish_of_a_seat_that_was_given_on_is_paid_but_not_counted(made, tmp_path, url, clock):
@@ -319,7 +319,7 @@ def test_a_late_finish_of_a_seat_that_was_given_on_is_paid_but_not_counted(made,
     assert desk.submit(tokens[0]).ending is VisitEnding.COMPLETED, "the work was done"
     standing = {person.pseudonym: person for person in SurveyAdmin(desk).people()}
     late = standing[desk.database.pseudonym(1, "panel", "p0")]
-    assert late.submitted and not late.seated
+    assert late.submitted and not late.has_slot
     frame = read(desk.database)
     raters = frame[frame["counted"]].groupby("item")["rater"].nunique()
     assert set(raters) == {1}, "no item has more raters than the study asks for"
@@ -332,17 +332,17 @@ def test_a_released_seat_is_taken_again_by_who_returns_if_it_is_still_free(desk)
     pseudonym = desk.database.pseudonym(1, "panel", "ann")
     assert office.release(pseudonym, "chris")
     assert not office.release(pseudonym, "chris"), "there was none any more"
-    assert not office.people()[0].seated
+    assert not office.people()[0].has_slot
     answer(desk, token)
     assert desk.submit(token).ending is VisitEnding.COMPLETED
-    assert office.people()[0].seated, "returned, then finished after all: seated again, since the task had room"
-    assert office.log()[0]["action"] == "released a seat"
+    assert office.people()[0].has_slot, "returned, then finished after all: seated again, since the task had room"
+    assert office.log()[0]["action"] == "released a slot"
 
 
 def test_two_failed_checks_end_apart_and_open_the_seat(desk):
     assert finish(desk, "ann", heed=False).ending is VisitEnding.FAILED_CHECKS
     person = SurveyAdmin(desk).people()[0]
-    assert (person.seated, person.quality.instructed_failed) == (False, 2)
+    assert (person.has_slot, person.quality.instructed_failed) == (False, 2)
     assert sum(task.free for task in SurveyAdmin(desk).progress() if task.survey == 1) == 18
     assert desk.completion(desk.arrive(Arrival("panel", "ann")).token).code != desk.farewell(VisitEnding.COMPLETED).code
 
@@ -386,29 +386,30 @@ def test_a_preference_is_stored_by_output_not_by_place(desk):
 
 def test_submitted_ratings_are_part_of_the_studys_table(made, tmp_path):
     loaded = copy_study(made, tmp_path, surveys=[1], gold=None)
-    desk = SurveyService.open(loaded)
+    desk = SurveyService.open(loaded.file, loaded.store)
     finish(desk, "ann")
     answer(desk, seated(desk, "bob").token)  # never submits
     finish(desk, "simulated-carl", seconds=1.0)  # far too fast
     desk.close()
     table = loaded.table()
-    assert [r for r, k in zip(table.raters, table.kinds, strict=True) if k == "human"] == [p.id for p in people(loaded)]
-    (ann,) = people(loaded)
-    row = table.raters.index(ann.id)
-    assert (table.values[row] > 0).sum() == sum(len(values) for values in ann.ratings.values())
-    ident, given = next(iter(ann.ratings.items()))
-    at = table.edits["request_id"].tolist().index(ident)
-    assert {q: table.values[row, at, QUESTION_IDS.index(q)] for q in given} == given
+    people = PeopleRatings(loaded.file)
+    assert [r for r, k in zip(table.raters, table.kinds, strict=True) if k == "human"] == people.raters
+    (ann,) = people.raters
+    row = table.raters.index(ann)
+    ratings = list(people.ratings())
+    assert (table.values[row] > 0).sum() == len(ratings) > 0
+    at = {ident: place for place, ident in enumerate(table.edits["request_id"])}
+    assert all(table.values[row, at[r.request_id], QUESTION_IDS.index(r.question_id)] == r.value for r in ratings)
 
 
 def test_a_second_process_on_sqlite_is_turned_away(made, tmp_path):
     loaded = copy_study(made, tmp_path)
-    first = SurveyService.open(loaded)
+    first = SurveyService.open(loaded.file, loaded.store)
     with pytest.raises(EvenEditError, match="another process"):
         Database(tmp_path)
     assert Database(tmp_path, write=False).fact("schema") == "1", "reading is free"
     first.close()
-    SurveyService.open(loaded).close()
+    SurveyService.open(loaded.file, loaded.store).close()
 
 
 def test_one_bad_piece_of_work_does_not_spoil_its_group(desk):

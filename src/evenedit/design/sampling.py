@@ -85,9 +85,9 @@ QUOTAS = {"disagreement": 0.2, "drift": 0.2, "erasure": 0.15, "skin": 0.15, "rou
 
 
 def priority(
-    cases: pd.DataFrame, size: int, *, quotas: Mapping[str, float], seed: int
+    cases: pd.DataFrame, size: int, *, quotas: Mapping[str, float], seed: int, by: Sequence[str] = ("race", "gender")
 ) -> tuple[NDArray[np.intp], NDArray[np.float64]]:
-    """Choose `size` rows by class: what may have gone wrong first, and routine cases even over race × gender.
+    """Choose `size` rows by class: what may have gone wrong first, and routine cases even over `by`.
 
     `cases` has a column `class`, one of CLASSES. A class with too few gives all it has; the rest is taken from routine
     cases, then from whichever class has more.
@@ -107,8 +107,8 @@ def priority(
     for number, name in enumerate(CLASSES):
         members = np.flatnonzero((cases["class"] == name).to_numpy())
         if counts[name]:
-            by = ("race", "gender") if name == "routine" else ("class",)
-            within, chance = stratified(cases.iloc[members], counts[name], by=by, seed=seed + number)
+            strata = by if name == "routine" else ("class",)
+            within, chance = stratified(cases.iloc[members], counts[name], by=strata, seed=seed + number)
             rows.append(members[within])
             chances.append(chance)
     return np.concatenate(rows), np.concatenate(chances)
