@@ -270,10 +270,10 @@ def test_the_set_is_finalised_with_its_checks_and_summary(visit, desk, study, mo
     assert manifest["distribution"] == {"V1": 29, "V2": 28, "V3": 27}
     assert desk.log.actions()[-1].kind is ActionKind.FINALISE and desk.log.actions()[-1].reviewer == "Ada"
     page.reload()
-    expect(page.locator(".note-box")).to_contain_text("It is what is chosen now.")
+    expect(page.locator(".note-box")).to_contain_text("It equals the current choice.")
     desk.undo("Ada", next(a.id for a in desk.log.actions() if a.reviewer == "Ada" and a.kind is ActionKind.SELECT))
     page.reload()
-    expect(page.locator(".note-box")).to_contain_text("Choices changed since.")
+    expect(page.locator(".note-box")).to_contain_text("The choice has changed since.")
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])

@@ -43,9 +43,11 @@ def sample(study: Path) -> None:
         sampler = "stereotype" if number == 3 else section.sampler
         chances = sorted(cases.values())
         click.echo(f"{len(cases):,} cases ({sampler}), inclusion probability {chances[0]:.4f} to {chances[-1]:.4f}\n")
-        click.echo(f"{'factor':10}{'level':28}{'cases':>7}{'share':>8}")
-        for row in margins(loaded.file, loaded.store, cases).itertuples():
-            click.echo(f"{row.factor:10}{row.level:28}{row.cases:>7}{row.share:>8.1%}")
+        table = margins(loaded.file, loaded.store, cases)
+        wide = max(10, 2 + max(map(len, table["factor"])))
+        click.echo(f"{'factor':{wide}}{'level':28}{'cases':>7}{'share':>8}")
+        for row in table.itertuples():
+            click.echo(f"{row.factor:{wide}}{row.level:28}{row.cases:>7}{row.share:>8.1%}")
 
 
 @survey.command()

@@ -21,7 +21,7 @@ from evenedit.survey.visits import VisitEnding, VisitStage
 
 @dataclass(frozen=True, slots=True)
 class TaskProgress:
-    """How far one task is."""
+    """The progress of one task."""
 
     survey: int
     task: int
@@ -127,7 +127,7 @@ class SurveyAdmin:
         ]
 
     def endings(self) -> dict[str, int]:
-        """How many visits ended in each way; "" for those under way."""
+        """How many visits ended in each way; "" for those in progress."""
         query = sa.select(participants.c.ending, sa.func.count().label("count")).group_by(participants.c.ending)
         return {r.ending or "": r.count for r in self._database.rows(query)}
 

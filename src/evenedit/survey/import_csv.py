@@ -29,7 +29,7 @@ from evenedit.survey.visits import VisitEnding, VisitStage
 SHOWN = 20
 """At most this many bad rows are listed."""
 CONDITIONS = {"edited": Condition.BASELINE, "preserved": Condition.FEATURE, "mitigated": Condition.FEATURE}
-"""What the authors' files call the two outputs of a case."""
+"""Names of the two outputs of a case in the authors' files."""
 _NUMBERED = re.compile(r"(Input|Answer)\.(\w+?)_(\d+)\Z")
 _REPLACED = {q.replaces: q.id for q in QUESTIONS.values() if q.replaces}
 
@@ -104,7 +104,7 @@ def _rows(
 
 
 def _records(path: Path, found: Imported) -> Iterator[tuple[int, dict[str, str]]]:
-    """Every rating of a file under our column names."""
+    """Every rating of a file, under the columns of a long CSV."""
     try:
         with path.open(newline="", encoding="utf-8-sig") as file:
             reader = csv.DictReader(file)

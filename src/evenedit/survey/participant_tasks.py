@@ -38,7 +38,7 @@ class TaskPage:
     hashes: Mapping[str, str]
     """Stored pictures by opaque picture id."""
     questions: Mapping[tuple[str, str], Question]
-    """By slot and question id."""
+    """By image (A, B or "" for both) and question id."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -35,9 +35,9 @@ TRIES = 5
 WAIT = 1.0
 """Seconds before the first retry; doubled each time unless the platform says how long."""
 FAILED = 2
-"""The platform allows a rejection only after so many failed explicit-instruction checks (in 5 minutes or more)."""
+"""The platform allows a rejection only after this many failed explicit-instruction checks (in 5 minutes or more)."""
 SHORTEST = 100
-"""The platform wants so many characters of explanation with a rejection."""
+"""Characters of explanation that the platform requires with a rejection."""
 CATEGORY = "FAILED_CHECK"
 AWAITING, RETURNED, TIMED_OUT = "AWAITING REVIEW", "RETURNED", "TIMED-OUT"
 _CODES: dict[VisitEnding, tuple[str, dict[str, str]]] = {
@@ -74,7 +74,7 @@ class ProlificAPI:
         self._client = httpx.Client(base_url=base, headers={"Authorization": f"Token {token}"}, timeout=30)
 
     def create(self, study: Mapping[str, Any]) -> str:
-        """Draft a study; it is published by a person on the platform's own page, where the money is."""
+        """Draft a study and return its id. Staff publish it on the platform's own page."""
         return str(self._call("POST", "studies/", study, again=False)["id"])
 
     def submissions(self, study: str) -> list[Submission]:
@@ -163,7 +163,7 @@ class Synced:
     payable: tuple[Submission, ...]
     """Awaiting review, completed here with the right code."""
     doubtful: tuple[Submission, ...]
-    """Awaiting review, but not completed here, or with another code: a person looks at them."""
+    """Awaiting review, but not completed here, or with another code: staff must check them."""
 
 
 def sync(service: SurveyService, api: ProlificAPI, study: str) -> Synced:
@@ -280,7 +280,7 @@ class Webhooks:
         self._secret = secret or os.environ.get(SECRET, "")
 
     def receive(self, body: bytes, headers: Mapping[str, str]) -> bool:
-        """Act on one event; False for one that came before. Raises Refused unless Prolific signed it just now."""
+        """Act on one event; returns False for a repeated one. Raises Refused unless it is recent and signed."""
         given = {name.lower(): value for name, value in headers.items()}
         sent = given.get("x-prolific-request-timestamp", "")
         digest = hmac.new(self._secret.encode(), sent.encode() + body, hashlib.sha256).digest()

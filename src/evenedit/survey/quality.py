@@ -39,7 +39,7 @@ class Quality:
     seconds_per_answer: float | None
     """Medians over items; None where no times were taken."""
     straight: float | None
-    """Share of items with one and the same answer throughout; None where items have few questions."""
+    """Share of items with the same answer throughout; None if items have too few questions."""
     agreement: float | None
     """Correlation with the mean of the others, each question centred; None where too few answers are shared."""
     excluded: tuple[str, ...]

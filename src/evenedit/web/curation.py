@@ -85,9 +85,11 @@ def grid(request: Request, reviewer: Reviewer, state: CellStatus | None = None) 
     cells = session.state(actions)
     statuses = {cell: at.status(session.faces) for cell, at in cells.items()}
     shown = {c for c in cells if state in (None, statuses[c])}
+    main = session.grid.factors[0]
+    prefix = "" if session.grid.is_default else f"{main.title}: "
     groups = {
-        level.title: [_tile(session, c, cells[c]) for c in session.grid.of_level(level.code) if c in shown]
-        for level in session.grid.factors[0].levels
+        prefix + level.title: [_tile(session, c, cells[c]) for c in session.grid.of_level(level.code) if c in shown]
+        for level in main.levels
     }
     return page(
         request,

@@ -97,12 +97,12 @@ def _length(headers: Headers) -> float:
 
 
 def _is_foreign(headers: Headers) -> bool:
-    """Whether a browser says that another site made this request; programs say nothing."""
+    """Whether the browser's headers say that another site made the request; programs send no such headers."""
     return ("origin" in headers or "sec-fetch-site" in headers) and not is_own(headers)
 
 
 def is_own(headers: Headers) -> bool:
-    """Whether a browser says that our own page made this request; no site can make it say so falsely."""
+    """Whether the browser's headers say that a page of this server made the request; other sites cannot forge them."""
     if "sec-fetch-site" in headers:
         return headers["sec-fetch-site"] in ("same-origin", "none")
     return headers.get("origin", "").partition("://")[2] == headers.get("host")
