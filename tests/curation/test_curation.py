@@ -19,7 +19,6 @@ from PIL import Image
 
 from conftest import SHARED, write_study
 from curating import ALL_SIX, app_of, curated, draw_folder, free_port, wait_for
-from evenedit.config.study_file import StudyFile
 from evenedit.core.errors import EvenEditError
 from evenedit.curation import portraits
 from evenedit.curation.log import ActionKind, CellStatus, Log
@@ -327,7 +326,7 @@ def test_the_set_is_a_studys_source_as_it_is(tmp_path, pools, monkeypatch):
     desk = CurationSession(study, pools, study / "portraits")
     choose_all(desk)
     desk.finalise("Ada")
-    found = Study.of(StudyFile.load(study)).runner().load_sources()
+    found = Study.load(study).runner().load_sources()
     assert list(found) == list(CELLS)
     assert found[CELL].attributes == {"race": "Black", "gender": "Female", "age": "30s"}
     assert found[CELL].origin == desk.pools.candidates[CELL, "V1"].origin, "the dataset's own file name is kept"

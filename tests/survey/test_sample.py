@@ -11,6 +11,7 @@ from evenedit.core.errors import EvenEditError
 from evenedit.design.sampling import CLASSES, priority, stratified
 from evenedit.protocol import load_prompts
 from evenedit.protocol.factors import cells, factor
+from evenedit.study.study import Study
 from evenedit.survey.sample import draw, margins, sampled
 from surveys import copy_study, make_study
 
@@ -93,7 +94,7 @@ def made(tmp_path_factory):
     return make_study(tmp_path_factory.mktemp("made"))
 
 
-def draw_from(study, survey):
+def drawn(study: Study, survey: int) -> dict[str, float]:
     return draw(study.file, study.store, survey)
 
 
@@ -117,14 +118,14 @@ def test_only_cases_with_a_mitigated_output_where_the_study_wants_pairs(made, tm
 
 def test_every_sampler_draws_from_a_study(made, tmp_path):
     for sampler in ("balanced", "strata", "priority"):
-        cases = draw_from(copy_study(made, tmp_path / sampler, sampler=sampler, cases=12), 1)
+        cases = drawn(copy_study(made, tmp_path / sampler, sampler=sampler, cases=12), 1)
         assert len(cases) == 12 and all(0 < p <= 1 for p in cases.values())
-    roles = draw_from(copy_study(made, tmp_path / "all"), 3)
+    roles = drawn(copy_study(made, tmp_path / "all"), 3)
     assert len(roles) == 6 and set(roles.values()) == {1.0}, "all of them, when that many are wanted"
-    few = draw_from(copy_study(made, tmp_path / "few", cases=4), 3)
+    few = drawn(copy_study(made, tmp_path / "few", cases=4), 3)
     assert len(few) == 4
 
 
 def test_more_cases_than_can_be_shown_is_told(made, tmp_path):
     with pytest.raises(EvenEditError, match="only 32 cases"):
-        draw_from(copy_study(made, tmp_path, cases=33), 1)
+        drawn(copy_study(made, tmp_path, cases=33), 1)

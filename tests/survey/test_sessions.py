@@ -391,15 +391,15 @@ def test_submitted_ratings_are_part_of_the_studys_table(made, tmp_path):
     answer(desk, seated(desk, "bob").token)  # never submits
     finish(desk, "simulated-carl", seconds=1.0)  # far too fast
     desk.close()
-    table = loaded.table()
-    people = PeopleRatings(loaded.file)
-    assert [r for r, k in zip(table.raters, table.kinds, strict=True) if k == "human"] == people.raters
+    table, people = loaded.table(), PeopleRatings(loaded.file)
+    assert [r for r, k in zip(table.raters, table.kinds, strict=True) if k == "human"] == [*people.raters]
     (ann,) = people.raters
-    row = table.raters.index(ann)
-    ratings = list(people.ratings())
-    assert (table.values[row] > 0).sum() == len(ratings) > 0
-    at = {ident: place for place, ident in enumerate(table.edits["request_id"])}
-    assert all(table.values[row, at[r.request_id], QUESTION_IDS.index(r.question_id)] == r.value for r in ratings)
+    row, given = table.raters.index(ann), list(people.ratings())
+    assert {rating.rater for rating in given} == {ann}
+    assert (table.values[row] > 0).sum() == len(given)
+    at = {ident: number for number, ident in enumerate(table.edits["request_id"])}
+    for rating in given:
+        assert table.values[row, at[rating.request_id], QUESTION_IDS.index(rating.question_id)] == rating.value
 
 
 def test_a_second_process_on_sqlite_is_turned_away(made, tmp_path):
