@@ -50,11 +50,11 @@ def test_a_survey_from_sample_to_export(made, tmp_path):
     finish(desk, "bob", seconds=1.0)
     ann = desk.database.pseudonym(1, "panel", "ann")
     said = call("status", tmp_path)
-    assert "completed: 2" in said and "LEFT OUT" in said, "looking works while the desk is open"
+    assert "completed: 2" in said and "EXCLUDED" in said, "looking works while the desk is open"
     with pytest.raises(EvenEditError, match="another process"):
         call("release", tmp_path, ann)
     desk.close()
-    assert "open again" in call("release", tmp_path, ann, "--as", "chris")
+    assert "free again" in call("release", tmp_path, ann, "--as", "chris")
     links = call("invite", tmp_path, "--base", "https://x.example", "--count", 3).splitlines()
     assert len(set(links)) == 3 and all(link.startswith("https://x.example/survey?invite=guest-") for link in links)
     names = {line.rsplit("/", 1)[1] for line in call("export", tmp_path, "--out", tmp_path / "out").split()}

@@ -21,7 +21,7 @@ from conftest import SHARED, write_study
 from curating import ALL_SIX, app_of, curated, draw_folder, free_port, wait_for
 from evenedit.core.errors import EvenEditError
 from evenedit.curation import portraits
-from evenedit.curation.log import CellStatus, Deed, Log
+from evenedit.curation.log import ActionKind, CellStatus, Log
 from evenedit.curation.pools import CELLS, Pools, make_pools
 from evenedit.curation.session import CurationSession
 from evenedit.study.study import Study
@@ -45,11 +45,11 @@ def desk(tmp_path, pools) -> CurationSession:
 
 def choose_all(desk: CurationSession, pool: str = "V1", reviewer: str = "Ada") -> None:
     for cell in CELLS:
-        desk.act(reviewer, Deed.SELECT, cell, pool, criteria=ALL_SIX)
+        desk.act(reviewer, ActionKind.SELECT, cell, pool, criteria=ALL_SIX)
 
 
 def standing(desk: CurationSession, cell: str = CELL) -> CellStatus:
-    return desk.state()[cell].standing(desk.faces)
+    return desk.state()[cell].status(desk.faces)
 
 
 # -- the log and its fold ------------------------------------------------------------------------------------
@@ -57,48 +57,55 @@ def standing(desk: CurationSession, cell: str = CELL) -> CellStatus:
 
 def test_a_cell_is_open_then_unmet_then_done(desk):
     assert standing(desk) is CellStatus.OPEN
-    desk.act("Ada", Deed.SELECT, CELL, "V2", criteria=ALL_SIX[:5], note="smiles")
+    desk.act("Ada", ActionKind.SELECT, CELL, "V2", criteria=ALL_SIX[:5], note="smiles")
     assert standing(desk) is CellStatus.UNMET
     assert desk.state()[CELL].unmet("V2") == ["upright_posture"]
-    desk.act("Ada", Deed.ASSESS, CELL, "V2", criteria=ALL_SIX, note="smiles")
+    desk.act("Ada", ActionKind.ASSESS, CELL, "V2", criteria=ALL_SIX, note="smiles")
     assert standing(desk) is CellStatus.DONE
-    desk.act("Ada", Deed.SELECT, CELL, "V3", criteria=ALL_SIX)
+    desk.act("Ada", ActionKind.SELECT, CELL, "V3", criteria=ALL_SIX)
     assert desk.state()[CELL].selected == ["V3"], "one face per cell: a new choice replaces the old"
-    desk.act("Ada", Deed.DESELECT, CELL, "V3")
+    desk.act("Ada", ActionKind.DESELECT, CELL, "V3")
     assert standing(desk) is CellStatus.OPEN
-    lines = [(a.deed, a.pool, len(a.criteria), a.note) for a in desk.log.actions()]
+    lines = [(a.kind, a.pool, len(a.criteria), a.note) for a in desk.log.actions()]
     assert lines == [
-        (Deed.SELECT, "V2", 5, "smiles"), (Deed.ASSESS, "V2", 6, "smiles"), (Deed.SELECT, "V3", 6, ""),
-        (Deed.DESELECT, "V3", 0, ""),
-    ]  # fmt: skip
+        (ActionKind.SELECT, "V2", 5, "smiles"),
+        (ActionKind.ASSESS, "V2", 6, "smiles"),
+        (ActionKind.SELECT, "V3", 6, ""),
+        (ActionKind.DESELECT, "V3", 0, ""),
+    ]
 
 
 def test_several_faces_per_cell_are_added_and_not_replaced(tmp_path, pools):
     desk = CurationSession(tmp_path, pools, tmp_path / "portraits", faces_per_cell=2)
-    desk.act("Ada", Deed.SELECT, CELL, "V3", criteria=ALL_SIX)
+    desk.act("Ada", ActionKind.SELECT, CELL, "V3", criteria=ALL_SIX)
     assert standing(desk) is CellStatus.OPEN
-    desk.act("Ada", Deed.SELECT, CELL, "V1", criteria=ALL_SIX)
+    desk.act("Ada", ActionKind.SELECT, CELL, "V1", criteria=ALL_SIX)
     assert desk.state()[CELL].selected == ["V3", "V1"] and standing(desk) is CellStatus.DONE
     with pytest.raises(EvenEditError, match=r"has its 2 images: V3, V1; deselect one first"):
-        desk.act("Ada", Deed.SELECT, CELL, "V2", criteria=ALL_SIX)
-    desk.act("Ada", Deed.DESELECT, CELL, "V3")
+        desk.act("Ada", ActionKind.SELECT, CELL, "V2", criteria=ALL_SIX)
+    desk.act("Ada", ActionKind.DESELECT, CELL, "V3")
     assert desk.state()[CELL].selected == ["V1"]
 
 
 def test_undo_gives_back_what_was_before(desk):
-    desk.act("Ada", Deed.SELECT, CELL, "V1", criteria=ALL_SIX)
-    second = desk.act("Ada", Deed.SELECT, CELL, "V2", criteria=ALL_SIX[:1]).action
+    desk.act("Ada", ActionKind.SELECT, CELL, "V1", criteria=ALL_SIX)
+    second = desk.act("Ada", ActionKind.SELECT, CELL, "V2", criteria=ALL_SIX[:1]).action
     assert desk.last_of("Ada", desk.log.actions()) == second
     desk.undo("Ada", second.id)
     assert desk.state()[CELL].selected == ["V1"] and standing(desk) is CellStatus.DONE
     desk.undo("Ada", desk.last_of("Ada", desk.log.actions()).id)
     assert standing(desk) is CellStatus.OPEN and desk.last_of("Ada", desk.log.actions()) is None
-    assert [a.deed for a in desk.log.actions()] == [Deed.SELECT, Deed.SELECT, Deed.UNDO, Deed.UNDO]
+    assert [a.kind for a in desk.log.actions()] == [
+        ActionKind.SELECT,
+        ActionKind.SELECT,
+        ActionKind.UNDO,
+        ActionKind.UNDO,
+    ]
 
 
 def test_undoing_takes_back_ones_own_and_leaves_what_others_did_since(desk):
-    mine = desk.act("Ada", Deed.SELECT, CELL, "V1", criteria=ALL_SIX).action
-    desk.act("Bo", Deed.SELECT, CELL, "V2", criteria=ALL_SIX, seen=mine.id)
+    mine = desk.act("Ada", ActionKind.SELECT, CELL, "V1", criteria=ALL_SIX).action
+    desk.act("Bo", ActionKind.SELECT, CELL, "V2", criteria=ALL_SIX, seen=mine.id)
     with pytest.raises(EvenEditError, match="not one of yours"):
         desk.undo("Bo", mine.id)
     desk.undo("Ada", mine.id)
@@ -107,7 +114,7 @@ def test_undoing_takes_back_ones_own_and_leaves_what_others_did_since(desk):
 
 
 def test_the_log_cannot_be_changed(desk):
-    desk.act("Ada", Deed.SELECT, CELL, "V1", criteria=ALL_SIX)
+    desk.act("Ada", ActionKind.SELECT, CELL, "V1", criteria=ALL_SIX)
     db = sqlite3.connect(desk.log.path)
     for statement in ("UPDATE actions SET reviewer = 'Bo'", "DELETE FROM actions"):
         with pytest.raises(sqlite3.IntegrityError, match="append-only"):
@@ -117,16 +124,16 @@ def test_the_log_cannot_be_changed(desk):
 
 def test_what_cannot_be_done_is_told(desk):
     with pytest.raises(EvenEditError, match="no candidate of pool V9"):
-        desk.act("Ada", Deed.SELECT, CELL, "V9")
+        desk.act("Ada", ActionKind.SELECT, CELL, "V9")
     with pytest.raises(EvenEditError, match="unknown criterion handsome"):
-        desk.act("Ada", Deed.SELECT, CELL, "V1", criteria=["handsome"])
+        desk.act("Ada", ActionKind.SELECT, CELL, "V1", criteria=["handsome"])
     with pytest.raises(EvenEditError, match="not something to do to a candidate"):
-        desk.act("Ada", Deed.FINALISE, CELL, "V1")
+        desk.act("Ada", ActionKind.FINALISE, CELL, "V1")
     assert desk.log.actions() == []
 
 
 def test_other_pools_under_a_begun_curation_are_refused(tmp_path, pools, desk):
-    desk.act("Ada", Deed.SELECT, CELL, "V1")
+    desk.act("Ada", ActionKind.SELECT, CELL, "V1")
     shutil.copytree(pools, tmp_path / "pools")
     CurationSession(tmp_path, tmp_path / "pools", tmp_path / "portraits")  # a copy is the same
     manifest = json.loads((tmp_path / "pools/pools.json").read_text())
@@ -148,27 +155,31 @@ def test_a_damaged_log_is_told_plainly(tmp_path):
 def test_two_reviewers_choosing_in_one_cell_at_once_are_both_logged_and_the_second_is_told(desk):
     both = [("Ada", "V1"), ("Bo", "V2")]
     with ThreadPoolExecutor(2) as crew:
-        outcomes = list(crew.map(lambda w: desk.act(w[0], Deed.SELECT, CELL, w[1], criteria=ALL_SIX, seen=0), both))
+        outcomes = list(
+            crew.map(lambda w: desk.act(w[0], ActionKind.SELECT, CELL, w[1], criteria=ALL_SIX, seen=0), both)
+        )
     first, second = sorted(outcomes, key=lambda o: o.action.id)
     assert first.clash is None and second.clash == first.action
     assert {(a.reviewer, a.pool) for a in desk.log.actions()} == set(both)
     assert desk.state()[CELL].selected == [first.action.pool]
-    again = desk.act(second.action.reviewer, Deed.SELECT, CELL, second.action.pool, criteria=ALL_SIX, seen=2)
+    again = desk.act(second.action.reviewer, ActionKind.SELECT, CELL, second.action.pool, criteria=ALL_SIX, seen=2)
     assert again.clash is None and desk.state()[CELL].selected == [second.action.pool], (
         "having seen it, one may replace"
     )
 
 
 def test_reviewers_at_different_things_do_not_disturb_each_other(desk):
-    desk.act("Ada", Deed.SELECT, CELL, "V1", criteria=ALL_SIX, seen=0)
+    desk.act("Ada", ActionKind.SELECT, CELL, "V1", criteria=ALL_SIX, seen=0)
     for deed, cell, pool in (
-        (Deed.SELECT, "White_Male_20s", "V1"),
-        (Deed.ASSESS, CELL, "V2"),
-        (Deed.DESELECT, "Latino_Male_50s", "V3"),
+        (ActionKind.SELECT, "White_Male_20s", "V1"),
+        (ActionKind.ASSESS, CELL, "V2"),
+        (ActionKind.DESELECT, "Latino_Male_50s", "V3"),
     ):
         assert desk.act("Bo", deed, cell, pool, seen=0).clash is None
-    assert desk.act("Bo", Deed.ASSESS, CELL, "V1", seen=0).clash is not None, "Ada's ticks are not overwritten unseen"
-    assert desk.act("Ada", Deed.SELECT, CELL, "V3", seen=0).clash is None, "one does not clash with oneself"
+    assert desk.act("Bo", ActionKind.ASSESS, CELL, "V1", seen=0).clash is not None, (
+        "Ada's ticks are not overwritten unseen"
+    )
+    assert desk.act("Ada", ActionKind.SELECT, CELL, "V3", seen=0).clash is None, "one does not clash with oneself"
 
 
 def test_many_reviewers_lose_nothing(desk):
@@ -176,7 +187,12 @@ def test_many_reviewers_lose_nothing(desk):
         for number in range(15):
             cell = CELLS[(reviewer * 7 + number) % 12]
             desk.act(
-                f"reviewer {reviewer}", Deed.SELECT, cell, f"V{1 + number % 3}", seen=0, token=f"{reviewer}/{number}"
+                f"reviewer {reviewer}",
+                ActionKind.SELECT,
+                cell,
+                f"V{1 + number % 3}",
+                seen=0,
+                token=f"{reviewer}/{number}",
             )
         return reviewer
 
@@ -190,8 +206,8 @@ def test_many_reviewers_lose_nothing(desk):
 
 
 def test_an_action_sent_twice_is_stored_once(desk):
-    first = desk.act("Ada", Deed.SELECT, CELL, "V1", token="abc")
-    assert desk.act("Ada", Deed.SELECT, CELL, "V1", token="abc") == first
+    first = desk.act("Ada", ActionKind.SELECT, CELL, "V1", token="abc")
+    assert desk.act("Ada", ActionKind.SELECT, CELL, "V1", token="abc") == first
     assert len(desk.log.actions()) == 1
 
 
@@ -253,15 +269,15 @@ def test_a_kill_while_finalising_leaves_no_half_set(tmp_path, pools, monkeypatch
 
 def test_finalising_needs_every_cell_filled_with_images_that_meet_all_criteria(desk):
     choose_all(desk)
-    desk.act("Ada", Deed.DESELECT, "White_Male_20s", "V1")
-    desk.act("Ada", Deed.SELECT, CELL, "V2", criteria=ALL_SIX[1:])
+    desk.act("Ada", ActionKind.DESELECT, "White_Male_20s", "V1")
+    desk.act("Ada", ActionKind.SELECT, CELL, "V2", criteria=ALL_SIX[1:])
     with pytest.raises(EvenEditError) as told:
         desk.finalise("Ada")
     assert told.value.problems == (
         "White_Male_20s: no image chosen",
         "Black_Female_30s: V2 does not meet: frontal face",
     )
-    assert not desk.out.exists() and Deed.FINALISE not in [a.deed for a in desk.log.actions()]
+    assert not desk.out.exists() and ActionKind.FINALISE not in [a.kind for a in desk.log.actions()]
 
 
 @pytest.fixture(scope="module")
@@ -270,7 +286,9 @@ def finalised(tmp_path_factory, pools) -> Path:
     study = curated(tmp_path_factory.mktemp("finalised") / "study", pools)
     desk = CurationSession(study, pools, study / "portraits")
     for number, cell in enumerate(CELLS):
-        desk.act("Ada" if number % 2 else "Bo", Deed.SELECT, cell, f"V{1 + number % 3}", criteria=ALL_SIX, note="ok")
+        desk.act(
+            "Ada" if number % 2 else "Bo", ActionKind.SELECT, cell, f"V{1 + number % 3}", criteria=ALL_SIX, note="ok"
+        )
     desk.finalise("Ada")
     return study
 
@@ -410,9 +428,9 @@ def test_a_log_that_does_not_fit_is_refused_whole(desk, tmp_path, rows, said):
 
 
 def test_a_log_written_here_is_taken_over_with_undos_and_clashes(desk, pools, tmp_path, evenedit):
-    desk.act("Ada", Deed.SELECT, CELL, "V1", criteria=ALL_SIX, seen=0)
-    desk.act("Bo", Deed.SELECT, CELL, "V2", criteria=ALL_SIX, seen=0)
-    desk.act("Ada", Deed.SELECT, CELL, "V3", criteria=ALL_SIX, seen=2)
+    desk.act("Ada", ActionKind.SELECT, CELL, "V1", criteria=ALL_SIX, seen=0)
+    desk.act("Bo", ActionKind.SELECT, CELL, "V2", criteria=ALL_SIX, seen=0)
+    desk.act("Ada", ActionKind.SELECT, CELL, "V3", criteria=ALL_SIX, seen=2)
     desk.undo("Ada", 3)
     study = curated(tmp_path / "first", pools)
     shutil.copy(desk.log.path, study / "curation.db")

@@ -186,7 +186,7 @@ def test_submissions_are_matched_returned_seats_come_back_and_good_work_is_paid(
     assert [s.id for s in found.doubtful] == ["s3", "s4"], "another code, and somebody who never came"
     assert (found.submissions, found.released) == (4, 1)
     standing = {person.pseudonym: person for person in SurveyAdmin(desk).people()}
-    assert standing[done].seated and not standing[left].seated
+    assert standing[done].has_slot and not standing[left].has_slot
     api.approve("s1")
     assert server.submissions["s1"]["status"] == "APPROVED"
     assert sync(desk, api, "study-1").released == 0
@@ -267,12 +267,12 @@ def test_a_signed_webhook_gives_the_seat_back_once(desk):
     }
     body, headers = signed(desk, event)
     assert hooks.receive(body, headers)
-    assert not SurveyAdmin(desk).people()[0].seated
+    assert not SurveyAdmin(desk).people()[0].has_slot
     token = desk.arrive(Arrival("prolific", "p1")).token
     answer(desk, token)  # returned, and yet back at work: seated again
-    assert SurveyAdmin(desk).people()[0].seated
+    assert SurveyAdmin(desk).people()[0].has_slot
     assert not hooks.receive(body, headers), "the same event again does nothing"
-    assert SurveyAdmin(desk).people()[0].seated
+    assert SurveyAdmin(desk).people()[0].has_slot
     assert desk.submit(token).ending is VisitEnding.COMPLETED and SurveyAdmin(desk).people()[0].pseudonym == name
 
 
@@ -298,7 +298,7 @@ def test_a_forged_or_stale_webhook_is_refused(desk, what, monkeypatch):
         headers["X-Prolific-Request-Signature"] = base64.b64encode(digest).decode()
     with pytest.raises(Refused):
         Webhooks(desk, None if what == "no secret" else SECRET).receive(body, headers)
-    assert SurveyAdmin(desk).people()[0].seated
+    assert SurveyAdmin(desk).people()[0].has_slot
 
 
 def token_of(claims: dict[str, Any], key: Any = KEY, header: dict[str, str] | None = None) -> str:

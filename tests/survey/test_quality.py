@@ -62,7 +62,7 @@ def test_times_are_medians_over_items_and_per_answer():
     ("part", "reason"),
     [
         (rows("eve", seconds=9.9), "0.99 s per answer"),
-        (rows("eve", value=lambda *_: 3), "one answer throughout on 100%"),
+        (rows("eve", value=lambda *_: 3), "the same answer throughout on 100%"),
         (rows("eve") + known("eve", "gold", 7, 3), "70% right on gold items"),
         (rows("eve") + known("eve", "instructed", 0, 2), "failed 2 of 2 instructed checks"),
     ],

@@ -60,7 +60,7 @@ def test_the_stated_chances_are_the_observed_ones(sampler):
         if sampler == "stratified":
             rows, chances = stratified(frame, 20, by=["race", "gender"], seed=7 * seed)
         else:
-            rows, chances = priority(frame, 20, quotas={}, seed=7 * seed)
+            rows, chances = priority(frame, 20, quotas={}, seed=7 * seed, even_over=("race", "gender"))
         assert len(set(rows)) == 20
         seen[rows] += 1
         told[rows] = chances
@@ -73,19 +73,19 @@ def test_priority_keeps_its_quotas_and_balances_the_routine_cases(published):
     share = np.where(published["race"] == "Black", 0.5, 0.2)
     odd = rng.random(len(published)) < share
     classed = published.assign(**{"class": np.where(odd, rng.choice(CLASSES[:4], len(published)), "routine")})
-    rows, _ = priority(classed, 500, quotas={}, seed=42)
+    rows, _ = priority(classed, 500, quotas={}, seed=42, even_over=("race", "gender"))
     chosen = classed.iloc[rows]
     assert Counter(chosen["class"]) == {"disagreement": 100, "drift": 100, "erasure": 75, "skin": 75, "routine": 150}
     routine = chosen[chosen["class"] == "routine"].groupby(["race", "gender"]).size()
     assert set(routine) <= {10, 11}, "150 over 14 cells, although Black routine cases are rarer"
     few = classed[(classed["class"] == "routine") | (classed.index % 50 == 0)]
-    rows, _ = priority(few, 500, quotas={}, seed=42)
+    rows, _ = priority(few, 500, quotas={}, seed=42, even_over=("race", "gender"))
     assert len(rows) == 500, "what rare classes cannot give is taken from routine cases"
 
 
 def test_quotas_can_be_set(published):
     classed = published.assign(**{"class": [CLASSES[i % 5] for i in range(len(published))]})
-    rows, _ = priority(classed, 100, quotas={"skin": 3, "routine": 1}, seed=1)
+    rows, _ = priority(classed, 100, quotas={"skin": 3, "routine": 1}, seed=1, even_over=("race", "gender"))
     assert Counter(classed["class"].iloc[rows]) == {"skin": 75, "routine": 25}
 
 

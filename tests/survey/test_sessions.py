@@ -247,12 +247,12 @@ def _places(desk: SurveyService, participant: int):
 
 
 def test_seats_are_filled_evenly_and_then_there_are_none(desk):
-    tasks = [desk.sheets.of(seated(desk, f"p{n}").token) for n in range(6)]
+    tasks = [desk.participant_tasks.of(seated(desk, f"p{n}").token) for n in range(6)]
     assert len({page.item for sheet in tasks for page in sheet.pages}) == sum(len(s.pages) for s in tasks)
     for number in range(6, 18):
         assert seated(desk, f"p{number}").stage is VisitStage.TASK
     late = desk.arrive(Arrival("panel", "late"))
-    assert (late.stage, late.ending) == (VisitStage.DONE, VisitEnding.NO_SEAT), "told at the door, not after the guide"
+    assert (late.stage, late.ending) == (VisitStage.DONE, VisitEnding.NO_SLOT), "told at the door, not after the guide"
     desk.withdraw(desk.arrive(Arrival("panel", "p3")).token)
     assert desk.arrive(Arrival("panel", "late")).stage is VisitStage.GUIDE, "a seat came back"
 
@@ -307,7 +307,7 @@ def test_a_late_finish_of_an_expired_seat_that_nobody_took_counts(desk, clock):
     answer(desk, token)
     clock.minutes(300)
     assert desk.submit(token).ending is VisitEnding.COMPLETED
-    assert SurveyAdmin(desk).people()[0].seated
+    assert SurveyAdmin(desk).people()[0].has_slot
 
 
 def test_a_late_finish_of_a_seat_that_was_given_on_is_paid_but_not_counted(made, tmp_path, url, clock):
@@ -321,7 +321,7 @@ def test_a_late_finish_of_a_seat_that_was_given_on_is_paid_but_not_counted(made,
     assert desk.submit(tokens[0]).ending is VisitEnding.COMPLETED, "the work was done"
     standing = {person.pseudonym: person for person in SurveyAdmin(desk).people()}
     late = standing[desk.database.pseudonym(1, "panel", "p0")]
-    assert late.submitted and not late.seated
+    assert late.submitted and not late.has_slot
     frame = read(desk.database)
     raters = frame[frame["counted"]].groupby("item")["rater"].nunique()
     assert set(raters) == {1}, "no item has more raters than the study asks for"
@@ -334,17 +334,17 @@ def test_a_released_seat_is_taken_again_by_who_returns_if_it_is_still_free(desk)
     pseudonym = desk.database.pseudonym(1, "panel", "ann")
     assert office.release(pseudonym, "chris")
     assert not office.release(pseudonym, "chris"), "there was none any more"
-    assert not office.people()[0].seated
+    assert not office.people()[0].has_slot
     answer(desk, token)
     assert desk.submit(token).ending is VisitEnding.COMPLETED
-    assert office.people()[0].seated, "returned, then finished after all: seated again, since the task had room"
-    assert office.log()[0]["action"] == "released a seat"
+    assert office.people()[0].has_slot, "returned, then finished after all: seated again, since the task had room"
+    assert office.log()[0]["action"] == "released a slot"
 
 
 def test_two_failed_checks_end_apart_and_open_the_seat(desk):
     assert finish(desk, "ann", heed=False).ending is VisitEnding.FAILED_CHECKS
     person = SurveyAdmin(desk).people()[0]
-    assert (person.seated, person.quality.instructed_failed) == (False, 2)
+    assert (person.has_slot, person.quality.instructed_failed) == (False, 2)
     assert sum(task.free for task in SurveyAdmin(desk).progress() if task.survey == 1) == 18
     assert desk.completion(desk.arrive(Arrival("panel", "ann")).token).code != desk.farewell(VisitEnding.COMPLETED).code
 

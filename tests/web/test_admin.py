@@ -70,7 +70,7 @@ def test_staff_see_progress_care_and_decisions_and_take_the_ratings_home(
         assert finish(careful).json() == {"next": "/survey/done"}
         assert finish(careless, obey=False).json() == {"next": "/survey/done"}
         assert "A person of our team will look" in careless.get("/survey/done").text
-    standing = {p.ending: p.pseudonym for p in SurveyAdmin(app.state.desk).people() if p.ending}
+    standing = {p.ending: p.pseudonym for p in SurveyAdmin(app.state.survey).people() if p.ending}
     people = staff.get("/admin/people").text
     assert all(pseudonym in people for pseudonym in standing.values())
     assert "careful" not in people and "careless" not in people, "the platform's ids are not shown"
@@ -88,14 +88,14 @@ def test_staff_see_progress_care_and_decisions_and_take_the_ratings_home(
     assert not any(b"careful" in archive.read(name) for name in archive.namelist())
 
     told = staff.post("/admin/release", data={"pseudonym": standing["completed"]})
-    assert "the seat is open again" in told.text
+    assert "the slot is free again" in told.text
     assert "Erase" in staff.get("/admin/withdraw", params={"pseudonym": standing["completed"]}).text
     staff.post("/admin/withdraw", data={"pseudonym": standing["completed"], "sure": "yes"})
     assert standing["completed"] not in staff.get("/admin/people").text
     assert staff.get("/admin/withdraw", params={"pseudonym": "person-x"}).status_code == 404
     assert staff.post("/admin/release", data={"pseudonym": "person-x"}).status_code == 404
     log = staff.get("/admin").text
-    assert all(what in log for what in ("signed in", "exported the ratings", "released a seat"))
+    assert all(what in log for what in ("signed in", "exported the ratings", "released a slot"))
     assert all("SIMULATED" in page for page in (log, people, queue)), "the staff's rooms say whose data these are"
 
 
@@ -107,7 +107,7 @@ def test_no_page_of_staff_or_participants_has_a_serious_barrier(base: str, app: 
         finish(careless, obey=False)
     with seated(base, f"chooses-{look}", stage="choose") as chooser:
         token = chooser.cookies["visit"]
-    somebody = next(p.pseudonym for p in SurveyAdmin(app.state.desk).people() if p.ending)
+    somebody = next(p.pseudonym for p in SurveyAdmin(app.state.survey).people() if p.ending)
     shape = {"viewport": {"width": 390, "height": 844}} if look == "phone" else {}
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=shutil.which("chromium"), args=["--no-sandbox"])
@@ -160,7 +160,7 @@ def test_a_wrong_resume_code_is_told_and_guessing_is_slowed_down(base: str) -> N
 
 def test_every_language_says_everything() -> None:
     texts = {
-        code: tomllib.loads(files("evenedit.web").joinpath("words", f"{code}.toml").read_text("utf-8"))
+        code: tomllib.loads(files("evenedit.web").joinpath("translations", f"{code}.toml").read_text("utf-8"))
         for code in ("en", "ko")
     }
     english, korean = ({k: v for k, v in texts[c].items() if k != "questions"} for c in ("en", "ko"))
@@ -174,7 +174,7 @@ def test_every_language_says_everything() -> None:
 
 
 def test_every_question_people_get_has_a_korean_wording_with_as_many_answers() -> None:
-    korean = tomllib.loads(files("evenedit.web").joinpath("words", "ko.toml").read_text("utf-8"))["questions"]
+    korean = tomllib.loads(files("evenedit.web").joinpath("translations", "ko.toml").read_text("utf-8"))["questions"]
     asked = [q for q in QUESTIONS.values() if q.id not in (PREFERENCE.id, ROLE.id)]
     asked += [PREFERENCE, APPROPRIATE, ROLE]  # asked of people in their own form
     asked += [check.question for survey in (1, 2, 3) for check in checks(survey)]

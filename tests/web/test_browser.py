@@ -66,7 +66,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
     app = app_of(loaded)
     with serving(app) as base, sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
-        yield Site(base, app.state.desk, browser, re.compile("|".join(map(re.escape, secrets))))
+        yield Site(base, app.state.survey, browser, re.compile("|".join(map(re.escape, secrets))))
         browser.close()
 
 

@@ -11,7 +11,7 @@ from playwright.sync_api import Page, expect, sync_playwright
 from conftest import write_study
 from curating import ALL_SIX, app_of, curated, draw_folder, serving
 from evenedit.curation import portraits
-from evenedit.curation.log import CellStatus, Deed
+from evenedit.curation.log import ActionKind, CellStatus
 from evenedit.curation.pools import CELLS, make_pools
 from evenedit.curation.session import CurationSession
 from evenedit.web import auth as guard
@@ -96,9 +96,9 @@ def test_the_second_of_two_reviewers_is_told_who_came_first(study, desk):
     assert [(a.reviewer, a.pool, a.in_force) for a in desk.log.actions()] == [("Ada", "V1", True), ("Bo", "V2", False)]
     news = client.get("/curate/api/since/0", params={"cell": CELL}, headers={"x-reviewer": "Cy"}).json()
     assert [n["text"] for n in news["news"]] == ["Ada selected V1 for White · Male · 20s"]
-    assert news["tiles"][CELL]["standing"] == "done" and news["counts"] == {"done": 1, "open": 83}
+    assert news["tiles"][CELL]["status"] == "done" and news["counts"] == {"done": 1, "open": 83}
     page = client.get("/curate/log").text
-    assert "not in force: 1 came first" in page
+    assert "no effect: 1 was first" in page
 
 
 def test_bad_calls_are_answered_with_words(study, desk):
@@ -151,23 +151,23 @@ def test_a_cell_is_curated_by_mouse(visit, desk):
     page = visit("/curate")
     page.locator(f"[data-cell={CELL}]").click()
     expect(page.locator("h1")).to_have_text("White · Male · 20s")
-    expect(page.locator("#standing")).to_have_text("open")
+    expect(page.locator("#status")).to_have_text("open")
     second = card(page, "V2")
     second.get_by_label("Frontal face").check()
-    expect(page.locator("#said")).to_have_text("Saved: assessed V2 for White · Male · 20s.")
+    expect(page.locator("#announcement")).to_have_text("Saved: assessed V2 for White · Male · 20s.")
     second.get_by_role("button", name="Tick all six").click()
     second.get_by_label("Note").fill("light from the left")
     second.get_by_role("button", name="Select V2").click()
-    expect(page.locator("#standing")).to_have_text("done")
+    expect(page.locator("#status")).to_have_text("done")
     expect(second.locator(".chosen")).to_be_visible()
     state = desk.state()[CELL]
-    assert state.selected == ["V2"] and state.standing(1) is CellStatus.DONE
+    assert state.selected == ["V2"] and state.status(1) is CellStatus.DONE
     assert state.assessments["V2"].note == "light from the left"
     page.reload()
     expect(card(page, "V2").get_by_label("Note")).to_have_value("light from the left")
     expect(card(page, "V2").get_by_label("Upright posture")).to_be_checked()
     page.get_by_role("link", name="All cells").click()
-    expect(page.locator(f"[data-cell={CELL}] .standing")).to_have_text("done V2")
+    expect(page.locator(f"[data-cell={CELL}] .status")).to_have_text("done V2")
     page.get_by_role("link", name="open 83").click()
     expect(page.locator(".tile")).to_have_count(83)
 
@@ -181,27 +181,27 @@ def test_a_cell_is_curated_by_keyboard_and_undone(visit, desk):
     page.keyboard.type("sits well")  # letters in a note are letters
     page.keyboard.press("Escape")
     page.keyboard.press("s")
-    expect(page.locator("#standing")).to_have_text("criteria unmet")
+    expect(page.locator("#status")).to_have_text("criteria unmet")
     page.keyboard.press("u")
-    expect(page.locator("#standing")).to_have_text("done")
+    expect(page.locator("#status")).to_have_text("done")
     page.keyboard.press("z")
-    expect(page.locator("#standing")).to_have_text("criteria unmet")
+    expect(page.locator("#status")).to_have_text("criteria unmet")
     page.keyboard.press("z")
-    expect(page.locator("#standing")).to_have_text("open")
+    expect(page.locator("#status")).to_have_text("open")
     assert desk.state()[CELL].selected == []
     page.keyboard.press("a")
     page.keyboard.press("s")
-    expect(page.locator("#standing")).to_have_text("done")
+    expect(page.locator("#status")).to_have_text("done")
     assert desk.state()[CELL].assessments["V3"].note == "sits well"
     page.keyboard.press("ArrowRight")
     expect(page.locator("h1")).to_have_text("White · Male · 30s")
-    expect(page.locator("#standing")).to_have_text("open")
+    expect(page.locator("#status")).to_have_text("open")
     page.keyboard.press("g")
     expect(page.locator("h1")).to_have_text("Choose the portraits")
     page.wait_for_load_state()
     page.keyboard.press("o")
     expect(page.locator("h1")).to_have_text("White · Male · 30s")
-    expect(page.locator("#standing")).to_have_text("open")
+    expect(page.locator("#status")).to_have_text("open")
     page.get_by_text("Keyboard", exact=True).click()
     page.get_by_label("Single-key shortcuts").uncheck()
     page.keyboard.press("a")
@@ -224,7 +224,7 @@ def test_two_reviewers_in_one_cell_see_what_happens(visit, desk):
     ada, bo = visit(f"/curate/cell/{CELL}", "Ada"), visit(f"/curate/cell/{CELL}", "Bo")
     bo.route("**/api/since/**", lambda route: route.abort())  # Bo's page has not looked again
     card(ada, "V1").get_by_role("button", name="Select V1").click()
-    expect(ada.locator("#standing")).to_have_text("criteria unmet")
+    expect(ada.locator("#status")).to_have_text("criteria unmet")
     card(bo, "V2").get_by_role("button", name="Select V2").click()
     expect(bo.locator("#alert")).to_contain_text("Ada selected V1 for White · Male · 20s before you.")
     expect(card(bo, "V1").locator(".chosen")).to_be_visible()
@@ -244,43 +244,43 @@ def test_what_is_done_while_the_server_is_away_arrives_when_it_is_back(visit, de
     expect(page.locator("#alert")).to_contain_text("Not saved yet")
     assert desk.log.actions() == []
     page.context.set_offline(False)
-    expect(page.locator("#standing")).to_have_text("done")
+    expect(page.locator("#status")).to_have_text("done")
     expect(page.locator("#alert")).to_be_hidden()
-    assert [a.deed for a in desk.log.actions()] == [Deed.ASSESS, Deed.SELECT]
+    assert [a.kind for a in desk.log.actions()] == [ActionKind.ASSESS, ActionKind.SELECT]
 
 
 def test_the_set_is_finalised_with_its_checks_and_summary(visit, desk, study, monkeypatch):
     monkeypatch.setattr(portraits, "SIDE", 64)  # only to be quick
     for number, cell in enumerate(CELLS[1:]):
-        desk.act("Bo", Deed.SELECT, cell, f"V{1 + number % 3}", criteria=ALL_SIX)
+        desk.act("Bo", ActionKind.SELECT, cell, f"V{1 + number % 3}", criteria=ALL_SIX)
     page = visit("/curate/finalise")
     button = page.get_by_role("button", name="Write 84 portraits")
     expect(button).to_be_disabled()
     page.get_by_role("link", name="White · Male · 20s").click()
-    expect(page.locator("#standing")).to_have_text("open")
+    expect(page.locator("#status")).to_have_text("open")
     page.keyboard.press("1")
     page.keyboard.press("a")
     page.keyboard.press("s")
-    expect(page.locator("#standing")).to_have_text("done")
+    expect(page.locator("#status")).to_have_text("done")
     page.get_by_role("link", name="Finalise").click()
     expect(page.locator("table.pools").first.locator("td")).to_have_text(["29", "28", "27", "84"])
     button.click()
     expect(page.locator("#finalised")).to_be_visible(timeout=60_000)
     manifest = portraits.verify(study / "portraits")
     assert manifest["distribution"] == {"V1": 29, "V2": 28, "V3": 27}
-    assert desk.log.actions()[-1].deed is Deed.FINALISE and desk.log.actions()[-1].reviewer == "Ada"
+    assert desk.log.actions()[-1].kind is ActionKind.FINALISE and desk.log.actions()[-1].reviewer == "Ada"
     page.reload()
-    expect(page.locator(".note-box")).to_contain_text("It is what is chosen now.")
-    desk.undo("Ada", next(a.id for a in desk.log.actions() if a.reviewer == "Ada" and a.deed is Deed.SELECT))
+    expect(page.locator(".note-box")).to_contain_text("It equals the current choice.")
+    desk.undo("Ada", next(a.id for a in desk.log.actions() if a.reviewer == "Ada" and a.kind is ActionKind.SELECT))
     page.reload()
-    expect(page.locator(".note-box")).to_contain_text("Choices changed since.")
+    expect(page.locator(".note-box")).to_contain_text("The choice has changed since.")
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("width", [1280, 390])
 def test_every_page_can_be_used_by_everybody(visit, desk, scheme, width):
-    desk.act("Ada", Deed.SELECT, CELL, "V1", criteria=ALL_SIX)
-    desk.act("Ada", Deed.SELECT, NEXT, "V1", criteria=ALL_SIX[:2], note="a long note " * 20)
+    desk.act("Ada", ActionKind.SELECT, CELL, "V1", criteria=ALL_SIX)
+    desk.act("Ada", ActionKind.SELECT, NEXT, "V1", criteria=ALL_SIX[:2], note="a long note " * 20)
     desk.undo("Ada", 1)
     page = visit("/curate", color_scheme=scheme, viewport={"width": width, "height": 800})
     for path in (

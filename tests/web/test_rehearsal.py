@@ -13,11 +13,11 @@ def test_simulated_people_fill_every_seat_over_http_and_reach_the_report(tmp_pat
     desk = SurveyService.open(study.file, study.store, write=False)
     progress = SurveyAdmin(desk).progress()
     assert {task.survey for task in progress} == {1, 2, 3}
-    assert all(task.done == task.seats for task in progress)
+    assert all(task.done == task.slots for task in progress)
     standing = SurveyAdmin(desk).people()
     desk.close()
     assert all(person.pseudonym.startswith("simulated-person-") and not person.quality.excluded for person in standing)
-    assert said.startswith(f"{len(standing)} of {len(standing)} seats filled by SIMULATED people")
+    assert said.startswith(f"{len(standing)} of {len(standing)} slots filled by SIMULATED people")
     table = study.table()
     persons = [i for i, kind in enumerate(table.kinds) if kind == "human"]
     truth = {i: e.detail["truth"] for i, e in study.store.edits().items() if "truth" in e.detail}

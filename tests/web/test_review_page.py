@@ -200,7 +200,7 @@ def test_the_second_of_two_reviewers_sees_nothing_of_the_first_and_agreement_is_
 def test_a_study_without_judges_has_no_review_room(tmp_path):
     loaded = open_study(tmp_path, judges=[])
     loaded.run()
-    assert "/review" not in app_of(loaded).state.rooms
+    assert "/review" not in app_of(loaded).state.navigation
     loaded.store.close()
 
 

@@ -1,4 +1,4 @@
-"""Commands of the web app: serve it, and let staff in."""
+"""Commands of the web app: serve it, and manage staff passwords."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from evenedit.cli.base import STUDY, example, open_study
     "--port", default=8000, show_default=True, type=click.IntRange(0, 65535), help="Port; 0 takes a free one."
 )
 @click.option("--production", is_flag=True, help="Refuse to start with anything left at a default; HTTPS only.")
-@click.option("--proxy", help="Address of the HTTPS proxy whose forwarded headers are believed.")
+@click.option("--proxy", help="Address of the HTTPS proxy whose forwarded headers are trusted.")
 @example("evenedit serve my-study\nevenedit serve my-study --production --proxy 127.0.0.1")
 def serve(study: Path, host: str, port: int, production: bool, proxy: str | None) -> None:
-    """Serve the survey and the staff's rooms as a web app."""
+    """Serve the survey and the pages for staff as a web app."""
     import os
     import secrets
 
@@ -32,22 +32,22 @@ def serve(study: Path, host: str, port: int, production: bool, proxy: str | None
     known = passwords(loaded.store)
     if production:
         check_production(secret, proxy, bool(known))
-    passing = None if production or known else secrets.token_urlsafe(9)
-    setup = Setup(production, secret or secrets.token_urlsafe(32), passing)
-    if passing:
-        click.echo(f"staff sign in as 'admin' with the password of this run: {passing}")
+    temporary = None if production or known else secrets.token_urlsafe(9)
+    setup = Setup(production, secret or secrets.token_urlsafe(32), temporary)
+    if temporary:
+        click.echo(f"staff sign in as 'admin' with the temporary password: {temporary}")
     server.run(loaded, setup, host, port, proxy)
 
 
 @click.group()
 @example("evenedit admin password my-study --name reviewer")
 def admin() -> None:
-    """Let staff in."""
+    """Manage the staff's access to the web app."""
 
 
 @admin.command()
 @STUDY
-@click.option("--name", default="admin", show_default=True, help="Who it is for.")
+@click.option("--name", default="admin", show_default=True, help="Name of the member of staff.")
 @click.option("--password", prompt=True, hide_input=True, confirmation_prompt=True, help="Asked for when left out.")
 @example("evenedit admin password my-study --name reviewer")
 def password(study: Path, name: str, password: str) -> None:

@@ -17,14 +17,14 @@ if TYPE_CHECKING:
 @click.group()
 @example("evenedit sources pools --from fairface --padding 1.25 --out my-study/pools")
 def sources() -> None:
-    """Portraits: draw candidate pools, take over a selection log, finalise and verify a set."""
+    """Portraits: draw candidate pools, import a selection log, finalise and verify a set."""
 
 
 @sources.command()
 @click.option(
     "--from", "source", required=True, type=click.Path(path_type=Path), help="FairFace, or a labelled folder."
 )
-@click.option("--padding", type=click.Choice(["0.25", "1.25"]), help="FairFace's, where both are there.")
+@click.option("--padding", type=click.Choice(["0.25", "1.25"]), help="Padding of FairFace, if the folder has both.")
 @click.option("--labels", help="Label CSV in that folder: file, race, gender, age.")
 @click.option("--pools", "count", type=click.IntRange(min=1), help="How many; one per seed by default.")
 @click.option("--seeds", help="One per pool, with commas; the published seven by default.")
@@ -53,7 +53,7 @@ def pools(
     for what, why in (("unreadable", "missing or damaged"), ("repeated", "the same picture twice")):
         if facts[what]:
             names = ", ".join(facts[what][:10]) + (" …" if len(facts[what]) > 10 else "")
-            click.echo(f"{len(facts[what])} passed over, {why}: {names}")
+            click.echo(f"{len(facts[what])} skipped, {why}: {names}")
     for cell, number in facts["short_cells"].items():
         click.echo(f"{cell}: only {number} images for {len(made.ids)} pools")
     if screen:
@@ -64,27 +64,27 @@ def pools(
 @sources.command("import-log")
 @click.argument("log", type=click.Path(path_type=Path))
 @STUDY
-@click.option("--reviewer", default="imported", show_default=True, help="Who did what the log names nobody for.")
+@click.option("--reviewer", default="imported", show_default=True, help="The reviewer of actions that name none.")
 @example("evenedit sources import-log selection_log.json my-study --reviewer authors")
 def import_log(log: Path, study: Path, reviewer: str) -> None:
-    """Take over a selection log (the paper's format, or one written by `finalise`) into an untouched curation."""
-    desk = _desk(study)
-    count = desk.import_log(log, reviewer)
-    state = desk.state()
+    """Import a selection log (the paper's format, or one written by `finalise`) into a curation without actions."""
+    session = _session(study)
+    count = session.import_log(log, reviewer)
+    state = session.state()
     chosen = sum(bool(cell.selected) for cell in state.values())
     click.echo(f"{count} actions; {chosen} of {len(state)} cells have a choice")
-    _print_distribution(desk.distribution(state))
+    _print_distribution(session.distribution(state))
 
 
 @sources.command()
 @STUDY
-@click.option("--reviewer", default="command line", show_default=True, help="Who finalises, for the log.")
+@click.option("--reviewer", default="command line", show_default=True, help="The reviewer who finalises, for the log.")
 @example("evenedit sources finalise my-study")
 def finalise(study: Path, reviewer: str) -> None:
     """Write the curated set: every cell filled, every image meeting all six criteria. The web app does the same."""
-    desk = _desk(study)
-    manifest = desk.finalise(reviewer)
-    _print_distribution(desk.distribution(desk.state()))
+    session = _session(study)
+    manifest = session.finalise(reviewer)
+    _print_distribution(session.distribution(session.state()))
     click.echo(manifest)
 
 
@@ -118,9 +118,10 @@ def _seeds(count: int | None, text: str | None) -> list[int]:
     raise EvenEditError(f"{count} pools need {count} seeds; there are {len(seeds)}. Try: --seeds with {count} numbers")
 
 
-def _desk(study: Path) -> CurationSession:
+def _session(study: Path) -> CurationSession:
     from evenedit.config.study_file import StudyFile
     from evenedit.core.errors import EvenEditError
+    from evenedit.curation.grid import Grid
     from evenedit.curation.session import CurationSession
 
     loaded = StudyFile.load(study)
@@ -128,7 +129,9 @@ def _desk(study: Path) -> CurationSession:
     if section is None:
         raise EvenEditError(f'{study} curates no portraits. Add to its study.toml: [curation] with pools = "pools"')
     folder = loaded.folder
-    return CurationSession(folder, folder / section.pools, folder / section.out, section.faces_per_cell)
+    return CurationSession(
+        folder, folder / section.pools, folder / section.out, section.faces_per_cell, Grid(loaded.factors)
+    )
 
 
 def _print_distribution(distribution: dict[str, int]) -> None:

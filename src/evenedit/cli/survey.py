@@ -1,4 +1,4 @@
-"""Commands over a study's survey: cases, people, money, ratings."""
+"""Commands for a study's survey: cases, participants, payment, ratings."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ ACTOR = click.option("--as", "actor", default=getpass.getuser, help="Who decides
 @click.group()
 @example("evenedit survey plan my-study")
 def survey() -> None:
-    """Ask people: draw cases, plan, invite, watch, pay, export."""
+    """Run a survey: draw cases, plan, invite, follow progress, pay, export."""
 
 
 @survey.command()
 @STUDY
 @example("evenedit survey sample my-study")
 def sample(study: Path) -> None:
-    """Draw the cases people will see, keep them with their inclusion probabilities, and print the margins."""
+    """Draw the cases for the survey, store their inclusion probabilities, and print the margins."""
     from evenedit.survey.sample import margins, sampled
 
     loaded = open_study(study)
@@ -43,9 +43,11 @@ def sample(study: Path) -> None:
         sampler = "stereotype" if number == 3 else section.sampler
         chances = sorted(cases.values())
         click.echo(f"{len(cases):,} cases ({sampler}), inclusion probability {chances[0]:.4f} to {chances[-1]:.4f}\n")
-        click.echo(f"{'factor':10}{'level':28}{'cases':>7}{'share':>8}")
-        for row in margins(loaded.file, loaded.store, cases).itertuples():
-            click.echo(f"{row.factor:10}{row.level:28}{row.cases:>7}{row.share:>8.1%}")
+        table = margins(loaded.file, loaded.store, cases)
+        wide = max(10, 2 + max(map(len, table["factor"])))
+        click.echo(f"{'factor':{wide}}{'level':28}{'cases':>7}{'share':>8}")
+        for row in table.itertuples():
+            click.echo(f"{row.factor:{wide}}{row.level:28}{row.cases:>7}{row.share:>8.1%}")
 
 
 @survey.command()
@@ -66,7 +68,7 @@ def plan(
     minimum: float | None,
     fee: float | None,
 ) -> None:
-    """Show what a survey takes: tasks, people, hours, pay per hour, fees, total."""
+    """Show the budget of a survey: tasks, people, hours, pay per hour, fees, total."""
     from dataclasses import replace
 
     from evenedit.core.errors import EvenEditError
@@ -115,36 +117,37 @@ def _show(made: SurveyBudget) -> None:
 @STUDY
 @example("evenedit survey status my-study")
 def status(study: Path) -> None:
-    """Show how far the survey is: seats by task, endings, and everybody's quality."""
+    """Show the progress of a survey: slots by task, how visits ended, and the quality of each participant's answers."""
     from evenedit.survey.admin import SurveyAdmin
+    from evenedit.survey.visits import VisitEnding
 
-    with _desk(study, write=False) as desk:
-        office = SurveyAdmin(desk)
-        click.echo(f"{'survey':>6}{'task':>6}{'pages':>7}{'seats':>7}{'done':>6}{'taken':>7}{'free':>6}")
-        for task in office.progress():
+    with _service(study, write=False) as service:
+        admin = SurveyAdmin(service)
+        click.echo(f"{'survey':>6}{'task':>6}{'pages':>7}{'slots':>7}{'done':>6}{'taken':>7}{'free':>6}")
+        for task in admin.progress():
             pages = task.cases + task.gold + task.instructed
             click.echo(
-                f"{task.survey:>6}{task.task:>6}{pages:>7}{task.seats:>7}{task.done:>6}{task.taken:>7}{task.free:>6}"
+                f"{task.survey:>6}{task.task:>6}{pages:>7}{task.slots:>7}{task.done:>6}{task.taken:>7}{task.free:>6}"
             )
-        for ending, count in sorted(office.endings().items()):
-            click.echo(f"{ending or 'under way'}: {count}")
-        for person in office.people():
+        for ending, count in sorted(admin.endings().items()):
+            click.echo(f"{VisitEnding(ending).in_words if ending else 'in progress'}: {count}")
+        for person in admin.people():
             if person.quality:
-                _quality_line(person.quality)
+                _print_quality(person.quality)
 
 
-def _quality_line(found: Quality) -> None:
-    parts = [f"{found.items} items"]
-    if found.gold_accuracy is not None:
-        parts.append(f"gold {found.gold_accuracy:.0%}")
-    if found.instructed_asked:
-        parts.append(f"checks failed {found.instructed_failed}/{found.instructed_asked}")
-    if found.seconds_per_answer is not None:
-        parts.append(f"{found.seconds_per_answer:.2f} s per answer")
-    if found.agreement is not None:
-        parts.append(f"agreement {found.agreement:.2f}")
-    verdict = f"  LEFT OUT: {'; '.join(found.excluded)}" if found.excluded else ""
-    click.echo(f"{found.rater}: {', '.join(parts)}{verdict}")
+def _print_quality(quality: Quality) -> None:
+    parts = [f"{quality.items} items"]
+    if quality.gold_accuracy is not None:
+        parts.append(f"gold {quality.gold_accuracy:.0%}")
+    if quality.instructed_asked:
+        parts.append(f"checks failed {quality.instructed_failed}/{quality.instructed_asked}")
+    if quality.seconds_per_answer is not None:
+        parts.append(f"{quality.seconds_per_answer:.2f} s per answer")
+    if quality.agreement is not None:
+        parts.append(f"agreement {quality.agreement:.2f}")
+    exclusion = f"  EXCLUDED: {'; '.join(quality.excluded)}" if quality.excluded else ""
+    click.echo(f"{quality.rater}: {', '.join(parts)}{exclusion}")
 
 
 @survey.command()
@@ -152,7 +155,7 @@ def _quality_line(found: Quality) -> None:
 @OUT
 @example("evenedit survey export my-study --out my-study/ratings")
 def export(study: Path, out: Path | None) -> None:
-    """Write ratings, choices and quality as CSV and Parquet, under pseudonyms."""
+    """Write ratings, choices and data quality as CSV and Parquet, under pseudonyms."""
     from evenedit.survey.export import write
 
     loaded = open_study(study)
@@ -164,11 +167,17 @@ def export(study: Path, out: Path | None) -> None:
 @survey.command("import")
 @STUDY
 @click.argument("files", nargs=-1, required=True, type=click.Path(path_type=Path))
-@click.option("--editor", "editors", multiple=True, metavar="NAME=ID", help="What a file calls an editor of the study.")
+@click.option(
+    "--editor",
+    "editors",
+    multiple=True,
+    metavar="NAME=ID",
+    help="The name NAME in a file means the editor ID of the study.",
+)
 @ACTOR
 @example("evenedit survey import my-study ratings.csv --editor flux=flux2-dev")
 def import_(study: Path, files: tuple[Path, ...], editors: tuple[str, ...], actor: str) -> None:
-    """Take in ratings by people that another tool collected (a long CSV, or Mechanical Turk results)."""
+    """Import ratings by people that another tool collected (a long CSV, or Mechanical Turk results)."""
     from evenedit.core.errors import EvenEditError
     from evenedit.storage.survey_store import Database
     from evenedit.survey import import_csv as imports
@@ -185,13 +194,13 @@ def import_(study: Path, files: tuple[Path, ...], editors: tuple[str, ...], acto
     database = Database(loaded.file.folder, loaded.file.sections.store.url)
     try:
         for path in files:
-            found = imports.read(path, database, loaded.file, loaded.store, names, actor)
+            imported = imports.read(path, database, loaded.file, loaded.store, names, actor)
             click.echo(
-                f"{path}: {found.pages:,} ratings of {found.raters} people ({found.answers:,} answers)"
-                + (f"; {found.rejected} rejected assignments left out" if found.rejected else "")
+                f"{path}: {imported.pages:,} ratings of {imported.raters} people ({imported.answers:,} answers)"
+                + (f"; {imported.rejected} rejected assignments left out" if imported.rejected else "")
             )
         for quality in people_frame(loaded.file, database)[1]:
-            _quality_line(quality)
+            _print_quality(quality)
     finally:
         database.close()
 
@@ -199,20 +208,20 @@ def import_(study: Path, files: tuple[Path, ...], editors: tuple[str, ...], acto
 @survey.command()
 @STUDY
 @click.argument("who")
-@click.option("--platform", help="WHO is the id this platform knows (prolific, panel, invitation), not a pseudonym.")
+@click.option("--platform", help="WHO is an id of this platform (prolific, panel, invitation), not a pseudonym.")
 @ACTOR
 @example("evenedit survey withdraw my-study person-3f2a9c01d4e7")
 def withdraw(study: Path, who: str, platform: str | None, actor: str) -> None:
-    """Erase a participant's answers and ids, and open the seat again."""
+    """Erase a participant's answers and ids, and free the slot."""
     from evenedit.core.errors import EvenEditError
     from evenedit.survey.admin import SurveyAdmin
 
-    with _desk(study) as desk:
+    with _service(study) as service:
         if platform is None:
-            SurveyAdmin(desk).withdraw(who, actor)
-        elif not SurveyAdmin(desk).withdraw_external(platform, who, actor):
+            SurveyAdmin(service).withdraw(who, actor)
+        elif not SurveyAdmin(service).withdraw_external(platform, who, actor):
             raise EvenEditError(f"nobody with that id came from {platform}")
-    click.echo("erased; the seat is open again")
+    click.echo("erased; the slot is free again")
 
 
 @survey.command()
@@ -221,12 +230,12 @@ def withdraw(study: Path, who: str, platform: str | None, actor: str) -> None:
 @ACTOR
 @example("evenedit survey release my-study person-3f2a9c01d4e7")
 def release(study: Path, pseudonym: str, actor: str) -> None:
-    """Open a participant's seat again; the answers are kept but no longer counted."""
+    """Free a participant's slot; the answers are kept but no longer counted."""
     from evenedit.survey.admin import SurveyAdmin
 
-    with _desk(study) as desk:
-        had = SurveyAdmin(desk).release(pseudonym, actor)
-    click.echo("the seat is open again" if had else "there was no seat to release")
+    with _service(study) as service:
+        had = SurveyAdmin(service).release(pseudonym, actor)
+    click.echo("the slot is free again" if had else "the participant held no slot")
 
 
 @survey.command()
@@ -253,7 +262,7 @@ def invite(study: Path, base: str, count: int, prefix: str, number: int) -> None
 @STUDY
 @example("evenedit survey rehearse my-study")
 def rehearse(study: Path) -> None:
-    """Fill the seats with simulated people, who answer through the real pages of a server of their own."""
+    """Fill the slots with simulated participants, who answer through the real pages of a local server."""
     from evenedit.web.rehearsal import rehearse as fill
 
     click.echo(fill(open_study(study)))
@@ -262,7 +271,7 @@ def rehearse(study: Path) -> None:
 @survey.group()
 @example("evenedit survey prolific create my-study --base https://survey.example")
 def prolific() -> None:
-    """Draft a study on Prolific, follow its submissions, pay. The token is read from PROLIFIC_TOKEN."""
+    """Draft a study on Prolific, follow its submissions, approve them. The token is read from PROLIFIC_TOKEN."""
 
 
 @prolific.command()
@@ -276,9 +285,9 @@ def create(study: Path, base: str, number: int, title: str, description: str) ->
     """Draft a study with a code for each ending; you publish it on Prolific's own page."""
     from evenedit.survey.prolific import ProlificAPI, draft
 
-    with _desk(study) as desk:
-        body = draft(desk.section, desk, title=title, description=description, base=base, survey=number)
-        ident = ProlificAPI(desk.section.platform.api).create(body)
+    with _service(study) as service:
+        body = draft(service.section, service, title=title, description=description, base=base, survey=number)
+        ident = ProlificAPI(service.section.platform.api).create(body)
     click.echo(f"drafted {ident}: {body['total_available_places']} places at {body['reward'] / 100:.2f}")
     click.echo(f'add it to study.toml: [survey.platform] kind = "prolific", study_ids = ["{ident}"]; then publish it')
 
@@ -289,22 +298,20 @@ def create(study: Path, base: str, number: int, title: str, description: str) ->
 @click.option("--approve", is_flag=True, help="Pay everybody who completed the task with the right code.")
 @example("evenedit survey prolific status my-study 60aca280709ee40ec37d4885 --approve")
 def follow(study: Path, ident: str, approve: bool) -> None:
-    """Compare Prolific's submissions with ours; seats of returned ones come back."""
+    """Compare Prolific's submissions with the survey's; free the slots of returned ones."""
     from evenedit.survey.prolific import ProlificAPI, Rejections, sync
 
-    with _desk(study) as desk:
-        api = ProlificAPI(desk.section.platform.api)
-        found = sync(desk, api, ident)
-        click.echo(f"{found.submissions} submissions; {found.released} seats came back; {len(found.payable)} to pay")
-        for submission in found.payable if approve else ():
+    with _service(study) as service:
+        api = ProlificAPI(service.section.platform.api)
+        result = sync(service, api, ident)
+        click.echo(f"{result.submissions} submissions; {result.released} slots freed; {len(result.payable)} to approve")
+        for submission in result.payable if approve else ():
             api.approve(submission.id)
             click.echo(f"approved {submission.id}")
-        for submission in found.doubtful:
-            click.echo(
-                f"look at {submission.id}: not completed here, or with another code ({submission.code or 'none'})"
-            )
-        for case in Rejections(desk).waiting():
-            click.echo(f"{case.pseudonym} failed {case.failed} of {case.asked} instructed checks; decide about it")
+        for submission in result.doubtful:
+            click.echo(f"check {submission.id}: not completed here, or with another code ({submission.code or 'none'})")
+        for case in Rejections(service).waiting():
+            click.echo(f"{case.pseudonym} failed {case.failed} of {case.asked} instructed checks and awaits a decision")
 
 
 @prolific.command()
@@ -312,17 +319,19 @@ def follow(study: Path, ident: str, approve: bool) -> None:
 @click.argument("ident", metavar="PROLIFIC_STUDY")
 @click.argument("pseudonym")
 @click.argument("decision", type=click.Choice(["approve", "return", "reject"]))
-@click.option("--message", default="", help="What the participant is told; 100 characters or more for a rejection.")
+@click.option("--message", default="", help="Message to the participant; 100 characters or more for a rejection.")
 @ACTOR
 @example("evenedit survey prolific decide my-study 60aca280709ee40ec37d4885 person-3f2a9c01d4e7 approve")
 def decide(study: Path, ident: str, pseudonym: str, decision: str, message: str, actor: str) -> None:
-    """Settle a submission that failed the instructed checks; a rejection must meet Prolific's rules."""
+    """Decide about a submission that failed the instructed checks; a rejection must meet Prolific's rules."""
     from evenedit.survey.prolific import ProlificAPI, Rejections
 
-    with _desk(study) as desk:
+    with _service(study) as service:
         if decision == "reject":
             click.confirm(f"Reject the work of {pseudonym}, who will not be paid?", abort=True)
-        Rejections(desk, ProlificAPI(desk.section.platform.api), ident).decide(pseudonym, decision, actor, message)
+        Rejections(service, ProlificAPI(service.section.platform.api), ident).decide(
+            pseudonym, decision, actor, message
+        )
     click.echo(f"{decision}: done")
 
 
@@ -336,15 +345,15 @@ def _section(loaded: Study) -> SurveySection:
 
 
 @contextmanager
-def _desk(study: Path, *, write: bool = True) -> Iterator[SurveyService]:
+def _service(study: Path, *, write: bool = True) -> Iterator[SurveyService]:
     from evenedit.survey.sessions import SurveyService
 
     loaded = open_study(study)
-    desk = SurveyService.open(loaded.file, loaded.store, write=write)
+    service = SurveyService.open(loaded.file, loaded.store, write=write)
     try:
-        yield desk
+        yield service
     finally:
-        desk.close()
+        service.close()
 
 
 @contextmanager

@@ -1,5 +1,5 @@
-"""From many candidates to one portrait per cell: pools, pre-screen, an append-only log, a finalised set.
+"""Choose one portrait per cell of the grid: candidate pools, a pre-screen, an append-only log, a finalised set.
 
 pools ─▶ (pre-screen) ─▶ select, assess, note ─▶ finalise ─▶ a folder that a study reads
-                                ▲ log: the state is its fold, nothing else
+                                ▲ every action is appended to the log; the state is computed from it alone
 """

@@ -1,4 +1,4 @@
-"""The selection log's file format: that of the paper's authors, with who acted and what was taken back added."""
+"""The selection log as a file: the format of the paper's authors, extended by the reviewer and undone actions."""
 
 from __future__ import annotations
 
@@ -8,14 +8,15 @@ from pathlib import Path
 from typing import Any
 
 from evenedit.core.errors import EvenEditError
-from evenedit.curation.log import CRITERIA, Action, CellState, Deed, fold
-from evenedit.curation.pools import CELLS, Pools
+from evenedit.curation.grid import DEFAULT_GRID, Grid
+from evenedit.curation.log import CRITERIA, Action, ActionKind, CellState, fold
+from evenedit.curation.pools import Pools
 
 FILE = "selection_log.json"
 
 
 def read_log(path: Path, pools: Pools, faces: int, reviewer: str) -> list[Action]:
-    """The actions of a log file; `reviewer` did those that name nobody. All problems are told at once."""
+    """The actions of a log file; those that name no reviewer are attributed to `reviewer`."""
     try:
         data = json.loads(path.read_text("utf-8"))
         rows, selected = list(data["actions"]), dict(data.get("selected") or {})
@@ -35,14 +36,14 @@ def read_log(path: Path, pools: Pools, faces: int, reviewer: str) -> list[Action
             problems += [f"{path.name} action {number}: {line}" for line in error.problems]
     if problems:
         raise EvenEditError(*problems)
-    state = fold(actions, CELLS, faces)
-    told = {cell: [pool] if isinstance(pool, str) else list(pool) for cell, pool in selected.items()}
-    differing = [cell for cell in CELLS if selected and state[cell].selected != told.get(cell, [])]
+    state = fold(actions, pools.grid.cells, faces)
+    stated = {cell: [pool] if isinstance(pool, str) else list(pool) for cell, pool in selected.items()}
+    differing = [cell for cell in pools.grid.cells if selected and state[cell].selected != stated.get(cell, [])]
     if differing:
         raise EvenEditError(
             *(
                 f"{path.name}: its actions end with {state[c].selected or 'nothing'} for {c}, its 'selected' says "
-                f"{told.get(c) or 'nothing'}"
+                f"{stated.get(c) or 'nothing'}"
                 for c in differing
             )
         )
@@ -52,20 +53,20 @@ def read_log(path: Path, pools: Pools, faces: int, reviewer: str) -> list[Action
 def _action(row: Any, number: int, pools: Pools, reviewer: str) -> Action:
     if not isinstance(row, Mapping) or not {"action", "timestamp"} <= row.keys():
         raise EvenEditError("lacks action or timestamp")
-    if row["action"] not in list(Deed):
-        raise EvenEditError(f"unknown action '{row['action']}'; known: {', '.join(Deed)}")
-    deed = Deed(row["action"])
+    if row["action"] not in list(ActionKind):
+        raise EvenEditError(f"unknown action '{row['action']}'; known: {', '.join(ActionKind)}")
+    kind = ActionKind(row["action"])
     cell, pool, ticked = row.get("demo_id") or "", row.get("version"), row.get("criteria") or {}
-    if deed is not Deed.FINALISE and cell not in CELLS:
+    if kind is not ActionKind.FINALISE and cell not in pools.grid.labels:
         raise EvenEditError(f"demo_id '{cell}' is not a cell of the grid")
-    if (pool is not None or deed in (Deed.SELECT, Deed.ASSESS)) and (cell, pool) not in pools.candidates:
+    if (pool is not None or kind in (ActionKind.SELECT, ActionKind.ASSESS)) and (cell, pool) not in pools.candidates:
         raise EvenEditError(f"there is no candidate '{pool}' for {cell}; pools: {', '.join(pools.ids)}")
     unknown = [c for c in ticked if c not in CRITERIA]
     if unknown:
         raise EvenEditError(f"unknown criterion {', '.join(unknown)}; known: {', '.join(CRITERIA)}")
     return Action(
         reviewer=row.get("reviewer") or reviewer,
-        deed=deed,
+        kind=kind,
         cell=cell,
         pool=pool,
         criteria=frozenset(c for c, met in ticked.items() if met),
@@ -77,30 +78,28 @@ def _action(row: Any, number: int, pools: Pools, reviewer: str) -> Action:
     )
 
 
-def log_file(actions: Sequence[Action], state: Mapping[str, CellState]) -> dict[str, Any]:
+def log_file(actions: Sequence[Action], state: Mapping[str, CellState], grid: Grid = DEFAULT_GRID) -> dict[str, Any]:
     """A log and the state it ends in, as `read_log` reads it."""
     return {
-        "actions": [_row(action) for action in actions],
+        "actions": [_row(action, grid) for action in actions],
         "selected": {
             cell: at.selected[0] if len(at.selected) == 1 else at.selected for cell, at in state.items() if at.selected
         },
     }
 
 
-def _row(action: Action) -> dict[str, Any]:
-    race, gender, age = action.cell.split("_") if action.cell else ("", "", "")
-    assessed: Collection[Deed] = (Deed.SELECT, Deed.ASSESS)
+def _row(action: Action, grid: Grid) -> dict[str, Any]:
+    labels = grid.labels.get(action.cell, {})
+    assessed: Collection[ActionKind] = (ActionKind.SELECT, ActionKind.ASSESS)
     return {
         "id": action.id,
         "timestamp": action.time,
         "reviewer": action.reviewer,
-        "action": action.deed.value,
+        "action": action.kind.value,
         "demo_id": action.cell,
         "version": action.pool,
-        "race": race,
-        "gender": gender,
-        "age": age,
-        "criteria": {c: c in action.criteria for c in CRITERIA} if action.deed in assessed else {},
+        **{f.name: labels.get(f.name, "") for f in grid.factors},
+        "criteria": {c: c in action.criteria for c in CRITERIA} if action.kind in assessed else {},
         "notes": action.note,
         "undoes": action.undoes,
         "against": action.against,

@@ -1,4 +1,4 @@
-"""The log of a curation: append-only, on disk before it is acknowledged. The state is its fold and nothing else."""
+"""The log of a curation: append-only, on disk before it is acknowledged. The state is computed from it alone."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ CRITERIA: Mapping[str, str] = MappingProxyType(
 """All six must be met by every image of a finalised set."""
 
 
-class Deed(StrEnum):
+class ActionKind(StrEnum):
     """What a reviewer can do."""
 
     ASSESS = "assess"
@@ -40,7 +40,7 @@ class Deed(StrEnum):
 
 
 class CellStatus(StrEnum):
-    """How far a cell is."""
+    """The progress of a cell."""
 
     OPEN = "open"
     UNMET = "unmet"
@@ -52,23 +52,23 @@ class Action:
     """One line of the log."""
 
     reviewer: str
-    deed: Deed
+    kind: ActionKind
     cell: str = ""
     pool: str | None = None
     criteria: frozenset[str] = frozenset()
     """Those the reviewer ticked."""
     note: str = ""
     undoes: int | None = None
-    """The action that this one takes back."""
+    """The action that this one undoes."""
     against: int | None = None
-    """Another reviewer's action, unseen by this one, that came first; this one is then logged and not in force."""
+    """An earlier action of another reviewer that this one conflicts with; this one is then logged but has no effect."""
     time: str = ""
     id: int = 0
-    """Its place in the log."""
+    """Its number in the log."""
 
     @property
     def in_force(self) -> bool:
-        """Whether it counts, as long as nobody takes it back."""
+        """Whether it has an effect, unless it is undone."""
         return self.against is None
 
 
@@ -83,7 +83,7 @@ class Assessment:
 
 @dataclass(slots=True)
 class CellState:
-    """Where a cell stands."""
+    """The state of a cell: its selected candidates and their assessments."""
 
     selected: list[str] = field(default_factory=list)
     """Pools, in the order they were chosen."""
@@ -97,36 +97,36 @@ class CellState:
         met = self.assessments.get(pool, Assessment()).criteria
         return [c for c in CRITERIA if c not in met]
 
-    def standing(self, faces: int) -> CellStatus:
-        """Open until it has all its faces, done when they meet every criterion."""
+    def status(self, faces: int) -> CellStatus:
+        """Open until all its faces are chosen, done when they meet every criterion."""
         if len(self.selected) < faces:
             return CellStatus.OPEN
         return CellStatus.UNMET if any(self.unmet(pool) for pool in self.selected) else CellStatus.DONE
 
 
 def undone(actions: Iterable[Action]) -> set[int]:
-    """Ids of the actions that were taken back."""
+    """Ids of the actions that were undone."""
     return {a.undoes for a in actions if a.undoes is not None}
 
 
 def fold(actions: Sequence[Action], cells: Iterable[str], faces: int) -> dict[str, CellState]:
-    """The state of every cell after these actions; where one face is wanted, a new choice replaces the old."""
+    """The state of every cell after these actions. Where one face is wanted, a new choice replaces the former one."""
     state = {cell: CellState() for cell in cells}
-    gone = undone(actions)
+    reverted = undone(actions)
     for action in actions:
-        if not action.in_force or action.id in gone or action.cell not in state:
+        if not action.in_force or action.id in reverted or action.cell not in state:
             continue
         cell = state[action.cell]
-        if action.deed in (Deed.SELECT, Deed.ASSESS) and action.pool:
+        if action.kind in (ActionKind.SELECT, ActionKind.ASSESS) and action.pool:
             cell.assessments[action.pool] = Assessment(action.criteria, action.note, action.reviewer)
-        if action.deed is Deed.SELECT and action.pool:
+        if action.kind is ActionKind.SELECT and action.pool:
             if faces == 1:
                 cell.selected.clear()
                 cell.chosen_by.clear()
             if action.pool not in cell.selected:
                 cell.selected.append(action.pool)
             cell.chosen_by[action.pool] = action
-        elif action.deed is Deed.DESELECT:
+        elif action.kind is ActionKind.DESELECT:
             for pool in [action.pool] if action.pool else list(cell.selected):
                 if pool in cell.selected:
                     cell.selected.remove(pool)
@@ -145,7 +145,7 @@ class Log:
                 db.execute(statement)
 
     def bind(self, pools: str) -> None:
-        """Tie the log to its pools, by their hash: what was chosen from them says nothing about others."""
+        """Tie the log to the hash of its pools: choices from these pools are not valid for others."""
         with self._writing() as db:
             db.execute("INSERT OR IGNORE INTO facts VALUES ('pools', ?)", [pools])
             (known,) = db.execute("SELECT value FROM facts WHERE key = 'pools'").fetchone()
@@ -156,15 +156,15 @@ class Log:
             )
 
     def actions(self, after: int = 0) -> list[Action]:
-        """The actions after a place in the log, oldest first."""
+        """The actions after a number in the log, oldest first."""
         with self._open() as db:
             return [_action(row) for row in db.execute("SELECT * FROM actions WHERE id > ? ORDER BY id", [after])]
 
     def append(self, action: Action, *, seen: int | None = None, token: str | None = None) -> Action:
-        """Put an action on disk and return it with its place.
+        """Store an action and return it with its number.
 
-        `seen` is the last place its reviewer had seen: if somebody else has touched the same thing since, the
-        action is logged but not in force. The same `token` again is the same action again, stored once.
+        `seen` is the number of the last action its reviewer had seen: if another reviewer has changed the same thing
+        since, the action is logged but has no effect. An action with a known `token` is stored once only.
         """
         with self._writing() as db:
             if token is not None:
@@ -177,7 +177,7 @@ class Log:
             return _insert(db, action, token)
 
     def extend(self, actions: Iterable[Action]) -> int:
-        """Put an imported log on disk with its ids, all of it or nothing; only into an empty log."""
+        """Store an imported log with its ids, completely or not at all; the log must be empty."""
         with self._writing() as db:
             (count,) = db.execute("SELECT count(*) FROM actions").fetchone()
             if count:
@@ -227,7 +227,7 @@ _SCHEMA = (
 def _insert(db: sqlite3.Connection, action: Action, token: str | None) -> Action:
     action = replace(action, time=action.time or datetime.now(UTC).isoformat(timespec="milliseconds"))
     criteria = json.dumps(sorted(action.criteria))
-    who = [action.id or None, action.time, action.reviewer, action.deed.value]
+    who = [action.id or None, action.time, action.reviewer, action.kind.value]
     what = [action.cell, action.pool, criteria, action.note, action.undoes, action.against]
     cursor = db.execute("INSERT INTO actions VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", [*who, *what, token])
     assert cursor.lastrowid is not None
@@ -237,7 +237,7 @@ def _insert(db: sqlite3.Connection, action: Action, token: str | None) -> Action
 def _action(row: Any) -> Action:
     return Action(
         reviewer=row["reviewer"],
-        deed=Deed(row["action"]),
+        kind=ActionKind(row["action"]),
         cell=row["cell"],
         pool=row["pool"],
         criteria=frozenset(json.loads(row["criteria"])),
@@ -251,15 +251,15 @@ def _action(row: Any) -> Action:
 
 def _touches(action: Action) -> set[tuple[str, str | None]]:
     """What an action changes: a cell's choice, a candidate's assessment."""
-    choice = {("choice", None)} if action.deed in (Deed.SELECT, Deed.DESELECT) else set()
-    assessment = {("assessment", action.pool)} if action.deed in (Deed.SELECT, Deed.ASSESS) else set()
+    choice = {("choice", None)} if action.kind in (ActionKind.SELECT, ActionKind.DESELECT) else set()
+    assessment = {("assessment", action.pool)} if action.kind in (ActionKind.SELECT, ActionKind.ASSESS) else set()
     return choice | assessment
 
 
 def _first_clash(action: Action, newer: Sequence[Action]) -> int | None:
-    gone = undone(newer)
+    reverted = undone(newer)
     for other in newer:
-        if other.reviewer == action.reviewer or other.cell != action.cell or not other.in_force or other.id in gone:
+        if other.reviewer == action.reviewer or other.cell != action.cell or not other.in_force or other.id in reverted:
             continue
         if _touches(other) & _touches(action):
             return other.id

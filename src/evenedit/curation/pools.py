@@ -1,4 +1,4 @@
-"""Candidate pools: V1, V2 …, each with one image per cell, and where every image came from."""
+"""Candidate pools: V1, V2 …, each with one image per cell, and the origin of every image."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from evenedit.core.hashing import digest
 from evenedit.core.images import write_whole
 from evenedit.core.progress import Progress
 from evenedit.core.provenance import provenance
-from evenedit.protocol import factors as grid
+from evenedit.curation.grid import DEFAULT_GRID, Grid
 from evenedit.sources.dataset import ending, open_dataset, picture
 from evenedit.sources.sampling import DrawnPools, draw
 
@@ -26,13 +26,15 @@ MANIFEST = "pools.json"
 SCHEMA = "evenedit.pools/1"
 SEEDS = (42, 1000, 1001, 1002, 1004, 1005, 1006)
 """Of the published pools V1 to V7."""
-CELLS = tuple("_".join(cell.values()) for cell in grid.cells())
+CELLS = DEFAULT_GRID.cells
+"""The cells of pools drawn from FairFace: race × gender × age."""
+EXAMPLE = "Black_Female_30s"
 PICTURES = (".jpg", ".jpeg", ".png", ".webp")
 
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """One image that could stand for a cell."""
+    """One image that could be chosen for a cell."""
 
     cell: str
     pool: str
@@ -57,17 +59,18 @@ class Pools:
     """By cell and pool."""
     facts: Mapping[str, Any]
     """How the pools were drawn; empty for pools made elsewhere."""
+    grid: Grid = DEFAULT_GRID
 
     @classmethod
-    def read(cls, folder: Path) -> Pools:
-        """Pools drawn by EvenEdit, or any folder of folders whose images are named after the cells."""
+    def read(cls, folder: Path, grid: Grid = DEFAULT_GRID) -> Pools:
+        """Read pools drawn by EvenEdit, or any folder of folders whose images are named after the cells."""
         if (folder / MANIFEST).is_file():
-            return _read_manifest(folder)
+            return _read_manifest(folder, grid)
         if not folder.is_dir():
             raise EvenEditError(
                 f"no candidate pools at {folder}. Try: evenedit sources pools --from FAIRFACE --out {folder}"
             )
-        return _read_folders(folder)
+        return _read_folders(folder, grid)
 
     def of(self, cell: str) -> list[Candidate]:
         """A cell's candidates, in the pools' order."""
@@ -79,7 +82,7 @@ class Pools:
 
     @property
     def hash(self) -> str:
-        """Names the candidates: another picture in any place is another hash."""
+        """The hash of all candidates: it changes with every picture."""
         return digest(sorted([c.cell, c.pool, c.sha256] for c in self.candidates.values()))
 
 
@@ -92,7 +95,7 @@ def make_pools(
     labels: str | None = None,
     screened: bool = True,
 ) -> Pools:
-    """Draw one pool per seed, screen the candidates, and write them with their manifest: all of it or nothing."""
+    """Draw one pool per seed, screen the candidates, and write them with their manifest, completely or not at all."""
     if len(set(seeds)) < len(seeds):
         raise EvenEditError(f"a seed is listed twice: {', '.join(map(str, seeds))}")
     if out.exists() and (not out.is_dir() or any(out.iterdir())):
@@ -153,7 +156,7 @@ def _write_images(drawing: DrawnPools, folder: Path) -> list[dict[str, Any]]:
     return rows
 
 
-def _read_manifest(folder: Path) -> Pools:
+def _read_manifest(folder: Path, grid: Grid) -> Pools:
     try:
         data = json.loads((folder / MANIFEST).read_text("utf-8"))
         candidates = {
@@ -171,33 +174,39 @@ def _read_manifest(folder: Path) -> Pools:
         ids = tuple(pool["id"] for pool in data["pools"])
     except (ValueError, KeyError, TypeError) as error:
         raise EvenEditError(f"{folder / MANIFEST} is not a pool manifest ({error!r}); draw the pools again") from None
-    return Pools(folder, ids, candidates, {k: v for k, v in data.items() if k != "candidates"})
+    if foreign := sorted({cell for cell, _ in candidates} - set(grid.cells)):
+        raise EvenEditError(
+            f"the pools in {folder} have the cell '{foreign[0]}', but the study chooses portraits by {grid.title}; "
+            "use pools with its labels, as folders of images named after the cells, or change [[factors]]"
+        )
+    return Pools(folder, ids, candidates, {k: v for k, v in data.items() if k != "candidates"}, grid)
 
 
-def _read_folders(folder: Path) -> Pools:
+def _read_folders(folder: Path, grid: Grid) -> Pools:
     candidates: dict[tuple[str, str], Candidate] = {}
     strange: list[str] = []
     for path in sorted(folder.glob("*/*")):
         if path.suffix.lower() not in PICTURES:
             continue
         cell, pool = path.stem, path.parent.name
-        if cell not in CELLS or (cell, pool) in candidates:
+        if cell not in grid.labels or (cell, pool) in candidates:
             strange.append(path.relative_to(folder).as_posix())
             continue
         sha256 = hashlib.sha256(path.read_bytes()).hexdigest()
         candidates[cell, pool] = Candidate(cell, pool, path, sha256, path.relative_to(folder).as_posix())
+    example = f"V1/{EXAMPLE if grid.is_default else grid.cells[0]}.jpg"
     if strange:
         raise EvenEditError(
-            f"{folder}: {len(strange)} images are not named after one cell each, as in V1/Black_Female_30s.jpg: "
+            f"{folder}: {len(strange)} images are not named after one cell each, as in {example}: "
             f"{', '.join(strange[:5])}"
         )
     if not candidates:
         raise EvenEditError(
-            f"{folder} has neither {MANIFEST} nor images such as V1/Black_Female_30s.jpg. "
+            f"{folder} has neither {MANIFEST} nor images such as {example}. "
             f"Try: evenedit sources pools --from FAIRFACE --out {folder}"
         )
     ids = sorted(Counter(pool for _, pool in candidates), key=_natural)
-    return Pools(folder, tuple(ids), candidates, {})
+    return Pools(folder, tuple(ids), candidates, {}, grid)
 
 
 def _natural(name: str) -> list[tuple[int, str]]:

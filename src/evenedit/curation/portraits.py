@@ -1,4 +1,4 @@
-"""The finalised set: one folder with portraits, labels, manifest, pool distribution and log, written whole."""
+"""The finalised set: one folder with portraits, labels, manifest, pool distribution and log."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ from evenedit.core.images import encode, write_whole
 from evenedit.core.provenance import provenance
 from evenedit.curation.authors import FILE as LOG
 from evenedit.curation.authors import log_file, read_log
+from evenedit.curation.grid import Grid
 from evenedit.curation.log import CRITERIA, Action, CellState, fold
-from evenedit.curation.pools import CELLS, Candidate, Pools
-from evenedit.protocol import FACTORS
+from evenedit.curation.pools import Candidate, Pools
 from evenedit.sources.dataset import picture
 from evenedit.sources.fairface import fitted
 
@@ -41,7 +41,7 @@ def write(
     actions: Sequence[Action],
     distribution: Mapping[str, int],
 ) -> Path:
-    """Write a set whose state was checked before; returns the manifest's path."""
+    """Write a set whose state has been checked; returns the manifest's path."""
     if out.exists():
         raise EvenEditError(
             f"{out} exists already, and a finalised set is never changed; move it away to finalise again"
@@ -49,6 +49,7 @@ def write(
     out.parent.mkdir(parents=True, exist_ok=True)
     for left in out.parent.glob(f".{out.name}.*.tmp"):  # of a killed server
         shutil.rmtree(left)
+    grid = pools.grid
     staging = out.parent / f".{out.name}.{uuid4().hex}.tmp"
     staging.mkdir()
     try:
@@ -57,12 +58,12 @@ def write(
             for cell, at in state.items()
             for number, pool in enumerate(at.selected, 1)
         ]
-        with ThreadPoolExecutor() as crew:
-            rows = list(crew.map(lambda job: _write_portrait(*job), chosen))
-        log = json.dumps(log_file(actions, state), indent=1, ensure_ascii=False).encode()
+        with ThreadPoolExecutor() as pool:
+            rows = list(pool.map(lambda job: _write_portrait(*job), chosen))
+        log = json.dumps(log_file(actions, state, grid), indent=1, ensure_ascii=False).encode()
         labels = _table(
-            ["file", "id", *(f.name for f in FACTORS), "origin"],
-            [[r["file"], r["id"], *r["cell"].split("_"), r["origin"]] for r in rows],
+            ["file", "id", *(f.name for f in grid.factors), "origin"],
+            [[r["file"], r["id"], *grid.labels[r["cell"]].values(), r["origin"]] for r in rows],
         )
         counts = _table(["pool", "count"], [[pool, count] for pool, count in distribution.items()])
         for name, content in ((LOG, log), (LABELS, labels), (DISTRIBUTION, counts)):
@@ -70,6 +71,7 @@ def write(
         manifest = {
             "schema": SCHEMA,
             "side": SIDE,
+            **({} if grid.is_default else {"factors": grid.as_data()}),
             "faces_per_cell": max(len(at.selected) for at in state.values()),
             "criteria": list(CRITERIA),
             "pools": {"hash": pools.hash, **pools.facts},
@@ -119,11 +121,12 @@ def _write_portrait(folder: Path, candidate: Candidate, at: CellState, number: i
 
 
 def verify(folder: Path) -> dict[str, Any]:
-    """Check a finalised set against its manifest; returns the manifest, or tells every problem."""
+    """Check a finalised set against its manifest; returns the manifest, or raises an error that lists every problem."""
     path = folder / MANIFEST
     try:
         manifest: dict[str, Any] = json.loads(path.read_text("utf-8"))
         rows, files = manifest["portraits"], manifest["files"]
+        grid = Grid.from_data(manifest.get("factors"))
         if manifest["schema"] != SCHEMA:
             raise ValueError(f"schema {manifest['schema']}")
     except FileNotFoundError:
@@ -138,11 +141,11 @@ def verify(folder: Path) -> dict[str, Any]:
     problems += [
         f"{row['file']}: is not RGB of {manifest['side']} × {manifest['side']}"
         for row in rows
-        if (folder / row["file"]).is_file() and not _as_promised(folder / row["file"], manifest["side"])
+        if (folder / row["file"]).is_file() and not _has_size(folder / row["file"], manifest["side"])
     ]
     counts = Counter(row["cell"] for row in rows)
     wanted = manifest["faces_per_cell"]
-    problems += [f"{cell}: {counts[cell]} portraits, not {wanted}" for cell in CELLS if counts[cell] != wanted]
+    problems += [f"{cell}: {counts[cell]} portraits, not {wanted}" for cell in grid.cells if counts[cell] != wanted]
     listed = {row["file"] for row in rows}
     problems += [
         f"{stray.name}: is not in the manifest" for stray in sorted(folder.glob("*.png")) if stray.name not in listed
@@ -150,31 +153,33 @@ def verify(folder: Path) -> dict[str, Any]:
     if Counter(row["pool"] for row in rows) != Counter(manifest["distribution"]):
         problems.append("the pool distribution does not follow from the portraits")
     if not problems:
-        problems += _against_log(folder, rows, wanted)
+        problems += _against_log(folder, rows, wanted, grid)
     if problems:
         raise EvenEditError(*(f"{folder}: {problem}" for problem in problems))
     return manifest
 
 
-def _against_log(folder: Path, rows: Sequence[Mapping[str, Any]], faces: int) -> list[str]:
-    """Whether the log ends in these portraits, each meeting every criterion."""
-    named = {(cell, f"{pool}") for cell in CELLS for pool in {r["pool"] for r in rows}}
+def _against_log(folder: Path, rows: Sequence[Mapping[str, Any]], faces: int, grid: Grid) -> list[str]:
+    """Differences between the portraits and the log's last state, and criteria they do not meet."""
+    named = {(cell, f"{pool}") for cell in grid.cells for pool in {r["pool"] for r in rows}}
     data = json.loads((folder / LOG).read_text("utf-8"))
     named |= {(a["demo_id"], a["version"]) for a in data["actions"] if a["version"]}
-    known = Pools(folder, (), {place: Candidate(*place, folder, "", "") for place in named}, {})
-    state = fold(read_log(folder / LOG, known, faces, ""), CELLS, faces)
-    chosen = {cell: [r["pool"] for r in rows if r["cell"] == cell] for cell in CELLS}
+    known = Pools(folder, (), {place: Candidate(*place, folder, "", "") for place in named}, {}, grid)
+    state = fold(read_log(folder / LOG, known, faces, ""), grid.cells, faces)
+    chosen = {cell: [r["pool"] for r in rows if r["cell"] == cell] for cell in grid.cells}
     return [
-        f"{cell}: the log ends with {state[cell].selected}" for cell in CELLS if state[cell].selected != chosen[cell]
+        f"{cell}: the log ends with {state[cell].selected}"
+        for cell in grid.cells
+        if state[cell].selected != chosen[cell]
     ] + [
         f"{cell}: {pool} does not meet every criterion"
-        for cell in CELLS
+        for cell in grid.cells
         for pool in state[cell].selected
         if state[cell].unmet(pool)
     ]
 
 
-def _as_promised(path: Path, side: int) -> bool:
+def _has_size(path: Path, side: int) -> bool:
     try:
         with Image.open(path) as image:
             return image.mode == "RGB" and image.size == (side, side)

@@ -1,7 +1,7 @@
-"""The automatic pre-screen: five checks that may order candidates and never remove one.
+"""The automatic pre-screen: five checks that may order candidates but never remove one.
 
-Such checks are not neutral: detectors, contrast and exposure serve some faces better than others. So their pass rate
-is shown by group, with a test of whether it is unequal.
+Such checks are not neutral: face detection, contrast and exposure work better for some faces than for others. The
+pass rates are therefore shown by group, with a test for inequality.
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ import cv2
 import numpy as np
 from PIL.Image import Image
 
+from evenedit.curation.grid import DEFAULT_GRID, Grid
 from evenedit.curation.pools import Candidate
 from evenedit.instruments.face import Face, NoFace, find_face
 from evenedit.instruments.picture import Pixels
-from evenedit.protocol import FACTORS
 from evenedit.stats.engine.multiplicity import holm
 
 CHECKS = ("face", "size", "sharpness", "frontal", "exposure")
@@ -43,7 +43,7 @@ SEED = 20240
 
 
 def screen(image: Image) -> dict[str, Any]:
-    """What the checks measure in a picture, and the names of those it passes."""
+    """Measure a picture, and name the checks it passes."""
     rgb: Pixels = np.asarray(image.convert("RGB"))
     face = find_face(rgb)
     if isinstance(face, NoFace):
@@ -78,13 +78,13 @@ def _measured(rgb: Pixels, face: Face) -> dict[str, float]:
 
 
 def by_screen(candidates: Sequence[Candidate]) -> list[Candidate]:
-    """Candidates that pass more checks first, otherwise as they were; nobody is left out."""
+    """Candidates that pass more checks first, otherwise in their order; none is left out."""
     return sorted(candidates, key=lambda c: -len((c.screen or {"passed": ()})["passed"]))
 
 
 @dataclass(frozen=True, slots=True)
 class PassRate:
-    """How the candidates of one group fared."""
+    """How many candidates of one group pass each check."""
 
     group: str
     n: int
@@ -94,26 +94,26 @@ class PassRate:
 
 @dataclass(frozen=True, slots=True)
 class PassRates:
-    """How the groups of one factor fared, and whether unequally."""
+    """The pass rates of the groups of one factor, with a test for inequality."""
 
     factor: str
     groups: tuple[PassRate, ...]
     p: float
-    """Chance of pass rates at least this unequal if the groups did not matter, before adjustment."""
+    """Probability of pass rates at least this unequal if the groups did not differ, before adjustment."""
     p_holm: float
     """Adjusted for the number of factors."""
 
 
-def pass_rates(candidates: Iterable[Candidate]) -> list[PassRates]:
-    """Pass rates by group of each factor; empty where nothing was screened."""
+def pass_rates(candidates: Iterable[Candidate], grid: Grid = DEFAULT_GRID) -> list[PassRates]:
+    """Pass rates by group of each factor; empty if nothing was screened."""
     screened = [c for c in candidates if c.screen is not None]
     if not screened:
         return []
     tables: list[tuple[str, tuple[PassRate, ...]]] = []
-    for at, factor in enumerate(FACTORS):
+    for factor in grid.factors:
         groups = []
         for code in factor.codes:
-            results = [c.screen["passed"] for c in screened if c.screen and c.cell.split("_")[at] == code]
+            results = [c.screen["passed"] for c in screened if c.screen and grid.labels[c.cell][factor.name] == code]
             counts = {check: sum(check in r for r in results) for check in CHECKS}
             whole = sum(len(r) == len(CHECKS) for r in results)
             groups.append(PassRate(code, len(results), counts | {"all": whole}))

@@ -1,4 +1,4 @@
-"""Where reviewers work: pools in, actions to the log, a finalised set out. Safe to call from many threads."""
+"""A curation session: reviewers' actions go to the log, and the finalised set is written from it. Thread-safe."""
 
 from __future__ import annotations
 
@@ -12,34 +12,38 @@ from filelock import FileLock
 from evenedit.core.errors import EvenEditError
 from evenedit.curation import portraits
 from evenedit.curation.authors import read_log
-from evenedit.curation.log import CRITERIA, DATABASE, Action, CellState, CellStatus, Deed, Log, fold, undone
-from evenedit.curation.pools import CELLS, Candidate, Pools
+from evenedit.curation.grid import DEFAULT_GRID, Grid
+from evenedit.curation.log import CRITERIA, DATABASE, Action, ActionKind, CellState, CellStatus, Log, fold, undone
+from evenedit.curation.pools import Candidate, Pools
 
 
 @dataclass(frozen=True, slots=True)
 class CurationOutcome:
-    """What became of an action."""
+    """A stored action, and the action it conflicts with."""
 
     action: Action
     clash: Action | None = None
-    """Another reviewer's action that stands in its way."""
+    """Another reviewer's action that came first."""
 
 
 class CurationSession:
-    """One curation: its pools, its log and where its set goes."""
+    """One curation: its pools, its log and the folder of its finalised set."""
 
-    def __init__(self, folder: Path, pools: Path, out: Path, faces_per_cell: int = 1) -> None:
-        self.pools = Pools.read(pools)
+    def __init__(
+        self, folder: Path, pools: Path, out: Path, faces_per_cell: int = 1, grid: Grid = DEFAULT_GRID
+    ) -> None:
+        self.grid = grid
+        self.pools = Pools.read(pools, grid)
         self.out = out
         self.faces = faces_per_cell
         self.log = Log(folder / DATABASE)
         self.log.bind(self.pools.hash)
 
-    # -- looking -------------------------------------------------------------------------------------------
+    # -- state ---------------------------------------------------------------------------------------------
 
     def state(self, actions: list[Action] | None = None) -> dict[str, CellState]:
         """Every cell, in the grid's order."""
-        return fold(self.log.actions() if actions is None else actions, CELLS, self.faces)
+        return fold(self.log.actions() if actions is None else actions, self.grid.cells, self.faces)
 
     def distribution(self, state: dict[str, CellState]) -> dict[str, int]:
         """How many chosen images came from each pool."""
@@ -51,11 +55,10 @@ class CurationSession:
         return [self.pools.candidates[cell, pool] for cell, at in state.items() for pool in at.selected]
 
     def problems(self, state: dict[str, CellState]) -> list[tuple[str, str]]:
-        """What stands between this state and a finalised set: cell and reason."""
+        """Why this state cannot be finalised yet: pairs of cell and reason."""
         found: list[tuple[str, str]] = []
         for cell, at in state.items():
-            standing = at.standing(self.faces)
-            if standing is CellStatus.OPEN:
+            if at.status(self.faces) is CellStatus.OPEN:
                 lack = "no image chosen" if self.faces == 1 else f"{len(at.selected)} of {self.faces} images chosen"
                 found.append((cell, lack if self.pools.of(cell) else "has no candidate in any pool"))
             if len(at.selected) > self.faces:
@@ -71,12 +74,12 @@ class CurationSession:
                 found.append((candidate.cell, f"{candidate.pool} is the same picture as {first.cell} {first.pool}"))
         return found
 
-    # -- acting --------------------------------------------------------------------------------------------
+    # -- actions -------------------------------------------------------------------------------------------
 
     def act(
         self,
         reviewer: str,
-        deed: Deed,
+        kind: ActionKind,
         cell: str,
         pool: str,
         *,
@@ -86,37 +89,37 @@ class CurationSession:
         token: str | None = None,
     ) -> CurationOutcome:
         """Assess, select or deselect a candidate; returns when it is on disk."""
-        if deed not in (Deed.ASSESS, Deed.SELECT, Deed.DESELECT):
-            raise EvenEditError(f"'{deed}' is not something to do to a candidate")
+        if kind not in (ActionKind.ASSESS, ActionKind.SELECT, ActionKind.DESELECT):
+            raise EvenEditError(f"'{kind}' is not something to do to a candidate")
         if (cell, pool) not in self.pools.candidates:
             raise EvenEditError(f"there is no candidate of pool {pool} for {cell}")
         unknown = [c for c in criteria if c not in CRITERIA]
         if unknown:
             raise EvenEditError(f"unknown criterion {', '.join(unknown)}; known: {', '.join(CRITERIA)}")
-        if deed is Deed.SELECT and self.faces > 1:
+        if kind is ActionKind.SELECT and self.faces > 1:
             selected = self.state()[cell].selected
             if pool not in selected and len(selected) >= self.faces:
                 raise EvenEditError(f"{cell} has its {self.faces} images: {', '.join(selected)}; deselect one first")
-        action = Action(reviewer, deed, cell, pool, frozenset(criteria), note)
+        action = Action(reviewer, kind, cell, pool, frozenset(criteria), note)
         return self._outcome(self.log.append(action, seen=seen, token=token))
 
     def last_of(self, reviewer: str, actions: list[Action]) -> Action | None:
-        """The action that this reviewer would take back next."""
-        gone = undone(actions)
-        undoable = (Deed.ASSESS, Deed.SELECT, Deed.DESELECT)
-        own = (a for a in reversed(actions) if a.reviewer == reviewer and a.deed in undoable and a.in_force)
-        return next((a for a in own if a.id not in gone), None)
+        """The action that this reviewer would undo next."""
+        reverted = undone(actions)
+        undoable = (ActionKind.ASSESS, ActionKind.SELECT, ActionKind.DESELECT)
+        own = (a for a in reversed(actions) if a.reviewer == reviewer and a.kind in undoable and a.in_force)
+        return next((a for a in own if a.id not in reverted), None)
 
     def undo(self, reviewer: str, action: int, *, token: str | None = None) -> CurationOutcome:
-        """Take back one's own action: the state becomes what it is without it."""
+        """Undo an action of the same reviewer: the state is computed without it."""
         actions = self.log.actions()
         target = next((a for a in actions if a.id == action), None)
-        if target is None or target.reviewer != reviewer or target.deed in (Deed.UNDO, Deed.FINALISE):
-            raise EvenEditError(f"action {action} is not one of yours to take back")
+        if target is None or target.reviewer != reviewer or target.kind in (ActionKind.UNDO, ActionKind.FINALISE):
+            raise EvenEditError(f"action {action} is not one of yours to undo")
         if target.id in undone(actions):
             repeated = next(a for a in actions if a.undoes == target.id)
             return CurationOutcome(repeated)
-        undo = Action(reviewer, Deed.UNDO, target.cell, target.pool, undoes=target.id)
+        undo = Action(reviewer, ActionKind.UNDO, target.cell, target.pool, undoes=target.id)
         return self._outcome(self.log.append(undo, token=token))
 
     def _outcome(self, action: Action) -> CurationOutcome:
@@ -124,17 +127,19 @@ class CurationSession:
         return CurationOutcome(action, clash)
 
     def finalise(self, reviewer: str) -> Path:
-        """Write the set if every check passes, else say all that is wrong; the manifest's path."""
-        with FileLock(self.log.path.with_suffix(".lock")):  # somebody who finalises at the same time comes second
+        """Write the set and return the manifest's path; raises an error that lists every problem."""
+        with FileLock(self.log.path.with_suffix(".lock")):  # a second reviewer who finalises at the same time waits
             actions = self.log.actions()
             state = self.state(actions)
             problems = self.problems(state)
             if problems:
                 raise EvenEditError(*(f"{cell}: {reason}" for cell, reason in problems))
             manifest = portraits.write(self.out, self.pools, state, actions, self.distribution(state))
-            self.log.append(Action(reviewer, Deed.FINALISE, note=f"{self.out.name}: {len(self.chosen(state))} images"))
+            self.log.append(
+                Action(reviewer, ActionKind.FINALISE, note=f"{self.out.name}: {len(self.chosen(state))} images")
+            )
         return manifest
 
     def import_log(self, path: Path, reviewer: str) -> int:
-        """Take over a selection log kept elsewhere; how many actions it had."""
+        """Import a selection log kept elsewhere; returns the number of its actions."""
         return self.log.extend(read_log(path, self.pools, self.faces, reviewer))

@@ -12,7 +12,7 @@ import pandas as pd
 from evenedit.config.study_file import EditorSection, StudyFile
 from evenedit.core import plugins
 from evenedit.core.records import PLACEBO_SHIFT, Condition, Experiment, Request, Source
-from evenedit.design.sampling import balanced, priority, stratified
+from evenedit.design.sampling import balanced, margins_of, priority, routine_of, strata_of, stratified
 from evenedit.protocol import FACTORS, Factor
 from evenedit.protocol.drift import drift
 from evenedit.protocol.prompts import FLOOR
@@ -66,12 +66,12 @@ def sample_cases(
     frame = case_frame(file, requests, sources)
     seed = file.sections.study.seed
     if sampler == "strata":
-        rows, chances = stratified(frame, size, by=strata(file), seed=seed)
+        rows, chances = stratified(frame, size, by=strata_of(file.factors), seed=seed)
     elif sampler == "priority":
         classed = frame.assign(**{"class": [(concerns or {})[ident] for ident in frame["id"]]})
-        rows, chances = priority(classed, size, quotas={}, seed=seed, even_over=main_pair(file))
+        rows, chances = priority(classed, size, quotas={}, seed=seed, even_over=routine_of(file.factors))
     else:
-        rows, chances = balanced(frame, size, within="prompt", factors=margins(file), seed=seed)
+        rows, chances = balanced(frame, size, within="prompt", factors=margins_of(file.factors), seed=seed)
     return CaseSample(name, dict(zip(frame["id"].iloc[rows], chances.tolist(), strict=True)))
 
 
@@ -84,21 +84,6 @@ def case_frame(file: StudyFile, requests: Sequence[Request], sources: Mapping[st
         bands = {f"{f.name} band": f.band_of(labels[f.name]) for f in file.factors}
         rows.append({"id": request.id, "prompt": request.prompt_id, "editor": request.editor} | labels | bands)
     return pd.DataFrame(rows)
-
-
-def margins(file: StudyFile) -> tuple[str, ...]:
-    """The columns of `case_frame` whose totals a balanced sample keeps even."""
-    return ("editor", *(f.name for f in file.factors))
-
-
-def strata(file: StudyFile) -> tuple[str, ...]:
-    """The columns of `case_frame` whose combinations are the strata: every factor, by its bands where it has any."""
-    return (*(f"{f.name} band" for f in file.factors), "editor")
-
-
-def main_pair(file: StudyFile) -> tuple[str, ...]:
-    """The first two factors: routine cases are even over their combinations."""
-    return tuple(f.name for f in file.factors[:2])
 
 
 def drifted(scores: Scores, rates: Mapping[str, Rate]) -> set[str]:

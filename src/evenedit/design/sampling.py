@@ -9,6 +9,22 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from evenedit.core.errors import EvenEditError
+from evenedit.protocol import FACTORS, Factor
+
+
+def margins_of(factors: Sequence[Factor]) -> tuple[str, ...]:
+    """The columns whose totals a balanced sample keeps even."""
+    return ("editor", *(f.name for f in factors))
+
+
+def strata_of(factors: Sequence[Factor]) -> tuple[str, ...]:
+    """The columns whose combinations are the strata: every factor, by its bands where it has any."""
+    return (*(f"{f.name} band" for f in factors), "editor")
+
+
+def routine_of(factors: Sequence[Factor]) -> tuple[str, ...]:
+    """The columns over which routine cases are even: race × gender, or every declared factor."""
+    return tuple(f.name for f in (factors[:2] if tuple(factors) == FACTORS else factors))
 
 
 def balanced(

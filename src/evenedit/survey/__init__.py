@@ -1,1 +1,1 @@
-"""People: who sees what."""
+"""The survey: who is asked, what they are shown, and what they answer."""

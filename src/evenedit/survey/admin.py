@@ -1,4 +1,4 @@
-"""The office behind the desk: what staff see and decide. Everybody is known by pseudonym here."""
+"""What staff see and decide about a survey. Everybody is known by pseudonym here."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ from typing import Any
 import sqlalchemy as sa
 
 from evenedit.core.errors import EvenEditError
-from evenedit.storage.survey_schema import answers, items, log, participants, seats
+from evenedit.storage.survey_schema import answers, items, log, participants
+from evenedit.storage.survey_schema import seats as slots
 from evenedit.storage.survey_store import note
 from evenedit.survey import answers as people
 from evenedit.survey.quality import Quality
@@ -20,7 +21,7 @@ from evenedit.survey.visits import VisitEnding, VisitStage
 
 @dataclass(frozen=True, slots=True)
 class TaskProgress:
-    """How far one task is."""
+    """The progress of one task."""
 
     survey: int
     task: int
@@ -28,16 +29,16 @@ class TaskProgress:
     gold: int
     instructed: int
     """Its pages by kind."""
-    seats: int
+    slots: int
     done: int
     taken: int
     free: int
-    """Its seats by state; an expired seat is free."""
+    """Its slots by state; an expired slot is free."""
 
 
 @dataclass(frozen=True, slots=True)
 class ParticipantStatus:
-    """Where one participant stands."""
+    """How far one participant is, and how carefully they answered."""
 
     pseudonym: str
     survey: int
@@ -45,8 +46,8 @@ class ParticipantStatus:
     task: int | None
     stage: VisitStage
     ending: VisitEnding | None
-    seated: bool
-    """Holds a seat; who submitted without one is an extra, and is not counted."""
+    has_slot: bool
+    """Whether they hold a slot of the task. Answers submitted without one are extra and not counted."""
     arrived: float
     consented: float | None
     claimed: float | None
@@ -57,27 +58,27 @@ class ParticipantStatus:
 
 
 class SurveyAdmin:
-    """Progress, people and decisions of one survey."""
+    """Progress, participants and staff decisions of one survey."""
 
-    def __init__(self, desk: SurveyService) -> None:
-        self._desk = desk
-        self._database = desk.database
+    def __init__(self, service: SurveyService) -> None:
+        self._service = service
+        self._database = service.database
 
     def progress(self) -> list[TaskProgress]:
-        """Every task with its pages and seats."""
+        """Every task with its pages and slots."""
         pages: dict[tuple[int, int], dict[str, int]] = {}
         query = sa.select(items.c.survey, items.c.task, items.c.kind, sa.func.count().label("count"))
         for r in self._database.rows(query.group_by(items.c.survey, items.c.task, items.c.kind)):
             pages.setdefault((r.survey, r.task), {})[r.kind] = r.count
-        free = sa.case((self._desk.seats.is_free(), 1), else_=0)
-        done = sa.case((sa.and_(seats.c.participant.is_not(None), seats.c.expires.is_(None)), 1), else_=0)
+        free = sa.case((self._service.slots.is_free(), 1), else_=0)
+        done = sa.case((sa.and_(slots.c.participant.is_not(None), slots.c.expires.is_(None)), 1), else_=0)
         counts = sa.select(
-            seats.c.survey,
-            seats.c.task,
+            slots.c.survey,
+            slots.c.task,
             sa.func.count().label("all"),
             sa.func.sum(free).label("free"),
             sa.func.sum(done).label("done"),
-        ).group_by(seats.c.survey, seats.c.task)
+        ).group_by(slots.c.survey, slots.c.task)
         return [
             TaskProgress(
                 r.survey,
@@ -85,24 +86,24 @@ class SurveyAdmin:
                 cases=pages[r.survey, r.task].get(CASE, 0),
                 gold=pages[r.survey, r.task].get(GOLD, 0),
                 instructed=pages[r.survey, r.task].get(INSTRUCTED, 0),
-                seats=r.all,
+                slots=r.all,
                 done=int(r.done),
                 taken=r.all - int(r.done) - int(r.free),
                 free=int(r.free),
             )
-            for r in self._database.rows(counts.order_by(seats.c.survey, seats.c.task))
+            for r in self._database.rows(counts.order_by(slots.c.survey, slots.c.task))
         ]
 
     def people(self) -> list[ParticipantStatus]:
-        """Everybody who ever arrived, with their quality under the study's rules."""
-        known = {q.rater: q for q in people.qualities(people.read(self._database), self._desk.section)}
+        """Every participant, with the quality of their answers under the study's rules."""
+        known = {q.rater: q for q in people.qualities(people.read(self._database), self._service.section)}
         given = (
             sa.select(answers.c.participant, sa.func.count().label("count")).group_by(answers.c.participant).subquery()
         )
         query = (
-            sa.select(participants, seats.c.id.label("seat"), given.c.count.label("given"))
+            sa.select(participants, slots.c.id.label("slot_id"), given.c.count.label("given"))
             .select_from(participants)
-            .outerjoin(seats, seats.c.participant == participants.c.id)
+            .outerjoin(slots, slots.c.participant == participants.c.id)
             .outerjoin(given, given.c.participant == participants.c.id)
             .order_by(participants.c.id)
         )
@@ -114,7 +115,7 @@ class SurveyAdmin:
                 r.task,
                 VisitStage(r.stage),
                 VisitEnding(r.ending) if r.ending else None,
-                r.seat is not None,
+                r.slot_id is not None,
                 r.arrived,
                 r.consented,
                 r.claimed,
@@ -126,31 +127,31 @@ class SurveyAdmin:
         ]
 
     def endings(self) -> dict[str, int]:
-        """How many visits ended in each way; "" for those under way."""
+        """How many visits ended in each way; "" for those in progress."""
         query = sa.select(participants.c.ending, sa.func.count().label("count")).group_by(participants.c.ending)
         return {r.ending or "": r.count for r in self._database.rows(query)}
 
     def release(self, pseudonym: str, actor: str) -> bool:
-        """Open a participant's seat again; their answers are kept but no longer counted. False without a seat.
+        """Free a participant's slot; the answers are kept but no longer counted. Returns False if there was no slot.
 
-        Who had not submitted yet may still finish, and is counted then if a seat of the task is free.
+        A participant who has not submitted yet may still finish, and is counted if a slot of the task is free then.
         """
 
         def work(db: sa.Connection) -> bool:
             row = self._row(db, pseudonym)
-            left = self._desk.seats.leave(db, row.id)
-            note(db, self._desk.clock(), actor, "released a seat", {"participant": pseudonym, "had one": left})
+            left = self._service.slots.leave(db, row.id)
+            note(db, self._service.clock(), actor, "released a slot", {"participant": pseudonym, "had one": left})
             return left
 
         return self._database.write(work)
 
     def withdraw(self, pseudonym: str, actor: str) -> None:
-        """Erase a participant who asked for it: answers, order and ids; the seat is open again."""
-        if not self._desk.erase(participants.c.pseudonym == pseudonym, actor):
+        """Erase the answers, item order and ids of a participant who asked for it, and free the slot."""
+        if not self._service.erase(participants.c.pseudonym == pseudonym, actor):
             raise EvenEditError(f"no participant is called '{pseudonym}' here")
 
     def withdraw_external(self, platform: str, participant: str, actor: str) -> int:
-        """Erase a person by the id their platform knows, in every survey; returns how many visits that were."""
+        """Erase a person by their id on the platform, in every survey; returns the number of visits erased."""
         mine = sa.select(participants.c.pseudonym).where(
             participants.c.platform == platform, participants.c.external == participant
         )
@@ -161,7 +162,7 @@ class SurveyAdmin:
 
     def note(self, actor: str, action: str, detail: Mapping[str, Any] | None = None) -> None:
         """Add a line to the survey's log."""
-        self._database.write(lambda db: note(db, self._desk.clock(), actor, action, detail or {}))
+        self._database.write(lambda db: note(db, self._service.clock(), actor, action, detail or {}))
 
     def log(self, limit: int = 200) -> list[dict[str, Any]]:
         """The last lines of the survey's log, newest first."""

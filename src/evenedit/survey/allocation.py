@@ -1,4 +1,4 @@
-"""The first day: tasks and seats are laid out, and stay as they are once somebody has come."""
+"""Lay out the tasks and slots of a survey. They stay as they are once the first participant has arrived."""
 
 from __future__ import annotations
 
@@ -10,24 +10,25 @@ import sqlalchemy as sa
 from evenedit.config.study_file import StudyFile, SurveySection
 from evenedit.core.hashing import digest
 from evenedit.storage.store import Store
-from evenedit.storage.survey_schema import facts, items, participants, seats
+from evenedit.storage.survey_schema import facts, items, participants
+from evenedit.storage.survey_schema import seats as slots
 from evenedit.storage.survey_store import Database
 from evenedit.survey.sample import sampled
 from evenedit.survey.tasks import Material, compose
 
 
 def lay_out(database: Database, section: SurveySection, material: Material, file: StudyFile, store: Store) -> None:
-    """Lay out every survey of the study anew where its design changed and nobody has arrived yet."""
+    """Lay out each survey of the study whose design changed, unless a participant has arrived already."""
     for survey in section.surveys:
         cases = sampled(file, store, survey)
         design = section.model_dump(include={"raters_per_item", "items_per_task", "gold", "gold_share", "instructed"})
         edited = sorted(ident for ident in material.edits if material.edited(ident))
         name = digest([cases, design, edited])
         if database.fact(f"layout {survey}") != name:
-            database.write(partial(_survey, database, section, material, file, store, survey, cases, name))
+            database.write(partial(_lay_out_survey, database, section, material, file, store, survey, cases, name))
 
 
-def _survey(
+def _lay_out_survey(
     database: Database,
     section: SurveySection,
     material: Material,
@@ -38,11 +39,11 @@ def _survey(
     name: str,
     db: sa.Connection,
 ) -> None:
-    come = sa.select(sa.func.count()).select_from(participants).where(participants.c.survey == survey)
-    if db.execute(come).scalar_one():
+    arrived = sa.select(sa.func.count()).select_from(participants).where(participants.c.survey == survey)
+    if db.execute(arrived).scalar_one():
         return
     pages = compose(survey, section, list(cases), material, file.folder, file.sections.study.seed)
-    db.execute(sa.delete(seats).where(seats.c.survey == survey))
+    db.execute(sa.delete(slots).where(slots.c.survey == survey))
     db.execute(sa.delete(items).where(items.c.survey == survey))
     db.execute(
         sa.insert(items),
@@ -59,6 +60,6 @@ def _survey(
     )
     numbers = range(1, section.raters_per_item + 1)
     tasks = sorted({page.task for page in pages})
-    db.execute(sa.insert(seats), [{"survey": survey, "task": t, "number": n} for t in tasks for n in numbers])
+    db.execute(sa.insert(slots), [{"survey": survey, "task": t, "number": n} for t in tasks for n in numbers])
     known = database.insert(facts).values(key=f"layout {survey}", value=name)
     db.execute(known.on_conflict_do_update(index_elements=["key"], set_={"value": name}))

@@ -1,4 +1,4 @@
-"""What people answered, read from the survey's database: for quality, for export, and as ratings of the study."""
+"""The participants' answers, read from the survey's database for quality checks, export and the study's ratings."""
 
 from __future__ import annotations
 
@@ -13,7 +13,8 @@ import sqlalchemy as sa
 from evenedit.config.study_file import StudyFile, SurveySection
 from evenedit.core.records import Kind, Rating, Status
 from evenedit.storage import survey_schema as tables
-from evenedit.storage.survey_schema import answers, items, participants, seats, shown
+from evenedit.storage.survey_schema import answers, items, participants, shown
+from evenedit.storage.survey_schema import seats as slots
 from evenedit.storage.survey_store import Database
 from evenedit.survey.quality import COLUMNS, Quality, assess
 from evenedit.survey.questions import PAIRWISE, PREFERENCE
@@ -21,12 +22,12 @@ from evenedit.survey.tasks import CASE, GOLD, INSTRUCTED
 from evenedit.survey.visits import VisitEnding
 
 IMPORTED = "import"
-"""Platform of ratings that came from a file; they have no seats."""
+"""The platform of ratings imported from a file; their raters hold no slots."""
 PAIRED = {question.id for question in PAIRWISE}
 
 
 def exists(folder: Path, url: str | None) -> bool:
-    """Whether a survey was ever begun here."""
+    """Whether the study has a survey database."""
     return url is not None or (folder / tables.DATABASE).exists()
 
 
@@ -34,7 +35,7 @@ def read(database: Database, survey: int | None = None) -> pd.DataFrame:
     """Every answer of every participant, one row each.
 
     `output` is the request that was rated, "" for a question about a pair; there `value` is turned back to 1 = the
-    baseline, 2 = the mitigated output, 3 = same. `counted`: submitted in a seat of the study, or imported.
+    baseline, 2 = the mitigated output, 3 = same. `counted`: submitted in a slot of the study, or imported.
     """
     query = (
         sa.select(
@@ -44,7 +45,7 @@ def read(database: Database, survey: int | None = None) -> pd.DataFrame:
             participants.c.ending,
             participants.c.submitted,
             participants.c.task,
-            seats.c.id.label("seat"),
+            slots.c.id.label("slot_id"),
             items.c.id.label("item"),
             items.c.kind,
             items.c.outputs,
@@ -61,7 +62,7 @@ def read(database: Database, survey: int | None = None) -> pd.DataFrame:
         .join(participants, participants.c.id == answers.c.participant)
         .join(items, items.c.id == answers.c.item)
         .join(shown, sa.and_(shown.c.participant == participants.c.id, shown.c.item == items.c.id))
-        .outerjoin(seats, seats.c.participant == participants.c.id)
+        .outerjoin(slots, slots.c.participant == participants.c.id)
         .order_by(participants.c.id, shown.c.place, answers.c.slot, answers.c.question)
     )
     if survey is not None:
@@ -83,7 +84,7 @@ def _row(row: Any) -> dict[str, Any]:
         low, high = row.expected.get(str(at), {}).get(row.question, (None, None))
     elif row.kind == INSTRUCTED:
         low = high = row.expected["value"]
-        value = row.value  # what was ticked counts here, wherever the images stood
+        value = row.value  # the answer as ticked, whichever image was A
     submitted = row.ending == VisitEnding.COMPLETED and row.submitted is not None
     return {
         "rater": row.pseudonym,
@@ -102,27 +103,27 @@ def _row(row: Any) -> dict[str, Any]:
         "baseline": row.outputs[0],
         "mitigated": row.outputs[1] if len(row.outputs) > 1 else "",
         "ending": row.ending or "",
-        "counted": submitted and (row.seat is not None or row.platform == IMPORTED),
+        "counted": submitted and (row.slot_id is not None or row.platform == IMPORTED),
         "at": row.at,
     }
 
 
 def qualities(frame: pd.DataFrame, section: SurveySection) -> list[Quality]:
-    """Everybody's care, survey by survey: an unanswered gold item counts for nothing, a known answer for all."""
+    """The quality of every rater, survey by survey. Gold items count only where the right answer is known."""
     known = frame.assign(low=frame["low"].astype(float), high=frame["high"].astype(float))
     known = known[~((known["kind"] == GOLD) & known["low"].isna())]
     return [q for _, part in known.groupby("survey", sort=True) for q in assess(part, section.exclude)]
 
 
 def people_frame(file: StudyFile, database: Database) -> tuple[pd.DataFrame, list[Quality]]:
-    """Every answer, and everybody's care under the study's rules."""
+    """Every answer, and the quality of every rater under the study's rules."""
     section = file.sections.survey or SurveySection()
     frame = read(database)
     return frame, qualities(frame, section)
 
 
 class PeopleRatings:
-    """What people answered about cases of the study; those whom its rules exclude are left out."""
+    """The participants' ratings of the study's cases, without the participants its rules exclude."""
 
     kind = Kind.HUMAN
 

@@ -1,4 +1,4 @@
-"""What a survey takes before it begins: tasks, people, hours, pay per hour, fees, total."""
+"""The budget of a survey: tasks, people, hours, pay per hour, fees and total."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class SurveyBudget:
-    """A plan with its money."""
+    """A survey plan with its costs."""
 
     parts: tuple[Part, ...]
     pay: PaySection
@@ -63,27 +63,27 @@ class SurveyBudget:
 
     @property
     def per_hour(self) -> float:
-        """What an hour earns."""
+        """Pay per hour of work."""
         return self.pay.per_task * 60 / self.pay.minutes_per_task
 
     @property
     def rewards(self) -> float:
-        """What participants get."""
+        """Payments to participants."""
         return self.people * self.pay.per_task
 
     @property
     def fees(self) -> float:
-        """What the platform takes."""
+        """Fees of the platform."""
         return self.rewards * self.pay.fee
 
     @property
     def total(self) -> float:
-        """All of it."""
+        """Payments and fees."""
         return self.rewards + self.fees
 
     @property
     def warnings(self) -> list[str]:
-        """What to mend before anybody is asked."""
+        """Problems to solve before the survey begins."""
         if self.per_hour >= self.pay.minimum_per_hour:
             return []
         fair = self.pay.minimum_per_hour * self.pay.minutes_per_task / 60
@@ -94,7 +94,7 @@ class SurveyBudget:
 
 
 def of_study(section: SurveySection, available: Mapping[int, int]) -> SurveyBudget:
-    """The plan of a study's own surveys; `available` tells how many cases a survey can have at most."""
+    """The plan of a study's own surveys; `available` is the largest number of cases by survey."""
     parts = tuple(
         Part(
             f"survey {survey}",
@@ -125,10 +125,10 @@ def preset(name: str, *, gold: bool = True) -> SurveyBudget:
             for title, items in (("diagnosis", 504), ("mitigation", 336), ("stereotype", 100))
         )
         pay = PaySection(per_task=1.5, minutes_per_task=12.5, fee=0.2)
-        found = (
+        corrections = (
             "the plan counts 71 tasks for 130.00; 1,008 ratings at 40 a task are 26, not 25, and 72 in all",
             "three different people per task need 75 people; with 10 % gold inside the 40 it is 81",
             "Amazon Mechanical Turk, for which it was made, closed on 2026-09-30",
         )
-        return SurveyBudget(parts, pay, found)
+        return SurveyBudget(parts, pay, corrections)
     raise EvenEditError(f"no preset is called '{name}'; there are paper-prolific and plan-002")

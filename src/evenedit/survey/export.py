@@ -1,4 +1,4 @@
-"""Ratings out: pseudonymised tables as CSV and Parquet. A platform's ids never leave the database."""
+"""Export the ratings as pseudonymised CSV and Parquet tables. A platform's ids never leave the database."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ import pandas as pd
 
 from evenedit.config.study_file import StudyFile
 from evenedit.core.images import write_whole
-from evenedit.core.records import Request
-from evenedit.protocol import AXES, QUESTIONS
+from evenedit.core.records import Condition, Request
+from evenedit.protocol import AXES, QUESTIONS, Factor
 from evenedit.storage.store import Store
 from evenedit.storage.survey_store import Database
 from evenedit.survey.answers import people_frame
@@ -23,11 +23,11 @@ from evenedit.survey.questions import APPROPRIATE, PREFERENCE, ROLE
 from evenedit.survey.tasks import CASE
 
 FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n")
-"""A spreadsheet runs a cell that begins so."""
+"""A spreadsheet takes a cell that begins with one of these for a formula."""
 _REPLACED = {q.id: q.replaces for q in QUESTIONS.values() if q.replaces}
 _CHOICES = {
-    PREFERENCE.id: ("baseline", "mitigated", "same"),
-    APPROPRIATE.id: ("baseline", "mitigated", "same"),
+    PREFERENCE.id: (Condition.BASELINE.value, "mitigated", "same"),
+    APPROPRIATE.id: (Condition.BASELINE.value, "mitigated", "same"),
     ROLE.id: ("male", "female", "unclear"),
     "stereotype": QUESTIONS["stereotype"].labels,
 }
@@ -44,7 +44,7 @@ def files(file: StudyFile, store: Store, database: Database) -> dict[str, bytes]
     requests = store.requests()
     chances = store.cases("survey") | store.cases("survey-3")
     excluded = {q.rater: "; ".join(q.excluded) for q in quality}
-    describe = _Describe(store, requests, chances, excluded)
+    describe = _Describe(store, file.factors, requests, chances, excluded)
     ratings = _ratings(cases[cases["survey"] == 1], describe)
     choices = _choices(cases[cases["survey"] != 1], describe)
     tables = {"ratings": ratings, "choices": choices, "quality": _quality(quality)}
@@ -53,7 +53,7 @@ def files(file: StudyFile, store: Store, database: Database) -> dict[str, bytes]
 
 
 def write(file: StudyFile, store: Store, database: Database, folder: Path) -> list[Path]:
-    """Put every table into a folder."""
+    """Write every table to a folder."""
     folder.mkdir(parents=True, exist_ok=True)
     paths = []
     for name, content in files(file, store, database).items():
@@ -63,7 +63,7 @@ def write(file: StudyFile, store: Store, database: Database, folder: Path) -> li
 
 
 def as_csv(table: pd.DataFrame) -> bytes:
-    """CSV in UTF-8 that no spreadsheet takes for formulas."""
+    """A table as UTF-8 CSV in which no cell can run as a formula."""
     safe = table.copy()
     for name in safe.columns:
         if safe[name].dtype == object or pd.api.types.is_string_dtype(safe[name]):
@@ -82,15 +82,17 @@ def _parquet(table: pd.DataFrame) -> bytes:
 
 
 class _Describe:
-    """What an output is, in the columns of an analysis."""
+    """Describes an output in the columns that an analysis reads."""
 
     def __init__(
         self,
         store: Store,
+        factors: Sequence[Factor],
         requests: dict[str, Request],
         chances: dict[str, float],
         excluded: dict[str, str],
     ) -> None:
+        self.factors = factors
         self._requests = requests
         self._sources = store.sources()
         self._chances = chances
@@ -105,9 +107,7 @@ class _Describe:
             "condition": request.condition,
             "editor": request.editor,
             "source_id": "+".join(request.source_ids),
-            "race": labels.get("race", ""),
-            "gender": labels.get("gender", ""),
-            "age": labels.get("age", ""),
+            **{f.name: labels.get(f.name, "") for f in self.factors},
             "prompt_id": request.prompt_id,
             "seed": request.seed,
             "request_id": output,
@@ -120,10 +120,12 @@ class _Describe:
         }
 
 
-_RATING_COLUMNS = (
-    *("experiment", "condition", "editor", "source_id", "race", "gender", "age", "prompt_id", "seed", "request_id"),
-    *("rater", *AXES, "duration_ms", "shown_first", "task", "place", "probability", "counted", "excluded"),
-)
+def _rating_columns(factors: Sequence[Factor]) -> list[str]:
+    return [
+        *("experiment", "condition", "editor", "source_id", *(f.name for f in factors), "prompt_id", "seed"),
+        *("request_id", "rater", *AXES, "duration_ms", "shown_first", "task", "place", "probability", "counted"),
+        "excluded",
+    ]
 
 
 def _ratings(frame: pd.DataFrame, describe: _Describe) -> pd.DataFrame:
@@ -137,7 +139,7 @@ def _ratings(frame: pd.DataFrame, describe: _Describe) -> pd.DataFrame:
             | {axis: given.get(axis) for axis in AXES}
             | {"duration_ms": int(part["milliseconds"].max()), "shown_first": alone or first.slot == "A"}
         )
-    return pd.DataFrame(rows, columns=list(_RATING_COLUMNS)).astype(dict.fromkeys(AXES, "Int64"))
+    return pd.DataFrame(rows, columns=_rating_columns(describe.factors)).astype(dict.fromkeys(AXES, "Int64"))
 
 
 def _choices(frame: pd.DataFrame, describe: _Describe) -> pd.DataFrame:
@@ -152,5 +154,5 @@ def _choices(frame: pd.DataFrame, describe: _Describe) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
-def _quality(found: Sequence[Quality]) -> pd.DataFrame:
-    return pd.DataFrame([asdict(q) | {"excluded": "; ".join(q.excluded)} for q in found])
+def _quality(raters: Sequence[Quality]) -> pd.DataFrame:
+    return pd.DataFrame([asdict(q) | {"excluded": "; ".join(q.excluded)} for q in raters])

@@ -1,6 +1,6 @@
 """Ratings by people that another tool collected: a long CSV, or a results file of Amazon Mechanical Turk.
 
-They become participants without seats, so quality rules, export and analysis treat them like everybody else.
+Their raters become participants without slots, so quality rules, export and analysis treat them like all others.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import sqlalchemy as sa
 
 from evenedit.config.study_file import StudyFile
 from evenedit.core.errors import EvenEditError
-from evenedit.core.records import Request
+from evenedit.core.records import Condition, Request
 from evenedit.protocol import AXES, QUESTIONS, level_code
 from evenedit.storage.store import Store
 from evenedit.storage.survey_schema import answers, items, participants, shown
@@ -27,9 +27,9 @@ from evenedit.survey.tasks import CASE
 from evenedit.survey.visits import VisitEnding, VisitStage
 
 SHOWN = 20
-"""At most so many bad rows are listed."""
-CONDITIONS = {"edited": "baseline", "preserved": "feature", "mitigated": "feature"}
-"""What the authors' files call the two outputs of a case."""
+"""At most this many bad rows are listed."""
+CONDITIONS = {"edited": Condition.BASELINE, "preserved": Condition.FEATURE, "mitigated": Condition.FEATURE}
+"""Names of the two outputs of a case in the authors' files."""
 _NUMBERED = re.compile(r"(Input|Answer)\.(\w+?)_(\d+)\Z")
 _REPLACED = {q.replaces: q.id for q in QUESTIONS.values() if q.replaces}
 
@@ -50,11 +50,11 @@ class ImportedRow:
 
 @dataclass(slots=True)
 class Imported:
-    """What came in."""
+    """Counts of an import, and its problems."""
 
     raters: int = 0
     pages: int = 0
-    """Person × page (a pair, or a single output)."""
+    """Rated pages (a pair of outputs, or a single one), counted once per person."""
     answers: int = 0
     rejected: int = 0
     """Assignments that the platform had rejected, left out."""
@@ -64,9 +64,9 @@ class Imported:
 def read(
     path: Path, database: Database, file: StudyFile, store: Store, editors: Mapping[str, str], actor: str
 ) -> Imported:
-    """Keep the ratings of a file; reading it again replaces them and doubles nothing.
+    """Store the ratings of a file. Reading the same file again replaces them.
 
-    `editors` tells which editor of the study a file's own name means.
+    `editors` maps the names a file uses to editors of the study.
     """
     found = Imported()
     rows = list(_rows(path, file, store, editors, found))
@@ -104,7 +104,7 @@ def _rows(
 
 
 def _records(path: Path, found: Imported) -> Iterator[tuple[int, dict[str, str]]]:
-    """Every rating of a file under our column names."""
+    """Every rating of a file, under the columns of a long CSV."""
     try:
         with path.open(newline="", encoding="utf-8-sig") as file:
             reader = csv.DictReader(file)
@@ -145,16 +145,18 @@ def _assignment(record: Mapping[str, str]) -> Iterator[dict[str, str]]:
 
 
 class _Finder:
-    """Which request of the study a row is about."""
+    """Finds the request of the study that a row is about."""
 
     def __init__(self, file: StudyFile, store: Store, editors: Mapping[str, str]) -> None:
         self._editors = editors
         self._prompts = file.prompts
+        self._factors = file.factors
         self._requests = store.requests()
         sources = store.sources()
         self._cells: dict[tuple[str, ...], list[str]] = {}
         for source in sources.values():
-            self._cells.setdefault(tuple(source.attributes[f] for f in ("race", "gender", "age")), []).append(source.id)
+            cell = tuple(source.attributes.get(f.name, "") for f in self._factors)
+            self._cells.setdefault(cell, []).append(source.id)
         self._known: dict[tuple[str, ...], list[str]] = {}
         for ident, r in self._requests.items():
             key = (r.condition, r.editor, r.prompt_id, "+".join(r.source_ids))
@@ -169,8 +171,8 @@ class _Finder:
         editor = self._editors.get(given, given)
         named = _needed(record, "prompt_id")
         prompt = self._prompts.resolve_all([named])[named].id
-        told = record.get("condition") or record.get("version") or "baseline"
-        condition = CONDITIONS.get(told, told)
+        version = record.get("condition") or record.get("version") or Condition.BASELINE
+        condition = CONDITIONS.get(version, version)
         source = record.get("source_id") or self._cell(record)
         key = (condition, editor, prompt, source)
         found = self._known.get(key, [])
@@ -181,7 +183,7 @@ class _Finder:
         return seeded[0]
 
     def _cell(self, record: Mapping[str, str]) -> str:
-        cell = tuple(level_code(f, _needed(record, f)) for f in ("race", "gender", "age"))
+        cell = tuple(level_code(f.name, _needed(record, f.name), self._factors) for f in self._factors)
         sources = self._cells.get(cell, [])
         if len(sources) != 1:
             raise EvenEditError(f"the study has {len(sources)} portraits of {' '.join(cell)}; give source_id")
@@ -208,7 +210,7 @@ def _pages(rows: list[ImportedRow], store: Store) -> list[_Page]:
         grouped.setdefault((row.rater, r.source_ids, r.prompt_id, r.editor, r.seed), {})[row.request] = row
     pages = []
     for key, members in grouped.items():
-        outputs = sorted(members, key=lambda ident: requests[ident].condition != "baseline")
+        outputs = sorted(members, key=lambda ident: requests[ident].condition != Condition.BASELINE)
         first = next(iter(members.values())).first
         pages.append(_Page(str(key[0]), tuple(outputs), len(outputs) == 2 and first is False, members))
     return pages

@@ -1,4 +1,4 @@
-"""One participant's pages: opaque ids, pictures and questions in the order that was drawn for them."""
+"""The pages of one participant's task: opaque ids, pictures and questions in the order drawn for them."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import sqlalchemy as sa
 
 from evenedit.config.study_file import StudyFile
-from evenedit.core.records import Prompt, Question
+from evenedit.core.records import Condition, Prompt, Question
 from evenedit.storage.store import Store
 from evenedit.storage.survey_schema import items, participants, shown
 from evenedit.storage.survey_store import Database
@@ -38,12 +38,12 @@ class TaskPage:
     hashes: Mapping[str, str]
     """Stored pictures by opaque picture id."""
     questions: Mapping[tuple[str, str], Question]
-    """By slot and question id."""
+    """By image (A, B or "" for both) and question id."""
 
 
 @dataclass(frozen=True, slots=True)
 class ParticipantTask:
-    """One participant's task; it never changes once it was drawn."""
+    """The task of one participant; it never changes once it was drawn."""
 
     participant: int
     pages: Sequence[TaskPage]
@@ -51,7 +51,7 @@ class ParticipantTask:
 
 
 class ParticipantTasks:
-    """The sheets of a survey, kept in memory once read."""
+    """The tasks of a survey's participants, cached in memory."""
 
     def __init__(self, database: Database, material: Material, file: StudyFile, store: Store) -> None:
         self._database = database
@@ -77,7 +77,7 @@ class ParticipantTasks:
         return self._known[token]
 
     def forget(self, token: str) -> None:
-        """Drop the sheet of somebody who withdrew."""
+        """Drop the task of a participant who withdrew."""
         self._known.pop(token, None)
 
     def picture(self, token: str, picture: str) -> bytes | None:
@@ -88,7 +88,7 @@ class ParticipantTasks:
         return None
 
     def opaque(self, *what: object) -> str:
-        """A name that tells nothing: a keyed hash."""
+        """An id that reveals nothing: a keyed hash."""
         message = "\0".join(str(part) for part in what).encode()
         return hmac.new(self._key, message, hashlib.sha256).hexdigest()[:24]
 
@@ -106,7 +106,7 @@ class ParticipantTasks:
         item = ParticipantItem(
             number=row.place,
             id=self.opaque("item", participant, row.id),
-            instruction=_instruction(value) if value else _told(prompt, request.condition),
+            instruction=_instruction(value) if value else _request_text(prompt, request.condition),
             pictures=pictures,
             asked=[AskedQuestion(slot, question) for slot, question in questions],
             answers={},
@@ -126,7 +126,7 @@ class ParticipantTasks:
 
 
 def jpeg(image: Image) -> bytes:
-    """A stored picture for the page, without any of the notes it carries."""
+    """A stored picture as JPEG, without metadata."""
     picture = image.convert("RGB")
     picture.info.clear()
     buffer = io.BytesIO()
@@ -138,6 +138,6 @@ def _instruction(value: int) -> str:
     return f"Attention check: please do not rate these images. Choose answer number {value} for every question here."
 
 
-def _told(prompt: Prompt, condition: str) -> str:
+def _request_text(prompt: Prompt, condition: str) -> str:
     """What the editor was asked, without the feature prompt."""
-    return prompt.swapped_text if condition == "swapped" and prompt.swapped_text else prompt.text
+    return prompt.swapped_text if condition == Condition.SWAPPED and prompt.swapped_text else prompt.text

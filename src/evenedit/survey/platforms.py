@@ -1,4 +1,4 @@
-"""Who introduces participants: Prolific, any panel, or a signed invitation link."""
+"""Where participants come from: Prolific, any panel, or a signed invitation link."""
 
 from __future__ import annotations
 
@@ -31,10 +31,10 @@ _ID = re.compile(r"[A-Za-z0-9_.:@-]{1,128}\Z")
 
 
 class Platform(Protocol):
-    """Somebody who sends us participants."""
+    """A platform whose links identify participants."""
 
     def arrive(self, query: Mapping[str, str]) -> Arrival:
-        """Who a link's parameters introduce; raises Refused where they introduce nobody."""
+        """The participant that a link's parameters identify; raises Refused if they identify nobody."""
         ...
 
 
@@ -121,7 +121,7 @@ class Prolific(PanelPlatform):
 
 
 class Invitations:
-    """Links of our own: the name in them is signed, so nobody can make another."""
+    """Invitation links: the name in them is signed, so nobody can forge one."""
 
     def __init__(self, key: bytes) -> None:
         self._key = key
@@ -148,7 +148,7 @@ class Invitations:
 
 
 class Arrivals:
-    """All the doors of a survey: the platform of the study file, and invitations."""
+    """Every way into a survey: the platform of the study file, and invitations."""
 
     def __init__(self, section: PlatformSection, key: bytes, clock: Callable[[], float] = time.time) -> None:
         self.invitations = Invitations(key)
@@ -156,7 +156,7 @@ class Arrivals:
         self._kind = section.kind
 
     def arrive(self, query: Mapping[str, str]) -> Arrival:
-        """Who a link introduces."""
+        """The participant that a link identifies."""
         if INVITE in query:
             return self.invitations.arrive(query)
         if self._kind not in self._platforms:

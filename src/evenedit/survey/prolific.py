@@ -1,4 +1,4 @@
-"""Prolific: draft a study, follow its submissions, pay, and let a person decide about the few that failed.
+"""Prolific: draft a study, follow its submissions, approve them, and queue those that failed for a decision.
 
 Only the platform's public interface (v1) is used. The token comes from the environment and goes nowhere else.
 """
@@ -35,23 +35,23 @@ TRIES = 5
 WAIT = 1.0
 """Seconds before the first retry; doubled each time unless the platform says how long."""
 FAILED = 2
-"""The platform allows a rejection only after so many failed explicit-instruction checks (in 5 minutes or more)."""
+"""The platform allows a rejection only after this many failed explicit-instruction checks (in 5 minutes or more)."""
 SHORTEST = 100
-"""The platform wants so many characters of explanation with a rejection."""
+"""Characters of explanation that the platform requires with a rejection."""
 CATEGORY = "FAILED_CHECK"
 AWAITING, RETURNED, TIMED_OUT = "AWAITING REVIEW", "RETURNED", "TIMED-OUT"
 _CODES: dict[VisitEnding, tuple[str, dict[str, str]]] = {
     VisitEnding.COMPLETED: ("COMPLETED", {"action": "MANUALLY_REVIEW"}),
     VisitEnding.FAILED_CHECKS: ("FAILED_ATTENTION_CHECK", {"action": "MANUALLY_REVIEW"}),
     VisitEnding.NO_CONSENT: ("NO_CONSENT", {"action": "REQUEST_RETURN", "return_reason": "You did not give consent"}),
-    VisitEnding.NO_SEAT: ("OTHER", {"action": "REQUEST_RETURN", "return_reason": "All places were taken"}),
+    VisitEnding.NO_SLOT: ("OTHER", {"action": "REQUEST_RETURN", "return_reason": "All places were taken"}),
     VisitEnding.SCREENED_OUT: (
         "OTHER",
         {"action": "REQUEST_RETURN", "return_reason": "The comprehension check was failed"},
     ),
     VisitEnding.WITHDRAWN: ("OTHER", {"action": "REQUEST_RETURN", "return_reason": "Withdrew consent"}),
 }
-"""What Prolific does with each ending's code. Nobody is paid or refused by a code alone."""
+"""What Prolific does with each ending's code. Nobody is paid or rejected by a code alone."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +65,7 @@ class Submission:
 
 
 class ProlificAPI:
-    """The few calls we make."""
+    """The calls of Prolific's interface that the survey needs."""
 
     def __init__(self, base: str, token: str | None = None) -> None:
         token = token or os.environ.get(TOKEN)
@@ -74,7 +74,7 @@ class ProlificAPI:
         self._client = httpx.Client(base_url=base, headers={"Authorization": f"Token {token}"}, timeout=30)
 
     def create(self, study: Mapping[str, Any]) -> str:
-        """Draft a study; it is published by a person on the platform's own page, where the money is."""
+        """Draft a study and return its id. Staff publish it on the platform's own page."""
         return str(self._call("POST", "studies/", study, again=False)["id"])
 
     def submissions(self, study: str) -> list[Submission]:
@@ -91,11 +91,11 @@ class ProlificAPI:
         return found
 
     def approve(self, submission: str) -> None:
-        """Pay."""
+        """Approve a submission, which pays the participant."""
         self._call("POST", f"submissions/{submission}/transition/", {"action": "APPROVE"})
 
     def reject(self, submission: str, message: str) -> None:
-        """Do not pay; only through `Rejections`, which checks the rules."""
+        """Reject a submission, without pay. Call it through `Rejections`, which checks the rules."""
         body = {"action": "REJECT", "message": message, "rejection_category": CATEGORY}
         self._call("POST", f"submissions/{submission}/transition/", body)
 
@@ -104,7 +104,7 @@ class ProlificAPI:
         self._call("POST", f"submissions/{submission}/request-return/", {"request_return_reasons": list(reasons)})
 
     def _call(self, method: str, path: str, body: Mapping[str, Any] | None = None, *, again: bool = True) -> Any:
-        """One call; where the platform is busy or away, a few more, unless doing it twice would matter."""
+        """Make a call. If the platform is busy or does not answer, retry unless `again` is False."""
         wait = WAIT
         for attempt in range(TRIES):
             last = attempt == TRIES - 1 or not again
@@ -125,15 +125,15 @@ class ProlificAPI:
 
 
 def draft(
-    section: SurveySection, desk: SurveyService, *, title: str, description: str, base: str, survey: int
+    section: SurveySection, service: SurveyService, *, title: str, description: str, base: str, survey: int
 ) -> dict[str, Any]:
-    """The body of a draft study: our link, a code for each ending, places, time and pay."""
+    """The body of a draft study: link, a completion code for each ending, places, time and pay."""
     names = section.platform
     link = (
         f"{base.rstrip('/')}/survey?{names.participant}={{{{%PROLIFIC_PID%}}}}&{names.study}={{{{%STUDY_ID%}}}}"
         f"&{names.session}={{{{%SESSION_ID%}}}}&survey={survey}"
     )
-    seats = sum(task.seats for task in SurveyAdmin(desk).progress() if task.survey == survey)
+    places = sum(task.slots for task in SurveyAdmin(service).progress() if task.survey == survey)
     if not section.pay.per_task:
         raise EvenEditError("[survey.pay] per_task is 0; say what a task pays before asking Prolific for people")
     return {
@@ -143,10 +143,10 @@ def draft(
         "is_external_study_url_secure": names.signed,
         "prolific_id_option": "url_parameters",
         "completion_codes": [
-            {"code": desk.farewell(ending).code, "code_type": kind, "actions": [action]}
+            {"code": service.farewell(ending).code, "code_type": kind, "actions": [action]}
             for ending, (kind, action) in _CODES.items()
         ],
-        "total_available_places": seats,
+        "total_available_places": places,
         "estimated_completion_time": round(section.pay.minutes_per_task),
         "reward": round(section.pay.per_task * 100),
         "device_compatibility": ["desktop", "tablet", "mobile"],
@@ -155,40 +155,40 @@ def draft(
 
 @dataclass(frozen=True, slots=True)
 class Synced:
-    """What a look at the platform changed and found."""
+    """The result of comparing the platform's submissions with the survey."""
 
     submissions: int
     released: int
-    """Seats that came back because the submission was returned or ran out of time."""
+    """Slots that were freed because the submission was returned or ran out of time."""
     payable: tuple[Submission, ...]
     """Awaiting review, completed here with the right code."""
     doubtful: tuple[Submission, ...]
-    """Awaiting review, but not completed here, or with another code: a person looks at them."""
+    """Awaiting review, but not completed here, or with another code: staff must check them."""
 
 
-def sync(desk: SurveyService, api: ProlificAPI, study: str) -> Synced:
-    """Compare the platform's submissions with ours; seats of returned and timed-out ones come back."""
-    standing = _by_platform_id(desk)
+def sync(service: SurveyService, api: ProlificAPI, study: str) -> Synced:
+    """Compare the platform's submissions with the survey's; free the slots of returned and timed-out ones."""
+    known = _by_platform_id(service)
     payable: list[Submission] = []
     doubtful: list[Submission] = []
     released = 0
-    found = api.submissions(study)
-    code = desk.farewell(VisitEnding.COMPLETED).code
-    for submission in found:
-        here = standing.get(submission.id) or standing.get(submission.participant)
+    submissions = api.submissions(study)
+    code = service.farewell(VisitEnding.COMPLETED).code
+    for submission in submissions:
+        here = known.get(submission.id) or known.get(submission.participant)
         if submission.status in (RETURNED, TIMED_OUT):
-            if here and here.seated and not here.submitted:
-                released += SurveyAdmin(desk).release(here.pseudonym, "prolific")
+            if here and here.has_slot and not here.submitted:
+                released += SurveyAdmin(service).release(here.pseudonym, "prolific")
         elif submission.status == AWAITING:
             fits = here is not None and here.ending is VisitEnding.COMPLETED and submission.code in ("", code)
             if not (here is not None and here.ending is VisitEnding.FAILED_CHECKS):
                 (payable if fits else doubtful).append(submission)
-    return Synced(len(found), released, tuple(payable), tuple(doubtful))
+    return Synced(len(submissions), released, tuple(payable), tuple(doubtful))
 
 
 @dataclass(frozen=True, slots=True)
 class Waiting:
-    """Somebody who failed the instructed checks; a person decides."""
+    """A participant who failed the instructed checks and awaits a decision by staff."""
 
     pseudonym: str
     failed: int
@@ -198,17 +198,17 @@ class Waiting:
 
 
 class Rejections:
-    """The queue of those who failed instructed checks. Nothing happens until a person decides."""
+    """The queue of participants who failed instructed checks. Nothing happens until a member of staff decides."""
 
-    def __init__(self, desk: SurveyService, api: ProlificAPI | None = None, study: str = "") -> None:
-        self._desk = desk
+    def __init__(self, service: SurveyService, api: ProlificAPI | None = None, study: str = "") -> None:
+        self._service = service
         self._api = api
         self._study = study
 
     def waiting(self) -> list[Waiting]:
-        """Who awaits a decision."""
+        """The participants who await a decision."""
         query = sa.select(participants.c.pseudonym).join(decisions, decisions.c.participant == participants.c.id)
-        decided = {r.pseudonym for r in self._desk.database.rows(query)}
+        decided = {r.pseudonym for r in self._service.database.rows(query)}
         return [
             Waiting(
                 person.pseudonym,
@@ -216,7 +216,7 @@ class Rejections:
                 person.quality.instructed_asked,
                 person.quality.instructed_failed >= FAILED,
             )
-            for person in SurveyAdmin(self._desk).people()
+            for person in SurveyAdmin(self._service).people()
             if person.ending is VisitEnding.FAILED_CHECKS
             and person.platform == Prolific.kind
             and person.quality is not None
@@ -247,11 +247,11 @@ class Rejections:
             self._api.reject(submission, message)
         else:
             self._api.request_return(submission, [message or "Failed the attention checks"])
-        self._desk.database.write(lambda db: self._keep(db, pseudonym, decision, actor))
+        self._service.database.write(lambda db: self._keep(db, pseudonym, decision, actor))
 
     def _submission(self, pseudonym: str) -> str:
         query = sa.select(participants.c.external, participants.c.session).where(participants.c.pseudonym == pseudonym)
-        row = self._desk.database.row(query)
+        row = self._service.database.row(query)
         if row is None or self._api is None:
             raise EvenEditError(f"'{pseudonym}' is not known any more")
         for submission in self._api.submissions(self._study):
@@ -266,21 +266,21 @@ class Rejections:
             "participant": db.execute(who).scalar_one(),
             "decision": decision,
             "actor": actor,
-            "at": self._desk.clock(),
+            "at": self._service.clock(),
         }
         db.execute(sa.insert(decisions), row)
-        note(db, self._desk.clock(), actor, f"decided: {decision}", {"participant": pseudonym})
+        note(db, self._service.clock(), actor, f"decided: {decision}", {"participant": pseudonym})
 
 
 class Webhooks:
-    """What Prolific tells us by itself: checked, and acted on once."""
+    """Prolific's webhook events: verified, and acted on once."""
 
-    def __init__(self, desk: SurveyService, secret: str | None = None) -> None:
-        self._desk = desk
+    def __init__(self, service: SurveyService, secret: str | None = None) -> None:
+        self._service = service
         self._secret = secret or os.environ.get(SECRET, "")
 
     def receive(self, body: bytes, headers: Mapping[str, str]) -> bool:
-        """Act on one event; False for one that came before. Raises Refused unless Prolific signed it just now."""
+        """Act on one event; returns False for a repeated one. Raises Refused unless it is recent and signed."""
         given = {name.lower(): value for name, value in headers.items()}
         sent = given.get("x-prolific-request-timestamp", "")
         digest = hmac.new(self._secret.encode(), sent.encode() + body, hashlib.sha256).digest()
@@ -288,7 +288,7 @@ class Webhooks:
         if not self._secret or not hmac.compare_digest(base64.b64encode(digest), signature.encode()):
             raise Refused("this message is not signed by Prolific")
         try:
-            fresh = abs(self._desk.clock() - float(sent)) <= FRESH
+            fresh = abs(self._service.clock() - float(sent)) <= FRESH
             event = json.loads(body)
             status, participant = str(event.get("status", "")), str(event.get("participant_id", ""))
             kind = str(event.get("event_type", ""))
@@ -299,34 +299,34 @@ class Webhooks:
         ident = given.get("x-event-id") or hashlib.sha256(sent.encode() + body).hexdigest()
 
         def work(db: sa.Connection) -> bool:
-            once = self._desk.database.insert(events).values(id=ident, at=self._desk.clock())
+            once = self._service.database.insert(events).values(id=ident, at=self._service.clock())
             if not db.execute(once.on_conflict_do_nothing()).rowcount:
                 return False
             if kind == "submission.status.change" and status in (RETURNED, TIMED_OUT):
-                self._give_back(db, participant, status)
+                self._free_slot(db, participant, status)
             return True
 
-        return self._desk.database.write(work)
+        return self._service.database.write(work)
 
-    def _give_back(self, db: sa.Connection, participant: str, status: str) -> None:
+    def _free_slot(self, db: sa.Connection, participant: str, status: str) -> None:
         mine = sa.select(participants).where(
             participants.c.platform == Prolific.kind, participants.c.external == participant
         )
         for row in db.execute(mine.with_for_update()).all():
-            if row.submitted is None and self._desk.seats.leave(db, row.id):
+            if row.submitted is None and self._service.slots.leave(db, row.id):
                 note(
                     db,
-                    self._desk.clock(),
+                    self._service.clock(),
                     "prolific",
-                    f"{status.lower()}: the seat came back",
+                    f"{status.lower()}: freed the slot",
                     {"participant": row.pseudonym},
                 )
 
 
-def _by_platform_id(desk: SurveyService) -> dict[str, ParticipantStatus]:
-    """Prolific's people by its ids: of the submission, which is the session of the link, and of the person."""
-    people = {person.pseudonym: person for person in SurveyAdmin(desk).people()}
-    rows = desk.database.rows(sa.select(participants).where(participants.c.platform == Prolific.kind))
+def _by_platform_id(service: SurveyService) -> dict[str, ParticipantStatus]:
+    """Participants from Prolific by its ids: of the submission (the session of the link) and of the person."""
+    people = {person.pseudonym: person for person in SurveyAdmin(service).people()}
+    rows = service.database.rows(sa.select(participants).where(participants.c.platform == Prolific.kind))
     return {key: people[r.pseudonym] for r in rows for key in (r.external, r.session) if key}
 
 

@@ -1,7 +1,6 @@
-"""How carefully each person answered, and whom the rules stated beforehand leave out.
+"""Data quality: how carefully each rater answered, and whom the rules stated beforehand exclude.
 
-One long table of answers in, one `Quality` per rater out; imported ratings and the survey's own are judged
-alike.
+Takes one long table of answers and returns one `Quality` per rater. Imported ratings are checked like the survey's own.
 """
 
 from __future__ import annotations
@@ -18,14 +17,14 @@ from evenedit.survey.tasks import CASE, GOLD, INSTRUCTED
 COLUMNS = ("rater", "item", "kind", "output", "question", "value", "low", "high", "milliseconds")
 """One row per answer: `low` and `high` bound the known answer of a gold or instructed item, else they are NaN."""
 STRAIGHT = 5
-"""Straight-lining is judged on items with so many answers or more."""
+"""Straight-lining is assessed on items with at least this many answers."""
 COMPARED = 10
-"""Agreement with others needs so many answers that others gave too."""
+"""Agreement with others needs at least this many answers that others gave too."""
 
 
 @dataclass(frozen=True, slots=True)
 class Quality:
-    """One rater's care."""
+    """The data quality of one rater."""
 
     rater: str
     items: int
@@ -40,11 +39,11 @@ class Quality:
     seconds_per_answer: float | None
     """Medians over items; None where no times were taken."""
     straight: float | None
-    """Share of items with one and the same answer throughout; None where items have few questions."""
+    """Share of items with the same answer throughout; None if items have too few questions."""
     agreement: float | None
     """Correlation with the mean of the others, each question centred; None where too few answers are shared."""
     excluded: tuple[str, ...]
-    """The rules that leave this rater out; empty for who stays."""
+    """The rules that exclude this rater; empty for a rater who is kept."""
 
     @property
     def gold_accuracy(self) -> float | None:
@@ -53,7 +52,7 @@ class Quality:
 
 
 def assess(answers: pd.DataFrame, rules: ExclusionSection) -> list[Quality]:
-    """Every rater's care under the study's rules, in the order of the raters' names."""
+    """The quality of every rater under the study's rules, sorted by name."""
     frame = answers.assign(others=_mean_of_others(answers))
     return [_rater(str(name), part, rules) for name, part in frame.groupby("rater", sort=True)]
 
@@ -68,7 +67,7 @@ def _rater(name: str, part: pd.DataFrame, rules: ExclusionSection) -> Quality:
     sizes, seconds = by_item.size(), by_item["milliseconds"].max() / 1000
     timed = seconds > 0
     long = sizes >= STRAIGHT
-    found = Quality(
+    quality = Quality(
         rater=name,
         items=len(sizes),
         answers=len(rated),
@@ -82,22 +81,26 @@ def _rater(name: str, part: pd.DataFrame, rules: ExclusionSection) -> Quality:
         agreement=_agreement(part),
         excluded=(),
     )
-    return replace(found, excluded=tuple(_reasons(found, rules)))
+    return replace(quality, excluded=tuple(_reasons(quality, rules)))
 
 
-def _reasons(found: Quality, rules: ExclusionSection) -> Iterator[str]:
-    if found.instructed_failed >= rules.instructed_failed:
-        yield f"failed {found.instructed_failed} of {found.instructed_asked} instructed checks"
-    accuracy = found.gold_accuracy
+def _reasons(quality: Quality, rules: ExclusionSection) -> Iterator[str]:
+    if quality.instructed_failed >= rules.instructed_failed:
+        yield f"failed {quality.instructed_failed} of {quality.instructed_asked} instructed checks"
+    accuracy = quality.gold_accuracy
     if accuracy is not None and accuracy < rules.gold_below:
         yield f"{accuracy:.0%} right on gold items, below {rules.gold_below:.0%}"
-    speed = found.seconds_per_answer
+    speed = quality.seconds_per_answer
     if speed is not None and speed < rules.seconds_per_answer:
         yield f"{speed:.2f} s per answer (median), below {rules.seconds_per_answer:g} s"
-    if found.straight is not None and found.straight > rules.straight_line:
-        yield f"one answer throughout on {found.straight:.0%} of the items, above {rules.straight_line:.0%}"
-    if rules.agreement_below is not None and found.agreement is not None and found.agreement < rules.agreement_below:
-        yield f"agreement with the others {found.agreement:.2f}, below {rules.agreement_below:g}"
+    if quality.straight is not None and quality.straight > rules.straight_line:
+        yield f"the same answer throughout on {quality.straight:.0%} of the items, above {rules.straight_line:.0%}"
+    if (
+        rules.agreement_below is not None
+        and quality.agreement is not None
+        and quality.agreement < rules.agreement_below
+    ):
+        yield f"agreement with the others {quality.agreement:.2f}, below {rules.agreement_below:g}"
 
 
 def _mean_of_others(answers: pd.DataFrame) -> pd.Series[float]:

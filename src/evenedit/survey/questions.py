@@ -1,4 +1,4 @@
-"""What people are asked beside the rubric's axes: preference, role, and whether they understood the guide."""
+"""Questions to people beyond the rubric's axes: preference, role, and the comprehension check."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ APPROPRIATE = Question(
 )
 ROLE = replace(QUESTIONS["target_role"], labels=("Male", "Female", "Unclear"))
 PAIRWISE = (PREFERENCE, APPROPRIATE)
-"""Questions whose answers 1 and 2 name a place (A, B), so they are turned back before anybody counts them."""
+"""Questions whose answers 1 and 2 mean Image A and Image B; they are mapped back to the outputs before analysis."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,7 +108,7 @@ def checks(survey: int) -> tuple[ComprehensionCheck, ...]:
 
 
 def asked(survey: int, prompt: Prompt, outputs: int) -> list[tuple[str, Question]]:
-    """What is asked about an item, by slot: each output on its own, or "" for both together."""
+    """The questions about an item, each with the image it is about (A, B), or "" for both together."""
     if survey == 2:
         return [("", question) for question in PAIRWISE]
     if survey == 3:

@@ -1,26 +1,25 @@
-"""Which cases people see: drawn once by the study's sampler, stored with every case's chance of being chosen."""
+"""The cases people see: drawn once by the study's sampler and stored with their inclusion probabilities."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import pandas as pd
 
 from evenedit.core.errors import EvenEditError
-from evenedit.core.records import Experiment, Outcome, Request
-from evenedit.design.requests import main_pair
-from evenedit.design.sampling import balanced, priority, stratified
+from evenedit.core.records import Condition, Experiment, Outcome, Request
+from evenedit.design.requests import case_frame
+from evenedit.design.sampling import balanced, margins_of, priority, routine_of, strata_of, stratified
 from evenedit.design.study_design import StudyDesign
-from evenedit.protocol import FACTORS, factor
 from evenedit.ratings.combine import combine, concerns
 from evenedit.storage.store import Store
 
 if TYPE_CHECKING:
     from evenedit.config.study_file import StudyFile, SurveySection
 
-BALANCED = ("editor", "race", "gender", "age")
-STRATA = ("race", "gender", "band", "editor")
+MISSING = "missing"
+"""How margins name the cases whose portrait has no label of a factor."""
 
 
 def sampled(file: StudyFile, store: Store, survey: int) -> dict[str, float]:
@@ -34,7 +33,7 @@ def sampled(file: StudyFile, store: Store, survey: int) -> dict[str, float]:
 
 
 def draw(file: StudyFile, store: Store, survey: int) -> dict[str, float]:
-    """Draw the cases of a survey as the study file says; only cases with a picture to show can be drawn."""
+    """Draw the cases of a survey as the study file says, among the cases that have an edited image."""
     section = file.sections.survey
     if section is None:
         raise EvenEditError("study.toml has no [survey]; add the table to ask people")
@@ -47,39 +46,46 @@ def draw(file: StudyFile, store: Store, survey: int) -> dict[str, float]:
             f"[survey] cases is {section.cases}, but only {len(frame)} cases have a picture to show; ask for fewer"
         )
     elif section.sampler == "balanced":
-        rows, chances = balanced(frame, size, within="prompt", factors=BALANCED, seed=seed)
+        rows, chances = balanced(frame, size, within="prompt", factors=margins_of(file.factors), seed=seed)
     elif section.sampler == "strata":
-        rows, chances = stratified(frame, size, by=STRATA, seed=seed)
+        rows, chances = stratified(frame, size, by=strata_of(file.factors), seed=seed)
     else:
         classed = frame.assign(**{"class": _classes(file, store, frame)})
-        rows, chances = priority(
-            classed, size, quotas={str(k): v for k, v in section.quotas.items()}, seed=seed, even_over=main_pair(file)
-        )
+        quotas = {str(k): v for k, v in section.quotas.items()}
+        rows, chances = priority(classed, size, quotas=quotas, seed=seed, even_over=routine_of(file.factors))
     drawn = frame.iloc[rows]
     return dict(zip(drawn["id"], (drawn["chance"].to_numpy() * chances).tolist(), strict=True))
 
 
 def margins(file: StudyFile, store: Store, cases: Mapping[str, float]) -> pd.DataFrame:
-    """How a sample is made up (Table 18): one row per level of each factor."""
+    """The composition of a sample (Table 18): one row per level of category, editor, each factor and prompt."""
     requests = store.requests()
     frame = _frame(file, store, [requests[ident] for ident in cases])
-    order = {code: at for f in FACTORS for at, code in enumerate(f.codes)}
     rows = [
-        {"factor": name, "level": level, "cases": int(count), "share": count / len(frame)}
-        for name in ("category", "editor", "race", "gender", "age", "prompt")
-        if frame[name].ne("").any()
-        for level, count in sorted(
-            frame[name].value_counts().items(), key=lambda r: (order.get(str(r[0]), 0), str(r[0]))
-        )
+        *_margin("category", frame["category"]),
+        *_margin("editor", frame["editor"]),
+        *(row for f in file.factors for row in _margin(f.name, frame[f.name], f.codes)),
+        *_margin("prompt", frame["prompt"]),
     ]
     return pd.DataFrame(rows, columns=["factor", "level", "cases", "share"])
+
+
+def _margin(name: str, values: pd.Series[str], order: Sequence[str] = ()) -> Iterator[dict[str, object]]:
+    """The rows of one factor, in the order of its levels; cases without a label come last."""
+    if not values.ne("").any():
+        return
+    counts = {str(level): int(count) for level, count in values.value_counts().items()}
+    for level in sorted(counts, key=lambda code: (not code, order.index(code) if code in order else 0, code)):
+        yield {"factor": name, "level": level or MISSING, "cases": counts[level], "share": counts[level] / len(values)}
 
 
 def _population(file: StudyFile, store: Store, section: SurveySection, survey: int) -> pd.DataFrame:
     sources, edits = store.sources(), store.edits()
     experiment = Experiment.STEREOTYPE if survey == 3 else Experiment.DIAGNOSIS
     planned = [
-        r for r in StudyDesign(file, store).planned(sources) if r.experiment is experiment and r.condition == "baseline"
+        r
+        for r in StudyDesign(file, store).planned(sources)
+        if r.experiment is experiment and r.condition == Condition.BASELINE
     ]
     shown = [r for r in planned if r.id in edits and edits[r.id].outcome is Outcome.EDITED]
     if not shown:
@@ -95,44 +101,27 @@ def _population(file: StudyFile, store: Store, section: SurveySection, survey: i
 
 
 def _frame(file: StudyFile, store: Store, requests: list[Request]) -> pd.DataFrame:
-    sources = store.sources()
-    bands = {level.code: level.band for level in factor("age").levels}
-    rows = []
-    for request in requests:
-        prompt = file.prompt(request.prompt_id)
-        single = len(request.source_ids) == 1
-        labels = sources[request.source_ids[0]].attributes if single else {}
-        rows.append(
-            {
-                "id": request.id,
-                "prompt": request.prompt_id,
-                "category": prompt.category,
-                "coded": prompt.coded_gender or "",
-                "editor": request.editor,
-                "race": labels.get("race", ""),
-                "gender": labels.get("gender", ""),
-                "age": labels.get("age", ""),
-                "band": bands.get(labels.get("age", ""), "") or "",
-            }
-        )
-    return pd.DataFrame(rows)
+    prompts = [file.prompt(request.prompt_id) for request in requests]
+    return case_frame(file, requests, store.sources()).assign(
+        category=[prompt.category for prompt in prompts], coded=[prompt.coded_gender or "" for prompt in prompts]
+    )
 
 
 def _classes(file: StudyFile, store: Store, frame: pd.DataFrame) -> list[str]:
-    """Why each case would be looked at, by the judges' scores."""
+    """The priority class of each case, by the judges' scores."""
     table = StudyDesign(file, store).table()
     scores = combine(table, {}, "exclude")
     if not scores.values.any():
         raise EvenEditError(
             "the priority sampler goes by the judges' scores, and there are none yet. Try: evenedit run STUDY"
         )
-    found = concerns(scores, file.rates)
-    by_id = dict(zip(table.edits["request_id"], found.tolist(), strict=True))
+    classes = concerns(scores, file.rates)
+    by_id = dict(zip(table.edits["request_id"], classes.tolist(), strict=True))
     return [str(by_id[ident]) for ident in frame["id"]]
 
 
 def _agreed(file: StudyFile, store: Store, frame: pd.DataFrame) -> list[str]:
-    """Whether the judges gave one verdict: the samples for people hold both kinds alike."""
+    """Whether the judges agreed on each case: samples hold equally many of both kinds."""
     table = StudyDesign(file, store).table()
     review = dict(zip(table.edits["request_id"], combine(table, {}, "exclude").needs_review.tolist(), strict=True))
     return ["disagreed" if review[ident] else "agreed" for ident in frame["id"]]

@@ -1,23 +1,23 @@
-"""The front desk of a survey: who sits where, and every answer they gave.
+"""The survey service: it takes participants through the survey and stores every answer.
 
     arrive -> guide -> check -> consent -> (choose) -> task -> done
 
-All calls are thread-safe and return only after what they acknowledge is on disk. Nothing returned here names a group,
-an editor, a condition or a gold item: ids are opaque, so a page can show all of it to a participant.
+All calls are thread-safe and return only after what they acknowledge is on disk. Nothing returned to a page names a
+group, an editor, a condition or a gold item: ids are opaque, so a participant may see all of it.
 
-What happens when things cross (each has its test):
+What happens in concurrent and unusual cases (each has its test):
 
 - The same person again, in another tab or on another device: the same visit, the same task, the same answers.
-- Two tabs: both may save; for each question the answer with the highest sequence number stays. Submitting twice is
-  submitting once; after that, saves are refused.
+- Two tabs: both may save; for each question the answer with the highest sequence number stays. Submitting twice has
+  the effect of submitting once; after that, saves are refused.
 - A duplicate or an older answer that arrives late: nothing changes, and the number that is stored is returned.
-- A seat expires `seat_minutes` after the last answer. Until somebody else takes it, its holder just goes on. Once it is
-  taken, the holder may still finish and gets the completed ending (the work was done), in another free seat of the
+- A slot expires `seat_minutes` after the last answer. Until somebody else takes it, its holder can go on. Once it is
+  taken, the holder may still finish and gets the completed ending (the work was done), in another free slot of the
   task if there is one, else as an extra: kept and exported as such, but not counted, so no item has too many raters.
-- A seat that was given back (returned on the platform, or released by an admin) and then finished: the same.
+- A slot that was given back (returned on the platform, or released by an admin) and then finished: the same.
 - Two or more failed instructed checks: the visit ends with failed_checks, the answers are kept but not counted, and the
-  seat is open again.
-- Withdrawal: the participant's row, answers and order are deleted and the seat is open again; the cookie is unknown
+  slot is open again.
+- Withdrawal: the participant's row, answers and order are deleted and the slot is open again; the cookie is unknown
   from then on. Who comes back afterwards is a new participant.
 """
 
@@ -38,7 +38,8 @@ from evenedit.config.study_file import StudyFile, SurveySection
 from evenedit.core.errors import EvenEditError
 from evenedit.core.records import Question
 from evenedit.storage.store import Store
-from evenedit.storage.survey_schema import answers, decisions, items, log, participants, seats, shown
+from evenedit.storage.survey_schema import answers, decisions, items, log, participants, shown
+from evenedit.storage.survey_schema import seats as slots
 from evenedit.storage.survey_store import Database, note
 from evenedit.survey.allocation import lay_out
 from evenedit.survey.participant_tasks import ParticipantTasks
@@ -81,7 +82,7 @@ LARGEST = 2**53
 
 
 class SurveyService:
-    """The desk of one study's survey."""
+    """Everything the participants of one study can do."""
 
     def __init__(
         self,
@@ -97,18 +98,18 @@ class SurveyService:
         material = Material(store.requests(), store.edits())
         if database.writable:
             lay_out(database, section, material, file, store)
-        self.sheets = ParticipantTasks(database, material, file, store)
-        self.seats = Slots(section.seat_minutes, clock)
-        self.reception = Arrivals(section.platform, database.key, clock)
+        self.participant_tasks = ParticipantTasks(database, material, file, store)
+        self.slots = Slots(section.seat_minutes, clock)
+        self.arrivals = Arrivals(section.platform, database.key, clock)
         self._state, self._keep, self._stored = map(database.prepared, (_STATE, _keep(database.insert), _STORED))
 
     @classmethod
     def open(
         cls, file: StudyFile, store: Store, clock: Callable[[], float] = time.time, *, write: bool = True
     ) -> SurveyService:
-        """The desk of a study: draws the cases and lays out tasks and seats on the first day.
+        """Open a study's survey; the first time, draw the cases and lay out tasks and slots.
 
-        With `write=False` it can only be looked at, also while a server has it open.
+        With `write=False` it is read-only, and can be opened while a server runs.
         """
         section = file.sections.survey
         if section is None:
@@ -124,13 +125,13 @@ class SurveyService:
         """Finish writing and let go of the database."""
         self.database.close()
 
-    # -- the way through -----------------------------------------------------------------------------------
+    # -- stages --------------------------------------------------------------------------------------------
 
     def arrive(self, arrival: Arrival) -> Visit:
-        """Greet a participant; the same person comes back to the same visit, on any device.
+        """Begin or continue a visit; the same person comes back to the same visit, on any device.
 
-        A newcomer who finds no free seat is told at once (the visit ends with no_seat) rather than after the guide;
-        coming back when a seat has returned opens the visit again.
+        Without a free slot a new visit ends at once (no_seat) rather than after the guide; it opens again when the
+        participant comes back and a slot has become free.
         """
         survey = arrival.survey or self.section.surveys[0]
         if survey not in self.section.surveys:
@@ -145,7 +146,7 @@ class SurveyService:
                 participants.c.external == arrival.participant,
             )
             row = db.execute(sa.select(participants).where(mine).with_for_update()).one_or_none()
-            free = self.seats.free(db, survey) > 0
+            free = self.slots.free(db, survey) > 0
             if row is None:
                 values = {
                     "survey": survey,
@@ -157,12 +158,12 @@ class SurveyService:
                     "resume": _resume_code(),
                     "pseudonym": self.database.pseudonym(survey, arrival.platform, arrival.participant),
                     "stage": VisitStage.GUIDE if free else VisitStage.DONE,
-                    "ending": None if free else VisitEnding.NO_SEAT,
+                    "ending": None if free else VisitEnding.NO_SLOT,
                     "tries": 0,
                     "arrived": self.clock(),
                 }
                 row = db.execute(sa.insert(participants).values(values).returning(participants)).one()
-            elif row.ending == VisitEnding.NO_SEAT and free:
+            elif row.ending == VisitEnding.NO_SLOT and free:
                 again = VisitStage.CONSENT if row.consented else VisitStage.GUIDE
                 row = self._move(db, row.id, stage=again, ending=None)
             return _visit(row)
@@ -170,8 +171,8 @@ class SurveyService:
         return self.database.write(work)
 
     def introduce(self, query: Mapping[str, str]) -> Arrival:
-        """Who a link's URL parameters introduce: a signed invitation, or what the study's platform sends."""
-        return self.reception.arrive(query)
+        """The participant that a link's parameters identify: a signed invitation, or ids of the study's platform."""
+        return self.arrivals.arrive(query)
 
     def resume_code(self, token: str) -> str:
         """A code to type on another device, where the platform's link is not at hand."""
@@ -186,7 +187,7 @@ class SurveyService:
         return None if row is None else _visit(row)
 
     def visit(self, token: str) -> Visit | None:
-        """The visit of a cookie; None for one we never gave out, or after withdrawal."""
+        """The visit of a cookie; None for an unknown cookie, or after withdrawal."""
         row = self.database.row(sa.select(participants).where(participants.c.token == token))
         return None if row is None else _visit(row)
 
@@ -228,7 +229,7 @@ class SurveyService:
     def consent(self, token: str, agreed: bool) -> Visit:
         """Record the decision with its time; without consent the visit ends.
 
-        With it the next free seat is assigned at once, unless the study has the published dashboard to choose from.
+        With it the next free slot is assigned at once, unless the study has the published dashboard to choose from.
         """
 
         def work(db: sa.Connection) -> Visit:
@@ -238,26 +239,26 @@ class SurveyService:
             if not agreed:
                 return _visit(self._move(db, row.id, stage=VisitStage.DONE, ending=VisitEnding.NO_CONSENT))
             row = self._move(db, row.id, consented=self.clock(), stage=VisitStage.CHOOSE)
-            return _visit(row if self.section.dashboard else self._seat(db, row, None))
+            return _visit(row if self.section.dashboard else self._assign(db, row, None))
 
         return self.database.write(work)
 
     def tasks(self, survey: int = 0) -> list[TaskCard]:
         """The dashboard of the published design; of the study's first survey unless another is named."""
         survey = survey or self.section.surveys[0]
-        free = sa.func.sum(sa.case((self.seats.is_free(), 1), else_=0))
+        free = sa.func.sum(sa.case((self.slots.is_free(), 1), else_=0))
         counts = sa.select(items.c.task, sa.func.count().label("items")).where(items.c.survey == survey)
         sizes = {row.task: row.items for row in self.database.rows(counts.group_by(items.c.task))}
-        query = sa.select(seats.c.task, free.label("free")).where(seats.c.survey == survey).group_by(seats.c.task)
+        query = sa.select(slots.c.task, free.label("free")).where(slots.c.survey == survey).group_by(slots.c.task)
         return [
             TaskCard(row.task, sizes[row.task], row.free > 0)
-            for row in self.database.rows(query.order_by(seats.c.task))
+            for row in self.database.rows(query.order_by(slots.c.task))
         ]
 
     def claim(self, token: str, task: int | None = None) -> Visit:
-        """Take a seat, atomically: the next one, or one of the task picked; without a free seat the visit ends.
+        """Take a slot atomically: the next one, or one of the chosen task; without a free slot the visit ends.
 
-        Claiming again changes nothing. A picked task that was just filled is refused while another has a seat.
+        Claiming again changes nothing. A chosen task that was just filled is refused while another has a free slot.
         """
 
         def work(db: sa.Connection) -> Visit:
@@ -266,7 +267,7 @@ class SurveyService:
                 return _visit(row)
             if row.stage != VisitStage.CHOOSE:
                 raise Refused("please read the guide and decide about taking part first")
-            return _visit(self._seat(db, row, task))
+            return _visit(self._assign(db, row, task))
 
         return self.database.write(work)
 
@@ -274,11 +275,11 @@ class SurveyService:
 
     def items(self, token: str) -> list[ParticipantItem]:
         """All items of the participant's task, in their order, with answers so far."""
-        sheet = self.sheets.of(token)
+        task = self.participant_tasks.of(token)
         given: dict[int, dict[tuple[str, str], int]] = {}
-        for row in self.database.rows(sa.select(answers).where(answers.c.participant == sheet.participant)):
+        for row in self.database.rows(sa.select(answers).where(answers.c.participant == task.participant)):
             given.setdefault(row.item, {})[row.slot, row.question] = row.value
-        return [replace(page.public, answers=given.get(page.item, {})) for page in sheet.pages]
+        return [replace(page.public, answers=given.get(page.item, {})) for page in task.pages]
 
     def sequence(self, token: str) -> int:
         """The highest sequence number this participant has stored; a page counts on from here."""
@@ -288,7 +289,7 @@ class SurveyService:
 
     def picture(self, token: str, picture: str) -> bytes | None:
         """A picture of the participant's own task as JPEG without metadata; None for any other id."""
-        return self.sheets.picture(token, picture)
+        return self.participant_tasks.picture(token, picture)
 
     def save(
         self, token: str, item: str, slot: str, question: str, value: int, sequence: int, milliseconds: int = 0
@@ -304,9 +305,9 @@ class SurveyService:
     def saving(
         self, token: str, item: str, slot: str, question: str, value: int, sequence: int, milliseconds: int = 0
     ) -> Future[int]:
-        """`save` for a caller that does not want to block a thread: the future is done once the answer is on disk."""
-        sheet = self.sheets.of(token)
-        page = sheet.by_id.get(item)
+        """Like `save`, without blocking: the future is done once the answer is on disk."""
+        task = self.participant_tasks.of(token)
+        page = task.by_id.get(item)
         known = page.questions.get((slot, question)) if page else None
         if page is None or known is None:
             raise Refused("this item is not part of your task")
@@ -316,7 +317,7 @@ class SurveyService:
             raise Refused("this answer carries an impossible number")
         at = self.clock()
         row = {
-            "participant": sheet.participant,
+            "participant": task.participant,
             "item": page.item,
             "slot": slot,
             "question": question,
@@ -330,7 +331,7 @@ class SurveyService:
             state = self._state(db, {"token": token}).one_or_none()
             if state is None or state.stage != VisitStage.TASK:
                 raise Refused("this task is submitted; its answers cannot be changed any more")
-            self.seats.stay(db, state)
+            self.slots.stay(db, state)
             stored = self._keep(db, row).scalar_one_or_none()
             if stored is None:  # what is stored is newer, or the same
                 stored = self._stored(db, row).scalar_one()
@@ -343,7 +344,7 @@ class SurveyService:
         done = self.visit(token)
         if done is not None and done.stage is VisitStage.DONE:
             return done
-        sheet = self.sheets.of(token)
+        task = self.participant_tasks.of(token)
 
         def work(db: sa.Connection) -> Visit:
             row = self._mine(db, token)
@@ -353,23 +354,23 @@ class SurveyService:
             given = {(a.item, a.slot, a.question): a.value for a in db.execute(mine)}
             missing = [
                 page.public.number
-                for page in sheet.pages
+                for page in task.pages
                 if any((page.item, *asked_) not in given for asked_ in page.questions)
             ]
             if missing:
                 raise Incomplete(missing)
             failed = sum(
                 any(given[(page.item, *key)] != page.public.instructed for key in page.questions)
-                for page in sheet.pages
+                for page in task.pages
                 if page.public.instructed is not None
             )
             ending = (
                 VisitEnding.FAILED_CHECKS if failed >= self.section.exclude.instructed_failed else VisitEnding.COMPLETED
             )
             if ending is VisitEnding.FAILED_CHECKS:
-                self.seats.leave(db, row.id)
+                self.slots.leave(db, row.id)
             else:
-                self.seats.keep(db, row.id, row.survey, row.task)
+                self.slots.keep(db, row.id, row.survey, row.task)
             return _visit(self._move(db, row.id, stage=VisitStage.DONE, ending=ending, submitted=self.clock()))
 
         return self.database.write(work)
@@ -382,14 +383,14 @@ class SurveyService:
         return self._completion(VisitEnding(row.ending), row.platform, row.external, row.study, row.session)
 
     def farewell(self, ending: VisitEnding) -> Completion:
-        """What an ending gives when there is no visit to ask any more, such as after withdrawal."""
+        """Code or redirect of an ending whose visit no longer exists, such as after withdrawal."""
         return self._completion(ending, self.section.platform.kind, "", "", "")
 
     def withdraw(self, token: str) -> None:
-        """Erase the answers and the platform's id, and give the seat back."""
+        """Erase the participant's answers and platform id, and free the slot."""
         self.erase(participants.c.token == token, "participant")
 
-    # -- inside --------------------------------------------------------------------------------------------
+    # -- internals -----------------------------------------------------------------------------------------
 
     def _mine(self, db: sa.Connection, token: str) -> Any:
         row = db.execute(sa.select(participants).where(participants.c.token == token).with_for_update()).one_or_none()
@@ -401,13 +402,13 @@ class SurveyService:
         change = sa.update(participants).where(participants.c.id == ident).values(**values)
         return db.execute(change.returning(participants)).one()
 
-    def _seat(self, db: sa.Connection, row: Any, task: int | None) -> Any:
-        """Seat a participant and draw the order of items and outputs; without a seat the visit ends."""
-        taken = self.seats.take(db, row.id, row.survey, task)
+    def _assign(self, db: sa.Connection, row: Any, task: int | None) -> Any:
+        """Give a participant a slot and draw the order of items and outputs; without a free slot the visit ends."""
+        taken = self.slots.take(db, row.id, row.survey, task)
         if taken is None:
-            if task is not None and self.seats.free(db, row.survey) > 0:
+            if task is not None and self.slots.free(db, row.survey) > 0:
                 raise Refused("that task has just been taken; please pick another")
-            return self._move(db, row.id, stage=VisitStage.DONE, ending=VisitEnding.NO_SEAT)
+            return self._move(db, row.id, stage=VisitStage.DONE, ending=VisitEnding.NO_SLOT)
         query = sa.select(items).where(items.c.survey == row.survey, items.c.task == taken).order_by(items.c.id)
         pages = db.execute(query).all()
         rng = np.random.default_rng(secrets.randbits(64))
@@ -426,11 +427,9 @@ class SurveyService:
         )
         return self._move(db, row.id, stage=VisitStage.TASK, task=taken, claimed=self.clock())
 
-    # endings
-
     def _completion(self, ending: VisitEnding, platform: str, participant: str, study: str, session: str) -> Completion:
         section = self.section.endings.get(ending.value)
-        code = (section.code if section else "") or self.sheets.opaque("code", ending.value)[:8].upper()
+        code = (section.code if section else "") or self.participant_tasks.opaque("code", ending.value)[:8].upper()
         redirect = section.redirect if section else ""
         if not redirect and platform == "prolific":
             redirect = "https://app.prolific.com/submissions/complete?cc={code}"
@@ -439,16 +438,16 @@ class SurveyService:
             redirect = redirect.replace("{" + name + "}", quote(text, safe=""))
         return Completion(ending, code, redirect or None)
 
-    # -- for the office ------------------------------------------------------------------------------------
+    # -- staff ---------------------------------------------------------------------------------------------
 
-    def erase(self, whom: sa.ColumnElement[bool], actor: str) -> bool:
-        """Delete a participant's row, answers and order, and open the seat; the log keeps only that it happened."""
+    def erase(self, where: sa.ColumnElement[bool], actor: str) -> bool:
+        """Delete a participant's row, answers and item order, and free the slot; the log keeps no id."""
 
         def work(db: sa.Connection) -> tuple[str] | None:
-            row = db.execute(sa.select(participants).where(whom).with_for_update()).one_or_none()
+            row = db.execute(sa.select(participants).where(where).with_for_update()).one_or_none()
             if row is None:
                 return None
-            self.seats.leave(db, row.id)
+            self.slots.leave(db, row.id)
             for table in (answers, shown, decisions):
                 db.execute(sa.delete(table).where(table.c.participant == row.id))
             db.execute(sa.delete(participants).where(participants.c.id == row.id))
@@ -462,7 +461,7 @@ class SurveyService:
         token = self.database.write(work)
         if token is None:
             return False
-        self.sheets.forget(*token)
+        self.participant_tasks.forget(*token)
         self.database.forget_erased()
         return True
 
@@ -473,12 +472,12 @@ _STATE: Any = (
         participants.c.stage,
         participants.c.survey,
         participants.c.task,
-        seats.c.id.label("seat"),
-        seats.c.expires,
+        slots.c.id.label("slot_id"),
+        slots.c.expires,
     )
-    .select_from(participants.outerjoin(seats, seats.c.participant == participants.c.id))
+    .select_from(participants.outerjoin(slots, slots.c.participant == participants.c.id))
     .where(participants.c.token == sa.bindparam("token"))
-    .with_for_update(read=True, of=participants)  # a submission waits for saves under way, and they for it
+    .with_for_update(read=True, of=participants)  # saves under way and a submission wait for each other
 )
 _STORED: Any = sa.select(answers.c.sequence).where(
     *(answers.c[name] == sa.bindparam(name) for name in ("participant", "item", "slot", "question"))

@@ -1,7 +1,7 @@
 """Simulated people who take part through the real HTTP interface. Everything they touch is SIMULATED.
 
-They look at the same pictures as everybody, recognise what a simulated editor is known to have done to them, and err
-like a simulated judge.
+They are shown the same pages as everybody, look up what the simulated editor is known to have done, and make the
+errors of a simulated judge.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import numpy as np
 from evenedit.config.study_file import StudyFile
 from evenedit.core.errors import EvenEditError
 from evenedit.core.interfaces import Case
-from evenedit.core.records import Outcome
+from evenedit.core.records import Condition, Outcome
 from evenedit.protocol import QUESTIONS
 from evenedit.simulation.editors import truth_of
 from evenedit.simulation.judges import SimulatedJudge, drift_points
@@ -28,57 +28,56 @@ from evenedit.survey.questions import PAIRWISE, ROLE, checks
 PACE = 3.5
 """Median seconds that a simulated answer takes."""
 _PAIRED = {question.id for question in PAIRWISE}
-Shown = tuple[str, ...]
 
 
-class Memory:
-    """What is known about every picture of a study whose editors are all simulated, by how it looks on the page."""
+class KnownPictures:
+    """The ground truth of every edit of a study with simulated editors, found by the pictures on a page."""
 
     def __init__(self, file: StudyFile, store: Store) -> None:
         self._images = store.images
         self._file = file
         sources, edits = store.sources(), store.edits()
-        looks = {s.image: _look(jpeg(self._images.open(s.image))) for s in sources.values()}
-        self._known: dict[Shown, tuple[str, str]] = {}
+        hashes = {s.image: _hash(jpeg(self._images.open(s.image))) for s in sources.values()}
+        self._known: dict[tuple[str, ...], tuple[str, str]] = {}
         for ident, request in store.requests().items():
             edit = edits.get(ident)
             if edit is None or edit.outcome is not Outcome.EDITED or not edit.image:
                 continue
             if "truth" not in edit.detail:
-                raise EvenEditError(f"simulated people need simulated editors; '{request.editor}' is a real one")
+                raise EvenEditError(f"simulated participants need simulated editors; '{request.editor}' is a real one")
             prompt = self._file.prompt(request.prompt_id)
-            told = prompt.swapped_text if request.condition == "swapped" else prompt.text
-            seen = (
-                str(told),
-                *(looks[sources[s].image] for s in request.source_ids),
-                _look(jpeg(self._images.open(edit.image))),
+            text = prompt.swapped_text if request.condition == Condition.SWAPPED else prompt.text
+            page = (
+                str(text),
+                *(hashes[sources[s].image] for s in request.source_ids),
+                _hash(jpeg(self._images.open(edit.image))),
             )
-            self._known.setdefault(seen, (edit.image, request.prompt_id))
+            self._known.setdefault(page, (edit.image, request.prompt_id))
 
-    def recall(self, instruction: str, *pictures: bytes) -> tuple[Case, Mapping[str, int]]:
-        """The case behind what is on the page, and its truth."""
-        image, prompt_id = self._known[instruction, *(_look(picture) for picture in pictures)]
+    def find(self, instruction: str, *pictures: bytes) -> tuple[Case, Mapping[str, int]]:
+        """The case that a page shows, and its ground truth."""
+        image, prompt_id = self._known[instruction, *(_hash(picture) for picture in pictures)]
         edited = self._images.open(image)
         prompt = self._file.prompt(prompt_id)
         return Case([], edited, prompt, prompt.text), truth_of(edited)[1]
 
 
-class Person:
-    """One simulated participant."""
+class SimulatedParticipant:
+    """A participant who answers through the survey's pages like everybody else."""
 
-    def __init__(self, name: str, number: int, memory: Memory, settings: Mapping[str, Any]) -> None:
+    def __init__(self, name: str, number: int, known: KnownPictures, settings: Mapping[str, Any]) -> None:
         self.name = name
-        self._memory = memory
+        self._known = known
         self._judge = SimulatedJudge(**{**settings, "seed": 1000 + number, "missing": 0.0})
         self._rng = np.random.default_rng(1000 + number)
 
     def enter(self, client: httpx.Client, link: str, survey: int) -> bool:
-        """Go from the link to a task; False where there is none to do (any more)."""
-        _fine(client.get(link))
+        """Go from the link to a task. Returns False if there is none left."""
+        _checked(client.get(link))
         right = {check.question.id: str(check.right) for check in checks(survey)}
-        _fine(client.post("/survey/guide"))
-        _fine(client.post("/survey/check", data=right))
-        page = _fine(client.post("/survey/consent", data={"decision": "agree", "adult": "yes", "agreed": "yes"}))
+        _checked(client.post("/survey/guide"))
+        _checked(client.post("/survey/check", data=right))
+        page = _checked(client.post("/survey/consent", data={"decision": "agree", "adult": "yes", "agreed": "yes"}))
         if page.url.path == "/survey/choose":
             numbers = sorted({int(n) for n in re.findall(r'name="task"[^>]*value="(\d+)"', page.text)})
             for number in numbers:
@@ -88,8 +87,8 @@ class Person:
         return page.url.path == "/survey/task"
 
     def work(self, client: httpx.Client) -> int:
-        """Answer every item that is not answered yet, and submit; returns how many answers were given."""
-        task = _fine(client.get("/survey/items")).json()
+        """Answer every open item and submit; returns the number of answers given."""
+        task = _checked(client.get("/survey/items")).json()
         sequence, given = int(task["sequence"]), 0
         for item in task["items"]:
             done = {(a["slot"], a["question"]) for a in item["answers"]}
@@ -100,30 +99,32 @@ class Person:
                     continue
                 sequence, given = sequence + 1, given + 1
                 body = {"item": item["id"], "slot": slot, "question": question, "value": value, "sequence": sequence}
-                _fine(client.post("/survey/answers", json=body | {"milliseconds": int(1000 * elapsed)}))
-        _fine(client.post("/survey/submit"))
+                _checked(client.post("/survey/answers", json=body | {"milliseconds": int(1000 * elapsed)}))
+        _checked(client.post("/survey/submit"))
         return given
 
     def _answers(self, client: httpx.Client, item: Mapping[str, Any]) -> dict[tuple[str, str], int]:
-        """What this person thinks of an item, or does as an instructed check says."""
+        """This participant's answers to an item, or those an instructed check asks for."""
         rows = [(slot, row["id"]) for row in item["questions"] for slot in row["slots"]]
-        told = str(item["instruction"])
+        instruction = str(item["instruction"])
         if item["instructed"]:
-            return dict.fromkeys(rows, int(re.findall(r"\d", told)[0]))
-        pictures = {p["slot"]: _fine(client.get(f"/survey/pictures/{p['id']}")).content for p in item["pictures"]}
+            return dict.fromkeys(rows, int(re.findall(r"\d", instruction)[0]))
+        pictures = {p["slot"]: _checked(client.get(f"/survey/pictures/{p['id']}")).content for p in item["pictures"]}
         sources = [content for slot, content in pictures.items() if slot.startswith("source")]
-        seen = {slot: self._memory.recall(told, *sources, pictures[slot]) for slot in ("A", "B") if slot in pictures}
-        found: dict[tuple[str, str], int] = {}
+        seen = {
+            slot: self._known.find(instruction, *sources, pictures[slot]) for slot in ("A", "B") if slot in pictures
+        }
+        answers: dict[tuple[str, str], int] = {}
         for slot, question in rows:
             if question in _PAIRED:
-                found[slot, question] = self._prefers(seen["A"][1], seen["B"][1])
+                answers[slot, question] = self._prefers(seen["A"][1], seen["B"][1])
             elif question == ROLE.id:
-                found[slot, question] = self._role(*seen[slot])
+                answers[slot, question] = self._role(*seen[slot])
         for slot, (case, _) in seen.items():
             asked = [QUESTIONS[question] for s, question in rows if s == slot and question in QUESTIONS]
             reply = self._judge.judge(case, asked)
-            found |= {(slot, q): int(value) for q, value in reply.values.items() if value is not None}
-        return {key: found[key] for key in rows}
+            answers |= {(slot, q): int(value) for q, value in reply.values.items() if value is not None}
+        return {key: answers[key] for key in rows}
 
     def _prefers(self, a: Mapping[str, int], b: Mapping[str, int]) -> int:
         if self._rng.random() < self._judge.error:
@@ -138,16 +139,16 @@ class Person:
         return {1: coded, 2: 3 - coded}.get(truth["stereotype"], 3)
 
 
-def _look(content: bytes) -> str:
+def _hash(content: bytes) -> str:
     return hashlib.sha256(content).hexdigest()
 
 
-def _fine(answer: httpx.Response) -> httpx.Response:
+def _checked(answer: httpx.Response) -> httpx.Response:
     if answer.status_code >= 400:
         raise EvenEditError(f"{answer.request.method} {answer.url.path}: {answer.status_code} {answer.text[:200]}")
     return answer
 
 
 def name_of(number: int) -> str:
-    """What the simulated person with this number is called."""
+    """The name of the simulated participant with this number."""
     return f"simulated-person-{number:02d}"

@@ -1,4 +1,4 @@
-"""Items into tasks: every task holds a bit of every prompt, gold items and instructed checks among the cases."""
+"""Divide the items of a survey into tasks that mix all prompts, gold items and instructed checks among the cases."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ import numpy as np
 
 from evenedit.config.study_file import SurveySection
 from evenedit.core.errors import EvenEditError
-from evenedit.core.records import Edit, Experiment, Outcome, Request, is_simulated
+from evenedit.core.records import Condition, Edit, Experiment, Outcome, Request, is_simulated
 
 CASE, GOLD, INSTRUCTED = "case", "gold", "instructed"
 TRUTH = "truth"
 """`gold = "truth"`: known answers come from what the simulated editors did."""
 TOLERANCE = 1
-"""A gold answer on a five-step scale may be so many steps off; on a choice it may not."""
+"""How many steps a gold answer on a five-step scale may be off; an answer to a choice must be right."""
 
 
 @dataclass(frozen=True, slots=True)
 class TaskItem:
-    """One page, before anybody sees it."""
+    """One item of a task, as it is laid out."""
 
     survey: int
     task: int
@@ -39,13 +39,13 @@ class TaskItem:
 
 @dataclass(frozen=True, slots=True)
 class Material:
-    """What a study has to show."""
+    """The requests of a study and their edits."""
 
     requests: Mapping[str, Request]
     edits: Mapping[str, Edit]
 
     def edited(self, request_id: str) -> bool:
-        """Whether there is a picture to show."""
+        """Whether the request has an edited image."""
         return request_id in self.edits and self.edits[request_id].outcome is Outcome.EDITED
 
     def pairs(self, cases: Iterable[str]) -> list[tuple[str, ...]]:
@@ -53,7 +53,7 @@ class Material:
         mitigated = {
             _key(r): ident
             for ident, r in self.requests.items()
-            if r.experiment is Experiment.MITIGATION and r.condition == "feature" and self.edited(ident)
+            if r.experiment is Experiment.MITIGATION and r.condition == Condition.FEATURE and self.edited(ident)
         }
         pairs = []
         for case in cases:
@@ -63,7 +63,7 @@ class Material:
 
 
 def gold_per_task(section: SurveySection) -> int:
-    """Gold items inside a task's items; one at least where there is gold, and room for a case beside them."""
+    """The number of gold items among a task's items: at least one if there is gold, and at least one case besides."""
     if section.gold is None:
         return 0
     return min(max(1, round(section.gold_share * section.items_per_task)), section.items_per_task - 1)
@@ -72,7 +72,7 @@ def gold_per_task(section: SurveySection) -> int:
 def compose(
     survey: int, section: SurveySection, cases: Sequence[str], material: Material, folder: Path, seed: int
 ) -> list[TaskItem]:
-    """The tasks of a survey: cases dealt prompt by prompt, so that no rater is nested in a prompt."""
+    """The items of every task: cases are dealt out prompt by prompt, so that no rater sees one prompt only."""
     rng = np.random.default_rng(seed + survey)
     pages: list[tuple[str, ...]]
     if survey == 3:
@@ -140,7 +140,7 @@ def _gold(
         return []
     known = _truth(material) if section.gold == TRUTH else _answer_key(folder / section.gold, material)
     experiment = Experiment.STEREOTYPE if survey == 3 else Experiment.DIAGNOSIS
-    conditions = ("baseline", "swapped") if survey == 3 else ("baseline",)
+    conditions = (Condition.BASELINE, Condition.SWAPPED) if survey == 3 else (Condition.BASELINE,)
     first = [i for i, r in material.requests.items() if r.experiment is experiment and r.condition in conditions]
     free = [i for i in first if i not in sampled and i in known]
     pages = [(i,) for i in free if material.edited(i)] if survey == 3 else material.pairs(free)

@@ -1,4 +1,4 @@
-"""What a participant and the desk say to each other: the records that pages are made of, and how a call is refused."""
+"""Records that the survey service and its pages exchange, and the exceptions for calls it refuses."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from evenedit.core.records import Question
 
 
 class VisitStage(StrEnum):
-    """Where a participant is."""
+    """The stage a participant has reached."""
 
     GUIDE = "guide"
     CHECK = "check"
@@ -25,15 +25,20 @@ class VisitEnding(StrEnum):
 
     COMPLETED = "completed"
     NO_CONSENT = "no_consent"
-    NO_SEAT = "no_seat"
+    NO_SLOT = "no_seat"
     SCREENED_OUT = "screened_out"
     FAILED_CHECKS = "failed_checks"
     WITHDRAWN = "withdrawn"
 
+    @property
+    def in_words(self) -> str:
+        """How pages for staff name it."""
+        return "no free slot" if self is VisitEnding.NO_SLOT else self.value.replace("_", " ")
+
 
 @dataclass(frozen=True, slots=True)
 class Arrival:
-    """Somebody at the door, as a platform introduces them."""
+    """A participant as the platform's link identifies them."""
 
     platform: str
     """prolific, panel or invitation."""
@@ -47,7 +52,7 @@ class Arrival:
 
 @dataclass(frozen=True, slots=True)
 class Visit:
-    """One participant's way through the survey."""
+    """The state of one participant's visit."""
 
     token: str
     """Opaque and unguessable; the browser's cookie."""
@@ -62,7 +67,7 @@ class AskedQuestion:
     """One question to be answered about one item."""
 
     slot: str
-    """A, B, or "" for a question about the item as a whole."""
+    """The image it is about: A, B, or "" for a question about the item as a whole."""
     question: Question
 
 
@@ -77,10 +82,10 @@ class ParticipantItem:
     instruction: str
     """What the editor was asked to do; for an instructed check, what to answer."""
     pictures: Mapping[str, str]
-    """Opaque picture ids by slot: source (or source_1, source_2), A, B."""
+    """Opaque picture ids by their position on the page: source (or source_1, source_2), A, B."""
     asked: Sequence[AskedQuestion]
     answers: Mapping[tuple[str, str], int]
-    """Given so far, by slot and question id."""
+    """Given so far, by image (A, B or "") and question id."""
     role: str = ""
     """Survey 3: the target role …"""
     coded: str = ""
@@ -105,7 +110,7 @@ class TaskCard:
 
 @dataclass(frozen=True, slots=True)
 class Completion:
-    """What a participant takes home."""
+    """The completion code or redirect that ends a visit."""
 
     ending: VisitEnding
     code: str
@@ -113,7 +118,7 @@ class Completion:
 
 
 class Refused(Exception):
-    """A call that this visit may not make now; the message can be shown."""
+    """A call that is not allowed at this stage; the message can be shown to the participant."""
 
 
 class Incomplete(Refused):

@@ -1,1 +1,1 @@
-"""One web app, several rooms: survey · admin · curation · review · gallery. No build step, no asset from elsewhere."""
+"""The web app: survey, admin, curation, review and gallery pages, without a build step or external assets."""

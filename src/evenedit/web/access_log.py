@@ -1,4 +1,4 @@
-"""What staff did, one line each, never changed."""
+"""The audit log of the web app: one line for every action of staff."""
 
 from __future__ import annotations
 

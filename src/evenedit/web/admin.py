@@ -1,11 +1,11 @@
-"""The admin room: sign in, and what staff see and decide.
+"""The admin pages: signing in, progress, participants and decisions.
 
 Everybody is known by pseudonym here:
 
     GET  /admin/login       POST /admin/login (name, password, next)      POST /admin/logout
-    GET  /admin             progress by task, how visits ended, what happened
-    GET  /admin/people      every participant's care under the study's rules
-    POST /admin/release     pseudonym: open a seat again
+    GET  /admin             progress by task, how visits ended, the latest activity
+    GET  /admin/people      every participant's data quality under the study's rules
+    POST /admin/release     pseudonym: free a slot
     GET  /admin/withdraw    POST /admin/withdraw (pseudonym, sure=yes): erase somebody who asked for it
     GET  /admin/rejections  POST /admin/rejections (pseudonym, decision=approve|return|reject, message)
     GET  /admin/export.zip  every table as CSV and Parquet
@@ -28,32 +28,33 @@ from fastapi.responses import HTMLResponse, RedirectResponse, Response
 from evenedit.core.errors import EvenEditError
 from evenedit.survey import export, prolific
 from evenedit.survey.admin import SurveyAdmin
-from evenedit.web.auth import COOKIE, door, staff
-from evenedit.web.errors import LONGEST_WISH, HttpProblem
+from evenedit.survey.visits import VisitEnding
+from evenedit.web.auth import COOKIE, authentication, staff
+from evenedit.web.errors import LONGEST_PATH, HttpProblem
 from evenedit.web.pages import page
 
 Staff = Annotated[str, Depends(staff)]
 Pseudonym = Annotated[str, Form(max_length=100)]
 
 
-def room() -> APIRouter:
-    """The routes of the admin room."""
+def router() -> APIRouter:
+    """The routes of the admin pages."""
     routes = APIRouter(prefix="/admin", tags=["staff"], default_response_class=HTMLResponse)
 
     @routes.get("/login")
     def login_page(request: Request, next: str = "/admin") -> Response:
-        return page(request, "login.html", next=_inside(next), is_open=door(request).is_open)
+        return page(request, "login.html", next=_inside(next), has_accounts=authentication(request).has_accounts)
 
     @routes.post("/login")
     def login(
         request: Request,
         name: Annotated[str, Form(max_length=80)],
         password: Annotated[str, Form(max_length=200)],
-        next: Annotated[str, Form(max_length=LONGEST_WISH)] = "/admin",
+        next: Annotated[str, Form(max_length=LONGEST_PATH)] = "/admin",
     ) -> Response:
         address = request.client.host if request.client else ""
         try:
-            cookie = door(request).enter(name, password, address)
+            cookie = authentication(request).sign_in(name, password, address)
         except HttpProblem as problem:
             shown = page(
                 request,
@@ -62,12 +63,12 @@ def room() -> APIRouter:
                 next=_inside(next),
                 name=name,
                 problem=str(problem),
-                is_open=door(request).is_open,
+                has_accounts=authentication(request).has_accounts,
             )
             shown.headers.update(problem.headers)
             return shown
         answer = RedirectResponse(_inside(next), 303)
-        door(request).open_to(answer, cookie)
+        authentication(request).set_cookie(answer, cookie)
         return answer
 
     @routes.post("/logout")
@@ -79,7 +80,7 @@ def room() -> APIRouter:
 
     @routes.get("")
     def overview(request: Request, name: Staff) -> Response:
-        office = _office(request)
+        admin = _admin(request)
         file = request.app.state.study.file
         return page(
             request,
@@ -87,9 +88,9 @@ def room() -> APIRouter:
             staff=name,
             title=file.sections.study.title,
             planned=file.sections.survey is not None,
-            tasks=office.progress() if office else None,
-            endings=office.endings() if office else {},
-            log=_log(request, office),
+            tasks=admin.progress() if admin else None,
+            endings=_endings(admin) if admin else {},
+            log=_log(request, admin),
         )
 
     _people(routes)
@@ -99,31 +100,31 @@ def room() -> APIRouter:
 
 def _people(routes: APIRouter) -> None:
     @routes.get("/people")
-    def people(request: Request, name: Staff, told: str = "") -> Response:
-        office = _needed(request)
-        rules = request.app.state.desk.section.exclude
-        return page(request, "admin/people.html", staff=name, people=office.people(), rules=rules, told=told[:200])
+    def people(request: Request, name: Staff, message: str = "") -> Response:
+        admin = _needed(request)
+        rules = request.app.state.survey.section.exclude
+        return page(request, "admin/people.html", staff=name, people=admin.people(), rules=rules, message=message[:200])
 
     @routes.post("/release")
     def release(request: Request, name: Staff, pseudonym: Pseudonym) -> Response:
-        with _told():
+        with _not_found():
             had = _needed(request).release(pseudonym, name)
-        return _back(f"{pseudonym}: " + ("the seat is open again" if had else "there was no seat to release"))
+        return _back(f"{pseudonym}: " + ("the slot is free again" if had else "there was no slot to free"))
 
     @routes.get("/withdraw")
     def ask_withdrawal(request: Request, name: Staff, pseudonym: str = "") -> Response:
         known = {person.pseudonym for person in _needed(request).people()}
         if pseudonym not in known:
-            raise HttpProblem(404, "Nobody is called that here.")
+            raise HttpProblem(404, "There is no participant with this pseudonym.")
         return page(request, "admin/withdraw.html", staff=name, pseudonym=pseudonym)
 
     @routes.post("/withdraw")
     def withdraw(
         request: Request, name: Staff, pseudonym: Pseudonym, sure: Annotated[Literal["yes"], Form()]
     ) -> Response:
-        with _told():
+        with _not_found():
             _needed(request).withdraw(pseudonym, name)
-        return _back("A participant was erased, and the seat is open again")
+        return _back("The participant was erased, and the slot is free again")
 
 
 def _decisions(routes: APIRouter) -> None:
@@ -133,7 +134,7 @@ def _decisions(routes: APIRouter) -> None:
         study = request.app.state.study
         buffer = io.BytesIO()
         with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
-            for file, content in export.files(study.file, study.store, request.app.state.desk.database).items():
+            for file, content in export.files(study.file, study.store, request.app.state.survey.database).items():
                 archive.writestr(file, content)
         headers = {"Content-Disposition": 'attachment; filename="ratings.zip"'}
         return Response(buffer.getvalue(), media_type="application/zip", headers=headers)
@@ -164,42 +165,48 @@ def _queue(request: Request, name: str, status: int = 200, **more: str) -> Respo
 
 
 def _rejections(request: Request) -> prolific.Rejections:
-    """The queue; without a token of the platform it can be looked at, and decisions say what is missing."""
+    """The queue. Without an API token it can be read, and a decision says what is missing."""
     _needed(request)
-    desk = request.app.state.desk
-    platform = desk.section.platform
+    service = request.app.state.survey
+    platform = service.section.platform
     api = prolific.ProlificAPI(platform.api) if os.environ.get(prolific.TOKEN) else None
-    return prolific.Rejections(desk, api, next(iter(platform.study_ids), ""))
+    return prolific.Rejections(service, api, next(iter(platform.study_ids), ""))
 
 
-def _office(request: Request) -> SurveyAdmin | None:
-    desk = getattr(request.app.state, "desk", None)
-    return SurveyAdmin(desk) if desk else None
+def _admin(request: Request) -> SurveyAdmin | None:
+    service = getattr(request.app.state, "survey", None)
+    return SurveyAdmin(service) if service else None
 
 
 def _needed(request: Request) -> SurveyAdmin:
-    office = _office(request)
-    if office is None:
+    admin = _admin(request)
+    if admin is None:
         raise HttpProblem(404, "This study has no survey.")
-    return office
+    return admin
+
+
+def _endings(admin: SurveyAdmin) -> dict[str, int]:
+    """How many visits ended in each way, in words."""
+    counts = admin.endings().items()
+    return {VisitEnding(ending).in_words if ending else "in progress": count for ending, count in counts}
 
 
 @contextmanager
-def _told() -> Iterator[None]:
+def _not_found() -> Iterator[None]:
     try:
         yield
     except EvenEditError as error:
         raise HttpProblem(404, str(error)) from None
 
 
-def _back(told: str) -> Response:
-    return RedirectResponse(f"/admin/people?told={quote(told)}", 303)
+def _back(message: str) -> Response:
+    return RedirectResponse(f"/admin/people?message={quote(message)}", 303)
 
 
-def _log(request: Request, office: SurveyAdmin | None, most: int = 40) -> list[dict[str, str]]:
-    """What staff did, from the app's log and the survey's, newest first."""
+def _log(request: Request, admin: SurveyAdmin | None, most: int = 40) -> list[dict[str, str]]:
+    """The latest actions of staff, from the app's log and the survey's, newest first."""
     rows = [(entry["time"][:19], entry["name"], entry["action"]) for entry in request.app.state.log.entries(most)]
-    for entry in office.log(most) if office else []:
+    for entry in admin.log(most) if admin else []:
         at = datetime.fromtimestamp(entry["at"], UTC).isoformat()[:19]
         about = entry["detail"].get("participant", "")
         rows.append((at, entry["actor"], f"{entry['action']} {about}".strip()))
@@ -210,6 +217,6 @@ def _log(request: Request, office: SurveyAdmin | None, most: int = 40) -> list[d
 
 
 def _inside(path: str) -> str:
-    """The path, if it is one of ours; a link must not send staff to another site after signing in."""
+    """The path, if it is on this site: a link must not send staff elsewhere after signing in."""
     safe = path.startswith("/") and not path.startswith("//") and path.isprintable() and "\\" not in path
     return path if safe else "/admin"

@@ -1,4 +1,4 @@
-"""The app: it opens the rooms a study has, and nothing else."""
+"""The web app of a study, with the pages its study file calls for."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ from evenedit.study.study import Study
 from evenedit.survey.sessions import SurveyService
 from evenedit.web import admin, curation, gallery, pictures, review, survey
 from evenedit.web.access_log import AuditLog
-from evenedit.web.auth import Door
+from evenedit.web.auth import StaffAuthentication
 from evenedit.web.errors import handle_errors
 from evenedit.web.pages import HERE
-from evenedit.web.security_headers import Envelope
+from evenedit.web.security_headers import SecurityMiddleware
 from evenedit.web.settings import Setup
 from evenedit.web.throttle import Limit
 
 
 def _simulated(file: StudyFile) -> bool:
-    """Whether any editor, judge or person of the study is simulated: every page is marked then, and names none."""
+    """Whether any editor, judge or participant of the study is simulated: every page is then marked."""
     people = file.sections.survey is not None and file.sections.survey.simulated_people > 0
     names = [*(editor.id for editor in file.sections.editors), *(judge.id for judge in file.sections.judges)]
     return people or any(map(is_simulated, names))
@@ -35,8 +35,8 @@ def _simulated(file: StudyFile) -> bool:
 @asynccontextmanager
 async def _until_stopped(app: FastAPI) -> AsyncIterator[None]:
     yield
-    if desk := getattr(app.state, "desk", None):
-        desk.close()
+    if service := getattr(app.state, "survey", None):
+        service.close()
 
 
 def create_app(study: Study, setup: Setup | None = None) -> FastAPI:
@@ -52,35 +52,35 @@ def create_app(study: Study, setup: Setup | None = None) -> FastAPI:
     app.state.study = study
     app.state.setup = setup
     app.state.simulated = _simulated(study.file)
-    app.state.rooms = {"/admin": "Overview"}
-    """Where staff can go, by path; every page of theirs shows it."""
+    app.state.navigation = {"/admin": "Overview"}
+    """The navigation of the pages for staff: titles by path."""
     app.state.log = AuditLog(study.store.folder)
-    app.state.door = Door(study.store, setup, app.state.log)
+    app.state.authentication = StaffAuthentication(study.store, setup, app.state.log)
     app.add_api_route("/static/palette.css", lambda: FileResponse(PALETTE), include_in_schema=False)
     app.mount("/static", StaticFiles(directory=HERE / "static"), name="static")
     if study.file.sections.survey is not None and study.store.edits():  # before that there is nothing to show
-        app.state.desk = SurveyService.open(study.file, study.store)
+        app.state.survey = SurveyService.open(study.file, study.store)
         app.state.codes = Limit(tries=20)
-        app.state.rooms |= {"/admin/people": "Participants", "/admin/rejections": "Decisions"}
-        app.include_router(survey.room())
-    app.include_router(admin.room())
-    app.include_router(pictures.room())
+        app.state.navigation |= {"/admin/people": "Participants", "/admin/rejections": "Decisions"}
+        app.include_router(survey.router())
+    app.include_router(admin.router())
+    app.include_router(pictures.router())
     if study.file.sections.editors:
         app.state.gallery = LiveGallery(study)
-        app.state.rooms |= {"/gallery": "Gallery"}
+        app.state.navigation |= {"/gallery": "Gallery"}
         app.include_router(gallery.room())
     if study.file.sections.curation:
-        app.state.rooms |= {"/curate": "Portraits"}
-        app.include_router(curation.room())
+        app.state.navigation |= {"/curate": "Portraits"}
+        app.include_router(curation.router())
     if study.file.sections.judges and study.store.edits():
-        app.state.rooms |= {"/review": "Review"}
+        app.state.navigation |= {"/review": "Review"}
         app.include_router(review.room())
     handle_errors(app)
-    app.add_middleware(Envelope, production=setup.production)
+    app.add_middleware(SecurityMiddleware, production=setup.production)
 
     @app.get("/", include_in_schema=False)
     def start() -> RedirectResponse:
-        return RedirectResponse("/survey" if hasattr(app.state, "desk") else "/admin", 303)
+        return RedirectResponse("/survey" if hasattr(app.state, "survey") else "/admin", 303)
 
     @app.get("/health", include_in_schema=False)
     def health() -> dict[str, str]:

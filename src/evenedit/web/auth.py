@@ -1,4 +1,4 @@
-"""Who is at the door of a room that is not for everybody."""
+"""Authentication of staff: passwords, session cookies, and a limit on failed attempts."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _hasher = PasswordHasher()
 
 def staff(request: Request) -> str:
     """The name of the signed-in member of staff (reviewer, curator, administrator); for use with `Depends`."""
-    name = door(request).name(request.cookies.get(COOKIE, ""))
+    name = authentication(request).name(request.cookies.get(COOKIE, ""))
     if name is None:
         raise SignIn
     if request.method not in SAFE and not is_own(request.headers):
@@ -35,30 +35,30 @@ def staff(request: Request) -> str:
     return name
 
 
-def door(request: Request) -> Door:
-    """The app's door."""
-    found: Door = request.app.state.door
-    return found
+def authentication(request: Request) -> StaffAuthentication:
+    """The app's authentication of staff."""
+    auth: StaffAuthentication = request.app.state.authentication
+    return auth
 
 
-class Door:
-    """Checks passwords, remembers wrong ones, and signs the cookie of those who may enter."""
+class StaffAuthentication:
+    """Checks passwords, limits failed attempts, and signs the session cookies of staff."""
 
     def __init__(self, store: Store, setup: Setup, log: AuditLog) -> None:
         self._store = store
         self._setup = setup
         self._log = log
         self._signer = TimestampSigner(setup.secret, salt="evenedit-staff")
-        self._passing = _hasher.hash(setup.password) if setup.password and not setup.production else None
+        self._temporary = _hasher.hash(setup.password) if setup.password and not setup.production else None
         self._limit = Limit()
 
     @property
-    def is_open(self) -> bool:
-        """Whether anybody can sign in at all."""
+    def has_accounts(self) -> bool:
+        """Whether any member of staff has a password."""
         return bool(self._hashes())
 
-    def enter(self, name: str, password: str, address: str) -> str:
-        """The cookie of somebody who knows the password; slows down those who do not."""
+    def sign_in(self, name: str, password: str, address: str) -> str:
+        """Check a password and return a session cookie; repeated failures are blocked for a while."""
         try:
             self._limit.check(address)
         except HttpProblem:
@@ -73,7 +73,7 @@ class Door:
         return self._signer.sign(f"{name}/{digest(known)}").decode()
 
     def name(self, cookie: str) -> str | None:
-        """Whose cookie this is; a changed password ends all its sessions."""
+        """The member of staff a cookie belongs to. Changing a password ends its sessions."""
         try:
             name, _, mark = self._signer.unsign(cookie, max_age=HOURS * 3600).decode().rpartition("/")
         except (BadSignature, UnicodeDecodeError):
@@ -81,8 +81,8 @@ class Door:
         known = self._hashes().get(name)
         return name if known is not None and mark == digest(known) else None
 
-    def open_to(self, response: Response, cookie: str) -> None:
-        """Hand out a cookie that scripts cannot read and other sites cannot use."""
+    def set_cookie(self, response: Response, cookie: str) -> None:
+        """Set the session cookie, which scripts cannot read and other sites cannot use."""
         response.set_cookie(
             COOKIE,
             cookie,
@@ -93,23 +93,23 @@ class Door:
         )
 
     def _hashes(self) -> dict[str, str]:
-        return passwords(self._store) | ({ADMIN: self._passing} if self._passing else {})
+        return passwords(self._store) | ({ADMIN: self._temporary} if self._temporary else {})
 
 
 def passwords(store: Store) -> dict[str, str]:
     """Hashes of the staff's passwords by name."""
-    found: dict[str, str] = json.loads(store.fact(_FACT) or "{}")
-    return found
+    hashes: dict[str, str] = json.loads(store.fact(_FACT) or "{}")
+    return hashes
 
 
 def set_password(store: Store, name: str, password: str) -> None:
-    """Keep a password as its argon2 hash."""
+    """Store a password as its argon2 hash."""
     check_password(password, name)
     store.set_fact(_FACT, json.dumps(passwords(store) | {name: _hasher.hash(password)}))
 
 
 _NOBODY = _hasher.hash("nobody")
-"""Checked for unknown names too, so that the time of an answer does not tell which names exist."""
+"""Checked for unknown names too, so that response times do not reveal which names exist."""
 
 
 def _matches(known: str, password: str) -> bool:

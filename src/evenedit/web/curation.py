@@ -1,4 +1,4 @@
-"""The curation room: reviewers choose a portrait per cell, side by side, and finalise the set."""
+"""The curation pages: reviewers choose a portrait for every cell and finalise the set."""
 
 from __future__ import annotations
 
@@ -13,18 +13,17 @@ from fastapi.responses import FileResponse, HTMLResponse, JSONResponse
 from evenedit.core.errors import EvenEditError
 from evenedit.curation import portraits
 from evenedit.curation.authors import log_file
-from evenedit.curation.log import CRITERIA, Action, CellState, CellStatus, Deed, undone
-from evenedit.curation.pools import CELLS
+from evenedit.curation.grid import Grid
+from evenedit.curation.log import CRITERIA, Action, ActionKind, CellState, CellStatus, undone
 from evenedit.curation.screen import CHECKS, by_screen, pass_rates
 from evenedit.curation.session import CurationOutcome, CurationSession
-from evenedit.protocol import FACTORS, factor
 from evenedit.web.auth import staff
 from evenedit.web.pages import page
 
 KEYS = dict(zip(CRITERIA, "fclinu", strict=True))
 """The key that ticks each criterion."""
-STANDINGS = {CellStatus.OPEN: "open", CellStatus.UNMET: "criteria unmet", CellStatus.DONE: "done"}
-DEEDS = {Deed.ASSESS: "assessed", Deed.SELECT: "selected", Deed.DESELECT: "deselected"}
+STATUSES = {CellStatus.OPEN: "open", CellStatus.UNMET: "criteria unmet", CellStatus.DONE: "done"}
+VERBS = {ActionKind.ASSESS: "assessed", ActionKind.SELECT: "selected", ActionKind.DESELECT: "deselected"}
 LONGEST_NOTE = 2000
 LOG_PAGE = 200
 """Lines of the log on one page."""
@@ -33,8 +32,8 @@ Reviewer = Annotated[str, Depends(staff)]
 Text = Annotated[str, Body()]
 
 
-def room() -> APIRouter:
-    """The room's pages and calls, for staff only."""
+def router() -> APIRouter:
+    """The routes of the curation pages, for staff only."""
     router = APIRouter(prefix="/curate", dependencies=[Depends(staff)], include_in_schema=False)
     router.get("", response_class=HTMLResponse)(grid)
     router.get("/cell/{cell}", response_class=HTMLResponse)(cell_page)
@@ -50,23 +49,27 @@ def room() -> APIRouter:
     return router
 
 
-def _desk(request: Request) -> CurationSession:
-    """The study's desk, opened at the first visit."""
+def _session(request: Request) -> CurationSession:
+    """The study's curation session, opened by the first request."""
     state = request.app.state
     if not hasattr(state, "curation"):
         file = state.study.file
         section = file.sections.curation
         try:
             state.curation = CurationSession(
-                file.folder, file.folder / section.pools, file.folder / section.out, section.faces_per_cell
+                file.folder,
+                file.folder / section.pools,
+                file.folder / section.out,
+                section.faces_per_cell,
+                Grid(file.factors),
             )
         except EvenEditError as error:
             raise HTTPException(503, str(error)) from None
-    desk: CurationSession = state.curation
-    return desk
+    session: CurationSession = state.curation
+    return session
 
 
-OpenDesk = Annotated[CurationSession, Depends(_desk)]
+Session = Annotated[CurationSession, Depends(_session)]
 
 
 # -- pages ---------------------------------------------------------------------------------------------------
@@ -75,15 +78,18 @@ OpenDesk = Annotated[CurationSession, Depends(_desk)]
 def grid(request: Request, reviewer: Reviewer, state: CellStatus | None = None) -> HTMLResponse:
     """All cells with their state."""
     try:
-        desk = _desk(request)
+        session = _session(request)
     except HTTPException as error:
         return page(request, "curation/unready.html", error.status_code, staff=reviewer, reason=error.detail)
-    actions = desk.log.actions()
-    cells = desk.state(actions)
-    standings = {cell: at.standing(desk.faces) for cell, at in cells.items()}
-    shown = [c for c in CELLS if state in (None, standings[c])]
-    races = {
-        r.title: [_tile(desk, c, cells[c]) for c in shown if c.startswith(f"{r.code}_")] for r in factor("race").levels
+    actions = session.log.actions()
+    cells = session.state(actions)
+    statuses = {cell: at.status(session.faces) for cell, at in cells.items()}
+    shown = {c for c in cells if state in (None, statuses[c])}
+    main = session.grid.factors[0]
+    prefix = "" if session.grid.is_default else f"{main.title}: "
+    groups = {
+        prefix + level.title: [_tile(session, c, cells[c]) for c in session.grid.of_level(level.code) if c in shown]
+        for level in main.levels
     }
     return page(
         request,
@@ -92,75 +98,76 @@ def grid(request: Request, reviewer: Reviewer, state: CellStatus | None = None) 
         here="grid",
         last=_last(actions),
         filter=state,
-        counts=Counter(standings.values()),
-        total=len(CELLS),
-        standings=STANDINGS,
-        races=races,
-        distribution=desk.distribution(cells),
-        next_open=next((c for c in CELLS if standings[c] is not CellStatus.DONE), None),
+        counts=Counter(statuses.values()),
+        total=len(cells),
+        factors=session.grid.title,
+        statuses=STATUSES,
+        groups=groups,
+        distribution=session.distribution(cells),
+        next_open=next((c for c in cells if statuses[c] is not CellStatus.DONE), None),
     )
 
 
-def _tile(desk: CurationSession, cell: str, at: CellState) -> dict[str, Any]:
-    candidates = desk.pools.of(cell)
+def _tile(session: CurationSession, cell: str, at: CellState) -> dict[str, Any]:
+    candidates = session.pools.of(cell)
     pool = at.selected[0] if at.selected else candidates[0].pool if candidates else None
-    standing = at.standing(desk.faces)
+    status = at.status(session.faces)
     return {
         "cell": cell,
-        "title": _title(cell, 1).replace(" · ", " "),
+        "title": " ".join(session.grid.titles(cell)[1:] or session.grid.titles(cell)),
         "pool": pool,
         "chosen": at.selected,
-        "standing": standing.value,
-        "words": STANDINGS[standing],
+        "status": status.value,
+        "words": STATUSES[status],
     }
 
 
-def _title(cell: str, skip: int = 0) -> str:
+def _title(session: CurationSession, cell: str) -> str:
     """A cell's labels as pages print them."""
-    codes = zip(("race", "gender", "age"), cell.split("_"), strict=True)
-    return " · ".join([factor(name).level(code).title for name, code in codes][skip:])
+    return " · ".join(session.grid.titles(cell))
 
 
 def cell_page(
     request: Request,
-    desk: OpenDesk,
+    session: Session,
     reviewer: Reviewer,
     cell: str,
     state: CellStatus | None = None,
     sort: str = "",
 ) -> HTMLResponse:
     """One cell's candidates side by side."""
-    if cell not in CELLS:
+    order = session.grid.cells
+    if cell not in order:
         raise HTTPException(404, f"'{cell}' is not a cell of the grid")
-    actions = desk.log.actions()
-    cells = desk.state(actions)
-    drawn = desk.pools.of(cell)
-    at = CELLS.index(cell)
-    others = [c for c in CELLS if state in (None, cells[c].standing(desk.faces)) and c != cell]
+    actions = session.log.actions()
+    cells = session.state(actions)
+    drawn = session.pools.of(cell)
+    at = order.index(cell)
+    others = [c for c in order if state in (None, cells[c].status(session.faces)) and c != cell]
     return page(
         request,
         "curation/cell.html",
         staff=reviewer,
         here="cell",
         cell=cell,
-        title=_title(cell),
+        title=_title(session, cell),
         number=at + 1,
-        total=len(CELLS),
+        total=len(order),
         candidates=[
-            {"pool": c.pool, "origin": c.origin, "screen": _screen(c.screen), "twins": desk.pools.twins(c)}
+            {"pool": c.pool, "origin": c.origin, "screen": _screen(c.screen), "twins": session.pools.twins(c)}
             for c in (by_screen(drawn) if sort == "screen" else drawn)
         ],
         screened=any(c.screen is not None for c in drawn),
         sort=sort,
         filter=state,
         query="".join([f"&state={state.value}" if state else "", "&sort=screen" if sort == "screen" else ""])[1:],
-        previous=next((c for c in reversed(others) if CELLS.index(c) < at), None),
-        next=next((c for c in others if CELLS.index(c) > at), None),
+        previous=next((c for c in reversed(others) if order.index(c) < at), None),
+        next=next((c for c in others if order.index(c) > at), None),
         criteria=CRITERIA,
         keys=KEYS,
-        faces=desk.faces,
+        faces=session.faces,
         longest_note=LONGEST_NOTE,
-        view=json.dumps(_view(desk, actions, cells, cell, reviewer)),
+        view=json.dumps(_view(session, actions, cells, cell, reviewer)),
     )
 
 
@@ -171,9 +178,9 @@ def _screen(found: Mapping[str, Any] | None) -> dict[str, Any] | None:
     return {"passed": len(found["passed"]), "of": len(CHECKS), "failed": failed, "reason": found.get("reason")}
 
 
-def image(desk: OpenDesk, cell: str, pool: str) -> FileResponse:
+def image(session: Session, cell: str, pool: str) -> FileResponse:
     """A candidate's picture."""
-    candidate = desk.pools.candidates.get((cell, pool))
+    candidate = session.pools.candidates.get((cell, pool))
     if candidate is None or not candidate.path.is_file():
         raise HTTPException(404, f"there is no picture of {cell} in {pool}")
     return FileResponse(
@@ -182,10 +189,10 @@ def image(desk: OpenDesk, cell: str, pool: str) -> FileResponse:
 
 
 def log_page(
-    request: Request, desk: OpenDesk, reviewer: Reviewer, by: str = "", cell: str = "", before: int = 0
+    request: Request, session: Session, reviewer: Reviewer, by: str = "", cell: str = "", before: int = 0
 ) -> HTMLResponse:
     """Every action, newest first."""
-    actions = desk.log.actions()
+    actions = session.log.actions()
     chosen = [
         a
         for a in reversed(actions)
@@ -203,31 +210,30 @@ def log_page(
                 "action": a,
                 "met": len(a.criteria),
                 "unmet": [CRITERIA[c] for c in CRITERIA if c not in a.criteria],
-                "assessed": a.deed in (Deed.ASSESS, Deed.SELECT),
-                "title": _title(a.cell) if a.cell else "",
+                "assessed": a.kind in (ActionKind.ASSESS, ActionKind.SELECT),
+                "title": _title(session, a.cell) if a.cell else "",
                 "undone_by": taken_back.get(a.id),
             }
             for a in chosen[:LOG_PAGE]
         ],
         more=chosen[LOG_PAGE - 1].id if len(chosen) > LOG_PAGE else None,
         reviewers=sorted({a.reviewer for a in actions}),
-        cells=CELLS,
+        cells=session.grid.cells,
         by=by,
         cell=cell,
     )
 
 
-def log_json(desk: OpenDesk) -> JSONResponse:
+def log_json(session: Session) -> JSONResponse:
     """The whole log as a file."""
-    actions = desk.log.actions()
+    actions = session.log.actions()
     headers = {"Content-Disposition": 'attachment; filename="selection_log.json"', "Cache-Control": "no-store"}
-    return JSONResponse(log_file(actions, desk.state(actions)), headers=headers)
+    return JSONResponse(log_file(actions, session.state(actions), session.grid), headers=headers)
 
 
-def screen_page(request: Request, desk: OpenDesk, reviewer: Reviewer) -> HTMLResponse:
-    """How the pre-screen treats the groups."""
-    rates = pass_rates(desk.pools.candidates.values())
-    titles = {f.name: {level.code: level.title for level in f.levels} for f in FACTORS}
+def screen_page(request: Request, session: Session, reviewer: Reviewer) -> HTMLResponse:
+    """The pass rates of the pre-screen by group."""
+    rates = pass_rates(session.pools.candidates.values(), session.grid)
     return page(
         request,
         "curation/screen.html",
@@ -235,65 +241,65 @@ def screen_page(request: Request, desk: OpenDesk, reviewer: Reviewer) -> HTMLRes
         here="screen",
         rates=rates,
         checks=(*CHECKS, "all"),
-        titles=titles,
+        factors={f.name: f for f in session.grid.factors},
     )
 
 
-def finalise_page(request: Request, desk: OpenDesk, reviewer: Reviewer) -> HTMLResponse:
-    """What the set would be, and what it still lacks."""
-    actions = desk.log.actions()
-    cells = desk.state(actions)
-    gone = undone(actions)
+def finalise_page(request: Request, session: Session, reviewer: Reviewer) -> HTMLResponse:
+    """The chosen set, and the problems that are left."""
+    actions = session.log.actions()
+    cells = session.state(actions)
+    reverted = undone(actions)
     return page(
         request,
         "curation/finalise.html",
         staff=reviewer,
         here="finalise",
-        problems=[(cell, _title(cell), reason) for cell, reason in desk.problems(cells)],
-        distribution=desk.distribution(cells),
-        chosen=len(desk.chosen(cells)),
-        wanted=len(CELLS) * desk.faces,
+        problems=[(cell, _title(session, cell), reason) for cell, reason in session.problems(cells)],
+        distribution=session.distribution(cells),
+        chosen=len(session.chosen(cells)),
+        wanted=len(cells) * session.faces,
         reviewers=Counter(a.reviewer for cell in cells.values() for a in cell.chosen_by.values()),
         actions=len(actions),
-        undone=len(gone),
+        undone=len(reverted),
         clashes=sum(not a.in_force for a in actions),
-        out=desk.out,
-        finalised=_finalised(desk, cells),
+        out=session.out,
+        finalised=_finalised(session, cells),
         side=portraits.SIDE,
     )
 
 
-def _finalised(desk: CurationSession, cells: dict[str, CellState]) -> dict[str, Any] | None:
-    """The set that is on disk already, and whether it is what is chosen now."""
+def _finalised(session: CurationSession, cells: dict[str, CellState]) -> dict[str, Any] | None:
+    """The set that was written before, and whether it equals the current choice."""
     try:
-        manifest = json.loads((desk.out / portraits.MANIFEST).read_text("utf-8"))
+        manifest = json.loads((session.out / portraits.MANIFEST).read_text("utf-8"))
         rows = [(row["cell"], row["pool"]) for row in manifest["portraits"]]
         time = manifest["provenance"]["time"]
     except (OSError, ValueError, KeyError, TypeError):
-        return {"time": None} if desk.out.exists() else None
-    now = [(c.cell, c.pool) for c in desk.chosen(cells)]
+        return {"time": None} if session.out.exists() else None
+    now = [(c.cell, c.pool) for c in session.chosen(cells)]
     return {"time": time, "count": len(rows), "same": rows == now}
 
 
 # -- calls of the pages --------------------------------------------------------------------------------------
 
 
-def since(desk: OpenDesk, reviewer: Reviewer, seen: int, cell: str = "") -> dict[str, Any]:
-    """What others did after a place in the log."""
-    actions = desk.log.actions()
+def since(session: Session, reviewer: Reviewer, seen: int, cell: str = "") -> dict[str, Any]:
+    """The actions of other reviewers after a number in the log."""
+    actions = session.log.actions()
     news = [a for a in actions if a.id > seen and a.reviewer != reviewer]
-    told = [{"cell": a.cell, "text": f"{a.reviewer} {_told(a)}"} for a in news if a.in_force]
-    cells = desk.state(actions)
-    tiles = {c: _tile(desk, c, cells[c]) for c in {a.cell for a in actions if a.id > seen and a.cell in cells}}
-    view = _view(desk, actions, cells, cell, reviewer) if cell in CELLS else {"last": _last(actions)}
-    counts = Counter(at.standing(desk.faces).value for at in cells.values())
-    return {**view, "news": told, "tiles": tiles, "counts": counts}
+    news_lines = [{"cell": a.cell, "text": f"{a.reviewer} {_describe(session, a)}"} for a in news if a.in_force]
+    cells = session.state(actions)
+    tiles = {c: _tile(session, c, cells[c]) for c in {a.cell for a in actions if a.id > seen and a.cell in cells}}
+    view = _view(session, actions, cells, cell, reviewer) if cell in cells else {"last": _last(actions)}
+    counts = Counter(at.status(session.faces).value for at in cells.values())
+    return {**view, "news": news_lines, "tiles": tiles, "counts": counts}
 
 
 def act(
-    desk: OpenDesk,
+    session: Session,
     reviewer: Reviewer,
-    action: Annotated[Deed, Body()],
+    action: Annotated[ActionKind, Body()],
     cell: Text,
     pool: Text,
     token: Annotated[str, Body(min_length=8, max_length=64)],
@@ -301,68 +307,69 @@ def act(
     criteria: Annotated[list[str], Body()],
     note: Annotated[str, Body(max_length=LONGEST_NOTE)] = "",
 ) -> JSONResponse:
-    """Assess, select or deselect; answered when it is on disk."""
+    """Assess, select or deselect a candidate; the response is sent when it is on disk."""
     try:
-        outcome = desk.act(reviewer, action, cell, pool, criteria=criteria, note=note, seen=seen, token=token)
+        outcome = session.act(reviewer, action, cell, pool, criteria=criteria, note=note, seen=seen, token=token)
     except EvenEditError as error:
         return JSONResponse({"message": str(error)}, 422)
-    return _answer(desk, outcome, cell, reviewer)
+    return _answer(session, outcome, cell, reviewer)
 
 
 def undo(
-    desk: OpenDesk,
+    session: Session,
     reviewer: Reviewer,
     action: Annotated[int, Body()],
     cell: Text,
     token: Annotated[str, Body(min_length=8, max_length=64)],
 ) -> JSONResponse:
-    """Take back an action of one's own."""
+    """Undo one of the reviewer's own actions."""
     try:
-        outcome = desk.undo(reviewer, action, token=token)
+        outcome = session.undo(reviewer, action, token=token)
     except EvenEditError as error:
         return JSONResponse({"message": str(error)}, 422)
-    return _answer(desk, outcome, cell, reviewer)
+    return _answer(session, outcome, cell, reviewer)
 
 
-def _answer(desk: CurationSession, outcome: CurationOutcome, cell: str, reviewer: str) -> JSONResponse:
-    actions = desk.log.actions()
-    view = _view(desk, actions, desk.state(actions), cell, reviewer)
+def _answer(session: CurationSession, outcome: CurationOutcome, cell: str, reviewer: str) -> JSONResponse:
+    actions = session.log.actions()
+    view = _view(session, actions, session.state(actions), cell, reviewer)
     if outcome.clash:
         message = (
-            f"{outcome.clash.reviewer} {_told(outcome.clash)} before you. What you did ({_told(outcome.action)}) "
-            "is in the log but not in force; the page now shows what holds. Do it again to replace that."
+            f"{outcome.clash.reviewer} {_describe(session, outcome.clash)} before you. "
+            f"Your action ({_describe(session, outcome.action)}) "
+            "is in the log but has no effect; the page now shows the current state. Repeat your action to replace it."
         )
         return JSONResponse({**view, "message": message}, 409)
-    return JSONResponse({**view, "message": _told(outcome.action)})
+    return JSONResponse({**view, "message": _describe(session, outcome.action)})
 
 
-def finalise(desk: OpenDesk, reviewer: Reviewer, sure: Annotated[bool, Body(embed=True)]) -> JSONResponse:
-    """Write the set, if every check passes; a JSON body, which no other site's form can send, says to do it."""
+def finalise(session: Session, reviewer: Reviewer, sure: Annotated[bool, Body(embed=True)]) -> JSONResponse:
+    """Write the set if every check passes. It takes a JSON body, which no form of another site can send."""
     if not sure:
         return JSONResponse({"message": "nothing was written"}, 422)
     try:
-        manifest = desk.finalise(reviewer)
+        manifest = session.finalise(reviewer)
     except EvenEditError as error:
         return JSONResponse({"message": str(error)}, 409)
     return JSONResponse({"manifest": str(manifest)})
 
 
 def _view(
-    desk: CurationSession, actions: list[Action], cells: dict[str, CellState], cell: str, reviewer: str
+    session: CurationSession, actions: list[Action], cells: dict[str, CellState], cell: str, reviewer: str
 ) -> dict[str, Any]:
-    """What a cell's page shows."""
+    """The data of a cell's page."""
     at = cells.get(cell, CellState())
-    next_undo = desk.last_of(reviewer, actions)
+    next_undo = session.last_of(reviewer, actions)
     return {
         "last": _last(actions),
-        "standing": at.standing(desk.faces).value,
-        "words": STANDINGS[at.standing(desk.faces)],
+        "status": at.status(session.faces).value,
+        "words": STATUSES[at.status(session.faces)],
         "selected": at.selected,
         "assessments": {
             pool: {"criteria": sorted(a.criteria), "note": a.note, "reviewer": a.reviewer}
             for pool, a in at.assessments.items()
         },
-        "undo": next_undo and {"action": next_undo.id, "cell": next_undo.cell, "text": _told(next_undo)},
+        "undo": next_undo and {"action": next_undo.id, "cell": next_undo.cell, "text": _describe(session, next_undo)},
     }
 
 
@@ -370,9 +377,9 @@ def _last(actions: list[Action]) -> int:
     return actions[-1].id if actions else 0
 
 
-def _told(action: Action) -> str:
-    """An action in words, without who did it."""
-    where = f"{action.pool or 'the choice'} for {_title(action.cell)}" if action.cell else "the set"
-    if action.deed is Deed.UNDO:
-        return f"took back action {action.undoes} on {where}"
-    return "finalised the set" if action.deed is Deed.FINALISE else f"{DEEDS[action.deed]} {where}"
+def _describe(session: CurationSession, action: Action) -> str:
+    """An action in words, without its reviewer."""
+    where = f"{action.pool or 'the choice'} for {_title(session, action.cell)}" if action.cell else "the set"
+    if action.kind is ActionKind.UNDO:
+        return f"undid action {action.undoes} on {where}"
+    return "finalised the set" if action.kind is ActionKind.FINALISE else f"{VERBS[action.kind]} {where}"

@@ -1,4 +1,4 @@
-"""What is told when a request cannot be met: a type, a sentence, and nothing about our insides."""
+"""Error responses: a type and a sentence, without internal details."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from starlette.exceptions import HTTPException
 
 from evenedit.web.pages import page
 from evenedit.web.security_headers import HEADERS
-from evenedit.web.translations import LANGUAGES, language_of, words
+from evenedit.web.translations import LANGUAGES, language_of, texts
 
-LONGEST_WISH = 500
-"""Characters of an address to which a visitor comes back after signing in."""
+LONGEST_PATH = 500
+"""Characters of the path to which a visitor returns after signing in."""
 _TYPES = {
     400: "bad_request",
     401: "sign_in",
@@ -39,12 +39,12 @@ _SENTENCES = {
 
 
 class ErrorMessage(BaseModel):
-    """What went wrong."""
+    """The description of an error."""
 
     type: str
     message: str
     items: list[int] | None = None
-    """Places of items that still miss answers."""
+    """Numbers of the items that still miss answers."""
     fields: list[str] | None = None
     """Parts of the request that were wrong."""
 
@@ -56,7 +56,7 @@ class ErrorBody(BaseModel):
 
 
 class HttpProblem(Exception):
-    """A request that cannot be met; the message is shown."""
+    """A request that cannot be fulfilled; the message is shown to the visitor."""
 
     def __init__(self, status: int, message: str = "", *, type: str = "", **more: Any) -> None:
         super().__init__(message or _SENTENCES.get(status, ""))
@@ -67,27 +67,27 @@ class HttpProblem(Exception):
 
 
 class SignIn(HttpProblem):
-    """Only staff may enter, and nobody has signed in."""
+    """The page is for staff, and nobody is signed in."""
 
     def __init__(self) -> None:
         super().__init__(401, "Please sign in.")
 
 
 def wants_page(request: Request) -> bool:
-    """Whether a person is looking, rather than a program."""
+    """Whether the request comes from a browser that expects a page, rather than from a program."""
     return "text/html" in request.headers.get("accept", "")
 
 
 def _answer(request: Request, problem: HttpProblem) -> Response:
     if wants_page(request):
         language = language_of(request, LANGUAGES)
-        hint = words(language)["error"]["hint"]
+        hint = texts(language)["error"]["hint"]
         answer: Response = page(
             request, "error.html", problem.status, message=str(problem), hint=hint, language=language
         )
     else:
-        told = ErrorMessage(type=problem.type, message=str(problem), **problem.more)
-        answer = JSONResponse(ErrorBody(error=told).model_dump(exclude_none=True), problem.status)
+        body = ErrorMessage(type=problem.type, message=str(problem), **problem.more)
+        answer = JSONResponse(ErrorBody(error=body).model_dump(exclude_none=True), problem.status)
     answer.headers.update(problem.headers)
     return answer
 
@@ -95,10 +95,10 @@ def _answer(request: Request, problem: HttpProblem) -> Response:
 def _on_problem(request: Request, error: Exception) -> Response:
     assert isinstance(error, HttpProblem)
     if isinstance(error, SignIn) and wants_page(request) and request.method == "GET":
-        wished = f"{request.url.path}?{request.url.query}".rstrip("?")
-        if len(wished) > LONGEST_WISH:
-            wished = request.url.path
-        return RedirectResponse(f"/admin/login?next={quote(wished)}", 303)
+        path = f"{request.url.path}?{request.url.query}".rstrip("?")
+        if len(path) > LONGEST_PATH:
+            path = request.url.path
+        return RedirectResponse(f"/admin/login?next={quote(path)}", 303)
     return _answer(request, error)
 
 
@@ -115,14 +115,14 @@ def _on_http(request: Request, error: Exception) -> Response:
 
 
 def _on_failure(request: Request, error: Exception) -> Response:
-    """Our own fault: told without its details, which go to the server's log."""
+    """An unexpected exception: its details go to the server's log only."""
     answer = _answer(request, HttpProblem(500))
-    answer.headers.update(HEADERS)  # such an answer leaves the app by another door
+    answer.headers.update(HEADERS)  # this response does not pass through the middleware
     return answer
 
 
 def handle_errors(app: FastAPI) -> None:
-    """Answer every error in one form."""
+    """Register handlers that answer every error in the same form."""
     app.add_exception_handler(HttpProblem, _on_problem)
     app.add_exception_handler(RequestValidationError, _on_invalid)
     app.add_exception_handler(HTTPException, _on_http)

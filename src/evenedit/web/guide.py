@@ -1,4 +1,4 @@
-"""The guide's examples: a drawn person, changed in one thing at a time. Nobody real, and no study prompt."""
+"""The examples of the guide: a drawn person, changed in one respect at a time. None is a prompt of a study."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _DRESSED = replace(_SOURCE, outfit="scrubs", scene="clinic")
 
 @dataclass(frozen=True, slots=True)
 class GuideExample:
-    """A picture that deserves a certain answer."""
+    """A picture and the answer it should get."""
 
     name: str
     question: str

@@ -1,4 +1,4 @@
-"""Pages: templates in, HTML out."""
+"""Render the templates of the web app."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _templates.env.filters["day"] = lambda value: datetime.fromtimestamp(value, UTC)
 
 
 def page(request: Request, template: str, status: int = 200, **context: Any) -> HTMLResponse:
-    """Render a template; nothing of it is kept by browsers or proxies."""
-    context |= {"rooms": request.app.state.rooms, "simulated": request.app.state.simulated}
+    """Render a template as a response that browsers and proxies do not store."""
+    context |= {"navigation": request.app.state.navigation, "simulated": request.app.state.simulated}
     headers = {"Cache-Control": "no-store"}
     return _templates.TemplateResponse(request, template, context, status_code=status, headers=headers)

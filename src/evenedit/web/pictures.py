@@ -1,7 +1,7 @@
-"""The study's pictures by content hash, for the rooms of staff: an address never changes its content.
+"""The study's pictures by content hash, for the pages of staff. The content of an address never changes.
 
 GET /pictures/{sha256}          the stored PNG
-GET /pictures/{sha256}/{width}  made small, WebP; widths as in `thumbnails.WIDTHS`
+GET /pictures/{sha256}/{width}  scaled down, WebP; widths as in `thumbnails.WIDTHS`
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ FOREVER = "private, max-age=31536000, immutable"
 Sha = Annotated[str, Path(description="sha256 of a stored picture, in hex")]
 
 
-def room() -> APIRouter:
+def router() -> APIRouter:
     """The routes, for staff only."""
     routes = APIRouter(prefix="/pictures", dependencies=[Depends(staff)], include_in_schema=False)
     routes.get("/{sha256}")(full)
@@ -42,17 +42,17 @@ def full(request: Request, sha256: Sha) -> Response:
 
 
 def small(request: Request, sha256: Sha, width: str) -> Response:
-    """The picture made small."""
+    """The picture scaled down."""
     store = _checked(request, sha256)
     if width not in map(str, WIDTHS):
-        raise HttpProblem(404, f"Pictures are made small to these widths: {', '.join(map(str, WIDTHS))}.")
+        raise HttpProblem(404, f"Pictures are available in these widths: {', '.join(map(str, WIDTHS))}.")
     tag = f"{sha256}-{width}"
     if _is_known(request, tag):
         return _unchanged(tag)
     try:
         return _kept(Thumbnails(store.images, store.folder).get(sha256, int(width)), "image/webp", tag)
     except EvenEditError:
-        raise HttpProblem(404, "There is no whole picture with this hash; 'evenedit doctor' tells more.") from None
+        raise HttpProblem(404, "There is no intact picture with this hash. Try: evenedit doctor") from None
 
 
 def _checked(request: Request, sha256: str) -> Store:
@@ -63,7 +63,7 @@ def _checked(request: Request, sha256: str) -> Store:
 
 
 def _is_known(request: Request, tag: str) -> bool:
-    """Whether the browser has it: content of a hash never changes, so its tag alone decides."""
+    """Whether the browser has the picture already: the content of a hash never changes."""
     return f'"{tag}"' in request.headers.get("if-none-match", "")
 
 

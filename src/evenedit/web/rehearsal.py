@@ -1,4 +1,4 @@
-"""A rehearsal of the survey: our own server on loopback, and simulated people who fill its seats over HTTP."""
+"""Rehearse the survey: simulated participants fill its slots over HTTP, on a local server."""
 
 from __future__ import annotations
 
@@ -17,43 +17,43 @@ from evenedit.core.progress import Progress
 from evenedit.study.study import Study
 from evenedit.survey.admin import SurveyAdmin
 from evenedit.survey.sessions import SurveyService
-from evenedit.survey.simulated_participants import Memory, Person, name_of
+from evenedit.survey.simulated_participants import KnownPictures, SimulatedParticipant, name_of
 from evenedit.web.app import create_app
 
 AT_ONCE = 4
-"""People who answer at the same time."""
+"""Simulated participants who answer at the same time."""
 
 
 def rehearse(study: Study) -> str:
-    """Let simulated people take every free seat and submit; returns what happened in a line.
+    """Let simulated participants take every free slot and submit; returns a summary in one line.
 
-    They come one after the other, so that the same study gives the same seats, and then work side by side.
+    They arrive one after the other, so that the same study gives the same slots, and then answer in parallel.
     """
     section = study.file.sections.survey
     if section is None:
         raise EvenEditError("study.toml has no [survey]; add the table to ask people")
     answers = 0
-    with serving(study) as (base, desk), ThreadPoolExecutor(AT_ONCE) as pool:
-        memory = Memory(study.file, study.store)
+    with serving(study) as (base, service), ThreadPoolExecutor(AT_ONCE) as pool:
+        known = KnownPictures(study.file, study.store)
         for survey in section.surveys:
-            seats = sum(task.seats for task in SurveyAdmin(desk).progress() if task.survey == survey)
-            come = section.simulated_people or seats
-            busy: list[tuple[Person, httpx.Client]] = []
-            for number in range(1, come + 1):
-                person = Person(name_of(number), number, memory, section.settings)
+            slots = sum(task.slots for task in SurveyAdmin(service).progress() if task.survey == survey)
+            arriving = section.simulated_people or slots
+            busy: list[tuple[SimulatedParticipant, httpx.Client]] = []
+            for number in range(1, arriving + 1):
+                person = SimulatedParticipant(name_of(number), number, known, section.settings)
                 client = httpx.Client(base_url=base, follow_redirects=True, timeout=60)
-                link = desk.reception.invitations.link(base, person.name, survey)
+                link = service.arrivals.invitations.link(base, person.name, survey)
                 if person.enter(client, link, survey):
                     busy.append((person, client))
                 else:
                     client.close()
-            with Progress(f"SIMULATED people, survey {survey}", come, come - len(busy)) as progress:
+            with Progress(f"SIMULATED people, survey {survey}", arriving, arriving - len(busy)) as progress:
                 for given in pool.map(_work, busy):
                     answers += given
                     progress.advance(1)
-        filled = sum(task.done for task in SurveyAdmin(desk).progress())
-        seats = sum(task.seats for task in SurveyAdmin(desk).progress())
-    return f"{filled} of {seats} seats filled by SIMULATED people, who gave {answers:,} answers over HTTP"
+        filled = sum(task.done for task in SurveyAdmin(service).progress())
+        slots = sum(task.slots for task in SurveyAdmin(service).progress())
+    return f"{filled} of {slots} slots filled by SIMULATED people, who gave {answers:,} answers over HTTP"
 
 
 @contextmanager
@@ -70,14 +70,14 @@ def serving(study: Study) -> Iterator[tuple[str, SurveyService]]:
             if not thread.is_alive():
                 raise EvenEditError("the survey's server did not start")
             time.sleep(0.01)
-        yield f"http://127.0.0.1:{socket.getsockname()[1]}", app.state.desk
+        yield f"http://127.0.0.1:{socket.getsockname()[1]}", app.state.survey
     finally:
         server.should_exit = True
         thread.join()
-        app.state.desk.close()
+        app.state.survey.close()
 
 
-def _work(busy: tuple[Person, httpx.Client]) -> int:
+def _work(busy: tuple[SimulatedParticipant, httpx.Client]) -> int:
     person, client = busy
     with closing(client):
         return person.work(client)

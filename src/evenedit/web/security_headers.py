@@ -1,4 +1,4 @@
-"""What holds for every request and answer: size, origin, HTTPS, and the headers that keep a page to itself."""
+"""Security of every request and response: size limit, origin check, HTTPS and security headers."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ HEADERS = {
 HSTS = "max-age=31536000"
 
 
-class Envelope:
-    """Wraps the whole app."""
+class SecurityMiddleware:
+    """Checks every request and adds the security headers to every response."""
 
     def __init__(self, app: ASGIApp, production: bool = False) -> None:
         self.app = app
@@ -34,13 +34,13 @@ class Envelope:
         self.headers = HEADERS | ({"Strict-Transport-Security": HSTS} if production else {})
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Look at the request, let the app answer, add the headers."""
+        """Check the request, pass it to the app, and add the headers to its response."""
         if scope["type"] != "http":
             await self.app(scope, receive, send)
             return
         cache = "no-cache" if scope["path"].startswith("/static/") else "no-store"
 
-        async def sealed(message: Message) -> None:
+        async def send_secured(message: Message) -> None:
             if message["type"] == "http.response.start":
                 headers = MutableHeaders(scope=message)
                 for name, value in self.headers.items():
@@ -50,19 +50,19 @@ class Envelope:
 
         headers = Headers(scope=scope)
         if self.production and scope["scheme"] != "https" and scope["path"] != "/health":
-            await _refuse(sealed, 400, "https", "This server is reached by HTTPS only.")
+            await _refuse(send_secured, 400, "https", "This server is reached by HTTPS only.")
         elif scope["method"] not in SAFE and _is_foreign(headers):
-            await _refuse(sealed, 403, "forbidden", "This request came from another site.")
+            await _refuse(send_secured, 403, "forbidden", "This request came from another site.")
         elif not _length(headers) <= BODY_LIMIT:
-            await _refuse(sealed, 413, "too_large", f"At most {BODY_LIMIT} bytes are taken.")
+            await _refuse(send_secured, 413, "too_large", f"At most {BODY_LIMIT} bytes are taken.")
         elif "content-length" in headers or scope["method"] in SAFE:
-            await self.app(scope, receive, sealed)
+            await self.app(scope, receive, send_secured)
         else:
             body = await _read(receive)
             if body is None:
-                await _refuse(sealed, 413, "too_large", f"At most {BODY_LIMIT} bytes are taken.")
+                await _refuse(send_secured, 413, "too_large", f"At most {BODY_LIMIT} bytes are taken.")
             else:
-                await self.app(scope, _once(body, receive), sealed)
+                await self.app(scope, _once(body, receive), send_secured)
 
 
 async def _read(receive: Receive) -> bytes | None:
@@ -78,7 +78,7 @@ async def _read(receive: Receive) -> bytes | None:
 
 
 def _once(body: bytes, receive: Receive) -> Receive:
-    """Hand over a body that has been read already."""
+    """A receive function that returns a body that has been read already."""
     given = False
 
     async def again() -> Message:
@@ -97,12 +97,12 @@ def _length(headers: Headers) -> float:
 
 
 def _is_foreign(headers: Headers) -> bool:
-    """Whether a browser says that another site made this request; programs say nothing."""
+    """Whether the browser's headers say that another site made the request; programs send no such headers."""
     return ("origin" in headers or "sec-fetch-site" in headers) and not is_own(headers)
 
 
 def is_own(headers: Headers) -> bool:
-    """Whether a browser says that our own page made this request; no site can make it say so falsely."""
+    """Whether the browser's headers say that a page of this server made the request; other sites cannot forge them."""
     if "sec-fetch-site" in headers:
         return headers["sec-fetch-site"] in ("same-origin", "none")
     return headers.get("origin", "").partition("://")[2] == headers.get("host")

@@ -1,4 +1,4 @@
-"""The process that serves: one per SQLite study, told plainly where it listens."""
+"""Run the web server: one process per SQLite study."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ LOCK = "serve.lock"
 
 
 def run(study: Study, setup: Setup, host: str, port: int, proxy: str | None) -> None:
-    """Serve until stopped."""
+    """Serve a study until the process is stopped."""
     with _only_server(study):
         app = create_app(study, setup)
         config = uvicorn.Config(
@@ -30,7 +30,7 @@ def run(study: Study, setup: Setup, host: str, port: int, proxy: str | None) -> 
             forwarded_allow_ips=proxy or [],
             server_header=False,
             date_header=True,
-            access_log=False,  # addresses of participants and their platform's ids are nobody's business
+            access_log=False,  # it would store participants' addresses and platform ids
             log_level=logging.WARNING,
             timeout_keep_alive=65,
         )
@@ -38,7 +38,7 @@ def run(study: Study, setup: Setup, host: str, port: int, proxy: str | None) -> 
         try:
             socket = config.bind_socket()
         except SystemExit:
-            raise EvenEditError(f"port {port} of {host} is taken or not ours; try another with --port") from None
+            raise EvenEditError(f"port {port} of {host} is in use or not allowed; choose another with --port") from None
         say(
             f"http://{host}:{socket.getsockname()[1]}/  (staff: /admin; participants need a link: "
             "evenedit survey invite); stop with Ctrl+C"
@@ -50,7 +50,7 @@ def run(study: Study, setup: Setup, host: str, port: int, proxy: str | None) -> 
 
 @contextmanager
 def _only_server(study: Study) -> Iterator[None]:
-    """SQLite has one writer: a second server on the same study is turned away. PostgreSQL takes several."""
+    """Refuse a second server on the same study, since SQLite has one writer. PostgreSQL takes several."""
     if study.file.sections.store.url:
         yield
         return

@@ -1,4 +1,4 @@
-"""How the app is served: for one laptop, or in production."""
+"""Server settings for local use and for production."""
 
 from __future__ import annotations
 
@@ -12,23 +12,23 @@ SECRET = "EVENEDIT_SECRET"
 SECRET_LENGTH = 32
 PASSWORD_LENGTH = 10
 _KNOWN = ("evenedit", "password", "administrator", "1234567890", "qwertyuiop", "changeme", "letmein")
-"""Passwords made of these and little else are the first that anybody tries."""
+"""Passwords made of little else are guessed first."""
 
 
 @dataclass(frozen=True, slots=True)
 class Setup:
-    """What the person who starts the server decides."""
+    """Settings of one run of the server."""
 
     production: bool = False
     """Only behind HTTPS: secure cookies, no description of the interface, nothing left at a default."""
     secret: str = field(default_factory=lambda: token_urlsafe(32))
     """Signs cookies; a server with a random one signs everybody out when it ends."""
     password: str | None = None
-    """A password of this run only, for the member of staff called admin; never in production."""
+    """A temporary password for the member of staff called admin; never in production."""
 
 
 def check_password(password: str, name: str = "") -> None:
-    """Refuse a password that somebody would guess."""
+    """Refuse a password that is easy to guess."""
     if len(password) < PASSWORD_LENGTH:
         raise EvenEditError(f"the password has {len(password)} characters; use {PASSWORD_LENGTH} or more")
     plain = password.lower().strip("0123456789!?._-")
@@ -37,7 +37,7 @@ def check_password(password: str, name: str = "") -> None:
 
 
 def check_production(secret: str | None, proxy: str | None, has_password: bool) -> None:
-    """Refuse to start in the open with anything left at a default; every problem at once."""
+    """Refuse to start in production with insecure settings; all problems are listed at once."""
     problems = []
     if secret is None or len(secret) < SECRET_LENGTH or len(set(secret)) < 8:
         problems.append(
@@ -47,7 +47,7 @@ def check_production(secret: str | None, proxy: str | None, has_password: bool) 
     if not proxy:
         problems.append(
             "--production needs --proxy: the address of the HTTPS proxy whose X-Forwarded-For and X-Forwarded-Proto "
-            "headers are to be believed, for example --proxy 127.0.0.1"
+            "headers are to be trusted, for example --proxy 127.0.0.1"
         )
     if not has_password:
         problems.append("--production needs a staff password. Set one: evenedit admin password STUDY")

@@ -1,4 +1,4 @@
-"""The survey room: everything a participant sees.
+"""The survey pages: everything a participant sees.
 
 Pages (HTML; a visit is known by its cookie `visit`, and every page sends a visitor on to the stage they are at):
 
@@ -53,7 +53,7 @@ from evenedit.web import guide
 from evenedit.web.errors import ErrorBody, HttpProblem
 from evenedit.web.pages import page
 from evenedit.web.translations import COOKIE as LANGUAGE
-from evenedit.web.translations import language_of, wording, words
+from evenedit.web.translations import language_of, texts, wording
 
 COOKIE = "visit"
 COOKIE_DAYS = 30
@@ -69,7 +69,7 @@ ERRORS: dict[int | str, dict[str, Any]] = {
     status: {"model": ErrorBody} for status in (400, 401, 403, 404, 409, 413, 422)
 }
 BIGGEST = 2**53 - 1
-"""What a browser can count to."""
+"""The largest whole number that JavaScript holds exactly."""
 
 
 class AnswerBody(BaseModel):
@@ -88,7 +88,7 @@ class AnswerBody(BaseModel):
 
 
 class Stored(BaseModel):
-    """What is on disk."""
+    """The acknowledgement of an answer."""
 
     stored: int
     """The highest sequence kept for this answer: more than the one sent, if a newer answer was there already."""
@@ -136,15 +136,15 @@ class TaskBody(BaseModel):
     """All that the evaluation page needs."""
 
     visit: str
-    """Tells this visit's queue in the browser from another's."""
+    """Separates this visit's queue in the browser from another visit's."""
     survey: int
     sequence: int
-    """Where counting goes on."""
+    """The sequence number from which counting continues."""
     items: list[PageBody]
 
 
 class Received(BaseModel):
-    """A message that was understood."""
+    """The acknowledgement of an event."""
 
     new: bool
     """False for one that came before."""
@@ -156,25 +156,25 @@ class Next(BaseModel):
     next: str
 
 
-def desk(request: Request) -> SurveyService:
-    """The survey's desk."""
-    found: SurveyService = request.app.state.desk
-    return found
+def service(request: Request) -> SurveyService:
+    """The app's survey service."""
+    survey: SurveyService = request.app.state.survey
+    return survey
 
 
 def present(request: Request) -> Visit:
     """The visit of the request's cookie."""
     visit = _known(request)
     if visit is None:
-        raise HttpProblem(401, _words(request)["error"]["gone"], type="no_visit")
+        raise HttpProblem(401, _texts(request)["error"]["gone"], type="no_visit")
     return visit
 
 
 Present = Annotated[Visit, Depends(present)]
 
 
-def room() -> APIRouter:
-    """The routes of the survey room."""
+def router() -> APIRouter:
+    """The routes of the survey pages."""
     pages = APIRouter(prefix="/survey", tags=["pages"], default_response_class=HTMLResponse, responses=ERRORS)
     _pages(pages)
     _steps(pages)
@@ -187,15 +187,15 @@ def room() -> APIRouter:
 
 
 def _pages(routes: APIRouter) -> None:
-    """What is shown; nothing changes by looking, except that an arrival is noted."""
+    """The pages. Opening one changes nothing, except that an arrival is recorded."""
 
     @routes.get("")
     def enter(request: Request) -> Response:
         query = dict(request.query_params)
         if query:
-            with told(request, 403, "link"):
-                visit = desk(request).arrive(desk(request).introduce(query))
-            return _sit(request, visit)
+            with refusals_shown(request, 403, "link"):
+                visit = service(request).arrive(service(request).introduce(query))
+            return _begin(request, visit)
         known = _known(request)
         return _on(known) if known else _page(request, "welcome")
 
@@ -236,9 +236,9 @@ def _pages(routes: APIRouter) -> None:
         def more(visit: Visit) -> dict[str, Any]:
             rows = [
                 {"id": question.id, **wording(question, _language(request))}
-                for question in desk(request).check_questions(visit.survey)
+                for question in service(request).check_questions(visit.survey)
             ]
-            return {"rows": rows, "again": desk(request).tries_left(visit.token) == 1}
+            return {"rows": rows, "again": service(request).tries_left(visit.token) == 1}
 
         return _stage(request, VisitStage.CHECK, more)
 
@@ -248,15 +248,15 @@ def _pages(routes: APIRouter) -> None:
 
     @routes.get("/choose")
     def choose_page(request: Request) -> Response:
-        return _stage(request, VisitStage.CHOOSE, lambda visit: {"tasks": desk(request).tasks(visit.survey)})
+        return _stage(request, VisitStage.CHOOSE, lambda visit: {"tasks": service(request).tasks(visit.survey)})
 
     @routes.get("/task")
     def task_page(request: Request) -> Response:
-        return _stage(request, VisitStage.TASK, lambda visit: {"code": desk(request).resume_code(visit.token)})
+        return _stage(request, VisitStage.TASK, lambda visit: {"code": service(request).resume_code(visit.token)})
 
     @routes.get("/done")
     def done_page(request: Request) -> Response:
-        return _stage(request, VisitStage.DONE, lambda visit: {"completion": desk(request).completion(visit.token)})
+        return _stage(request, VisitStage.DONE, lambda visit: {"completion": service(request).completion(visit.token)})
 
     @routes.get("/withdraw")
     def withdraw_page(request: Request) -> Response:
@@ -265,31 +265,31 @@ def _pages(routes: APIRouter) -> None:
 
     @routes.get("/withdrawn")
     def withdrawn_page(request: Request) -> Response:
-        return _page(request, "done", completion=desk(request).farewell(VisitEnding.WITHDRAWN))
+        return _page(request, "done", completion=service(request).farewell(VisitEnding.WITHDRAWN))
 
 
 def _steps(routes: APIRouter) -> None:
-    """What a participant decides; every form ends in a redirect, so that reloading repeats nothing."""
+    """The forms. Each ends in a redirect, so that reloading a page repeats nothing."""
 
     @routes.post("/resume")
     def resume(request: Request, code: Annotated[str, Form(max_length=100)]) -> Response:
         limit, address = request.app.state.codes, request.client.host if request.client else ""
         limit.check(address)
-        visit = desk(request).resume(code) if code.isascii() and code.isprintable() else None
+        visit = service(request).resume(code) if code.isascii() and code.isprintable() else None
         if visit is None:
             limit.count(address)
             return _page(request, "welcome", status=404, wrong=True)
-        return _sit(request, visit)
+        return _begin(request, visit)
 
     @routes.post("/guide")
     def guide_read(request: Request, visit: Present) -> Response:
-        return _on(desk(request).read_guide(visit.token))
+        return _on(service(request).read_guide(visit.token))
 
     @routes.post("/check")
     async def check(request: Request, visit: Present) -> Response:
         given = {name: str(value) for name, value in (await request.form()).items()}
         answers = {name: int(value) for name, value in given.items() if value.isascii() and value.isdigit()}
-        return _on(await run_in_threadpool(desk(request).check, visit.token, answers))
+        return _on(await run_in_threadpool(service(request).check, visit.token, answers))
 
     @routes.post("/consent")
     def consent(
@@ -301,79 +301,79 @@ def _steps(routes: APIRouter) -> None:
     ) -> Response:
         if decision == "agree" and not (adult == agreed == "yes"):
             return _page(request, "consent", visit, status=422, missing=True)
-        return _on(desk(request).consent(visit.token, decision == "agree"))
+        return _on(service(request).consent(visit.token, decision == "agree"))
 
     @routes.post("/choose")
     def choose(request: Request, visit: Present, task: Annotated[int, Form(ge=1, le=10**6)]) -> Response:
         try:
-            return _on(desk(request).claim(visit.token, task))
+            return _on(service(request).claim(visit.token, task))
         except Refused:
-            return _page(request, "choose", visit, status=409, tasks=desk(request).tasks(visit.survey), gone=True)
+            return _page(request, "choose", visit, status=409, tasks=service(request).tasks(visit.survey), gone=True)
 
     @routes.post("/withdraw")
     def withdraw(request: Request, visit: Present, sure: Annotated[Literal["yes"], Form()]) -> Response:
-        desk(request).withdraw(visit.token)
+        service(request).withdraw(visit.token)
         answer = RedirectResponse("/survey/withdrawn", 303)
         answer.delete_cookie(COOKIE, path="/survey")
         return answer
 
 
 def _interface(routes: APIRouter) -> None:
-    """What the evaluation page's script calls."""
+    """The calls of the evaluation page's script."""
 
     @routes.get("/items")
     def items(request: Request, visit: Present) -> TaskBody:
         """The participant's whole task, with the answers so far."""
-        with told(request, 409):
-            found = desk(request).items(visit.token)
+        with refusals_shown(request, 409):
+            found = service(request).items(visit.token)
         name = hashlib.sha256(visit.token.encode()).hexdigest()[:16]
         pages = [_item(item, _language(request)) for item in found]
-        return TaskBody(visit=name, survey=visit.survey, sequence=desk(request).sequence(visit.token), items=pages)
+        return TaskBody(visit=name, survey=visit.survey, sequence=service(request).sequence(visit.token), items=pages)
 
     @routes.get("/pictures/{picture}", responses={200: {"content": {"image/jpeg": {}}}}, response_class=Response)
     def picture(request: Request, visit: Present, picture: str) -> Response:
         """A picture of the participant's own task."""
-        with told(request, 409):
-            found = desk(request).picture(visit.token, picture)
+        with refusals_shown(request, 409):
+            found = service(request).picture(visit.token, picture)
         if found is None:
             raise HttpProblem(404)
         return Response(found, media_type="image/jpeg")
 
     @routes.post("/answers")
     async def answers(request: Request, answer: AnswerBody) -> Stored:
-        """Keep one answer: the reply comes when it is on disk."""
+        """Store one answer; the reply is sent when it is on disk."""
         try:
-            with told(request, 409):
-                kept = desk(request).saving(_token(request), **answer.model_dump())
+            with refusals_shown(request, 409):
+                kept = service(request).saving(_token(request), **answer.model_dump())
                 return Stored(stored=await wrap_future(kept))
         except HttpProblem:
-            present(request)  # looked up only now: most answers are kept, and need no second look at the database
+            present(request)  # looked up only now: most answers are stored and need no second query
             raise
 
     @routes.post("/submit")
     def submit(request: Request, visit: Present) -> Next:
-        """Hand the task in."""
-        with told(request, 409):
-            return Next(next=PAGES[desk(request).submit(visit.token).stage])
+        """Submit the task."""
+        with refusals_shown(request, 409):
+            return Next(next=PAGES[service(request).submit(visit.token).stage])
 
     @routes.post("/webhook/prolific")
     async def webhook(request: Request) -> Received:
-        """What Prolific tells us by itself: signed, and acted on once."""
+        """Prolific's signed webhook events, each acted on once."""
         body = await request.body()
-        with told(request, 403):
-            news = await run_in_threadpool(Webhooks(desk(request)).receive, body, request.headers)
-        return Received(new=news)
+        with refusals_shown(request, 403):
+            new = await run_in_threadpool(Webhooks(service(request)).receive, body, request.headers)
+        return Received(new=new)
 
 
 @contextmanager
-def told(request: Request, status: int, sentence: str = "") -> Iterator[None]:
-    """Tell a participant what the desk refused."""
+def refusals_shown(request: Request, status: int, sentence: str = "") -> Iterator[None]:
+    """Show a participant why the service refused a call."""
     try:
         yield
     except Incomplete as missing:
         raise HttpProblem(status, str(missing), type="incomplete", items=list(missing.items)) from None
     except Refused as refused:
-        raise HttpProblem(status, _words(request)["error"][sentence] if sentence else str(refused)) from None
+        raise HttpProblem(status, _texts(request)["error"][sentence] if sentence else str(refused)) from None
 
 
 def _item(item: ParticipantItem, language: str) -> PageBody:
@@ -396,17 +396,17 @@ def _item(item: ParticipantItem, language: str) -> PageBody:
 def _instruction(item: ParticipantItem, language: str) -> str:
     if item.instructed is None:
         return item.instruction
-    return str(words(language)["task"]["instructed"]).format(value=item.instructed)
+    return str(texts(language)["task"]["instructed"]).format(value=item.instructed)
 
 
 def _role(item: ParticipantItem, language: str) -> str:
-    """Survey 3 asks about one of the two occupations, and whose it is usually thought to be."""
-    own = words(language)["task"]
+    """The sentence of survey 3 that names the occupation and the gender it is stereotypically coded with."""
+    own = texts(language)["task"]
     return str(own["role"]).format(role=item.role, coded=own[item.coded.lower()]) if item.role else ""
 
 
 def _stage(request: Request, stage: VisitStage, more: Callable[[Visit], dict[str, Any]] | None = None) -> Response:
-    """The page of a stage, for who is at it; everybody else goes to their own."""
+    """The page of a stage; a participant at another stage is redirected there."""
     visit = _known(request)
     if visit is None:
         return RedirectResponse("/survey", 303)
@@ -421,9 +421,9 @@ def _page(request: Request, name: str, visit: Visit | None = None, *, status: in
         request,
         f"survey/{name}.html",
         status,
-        w=_words(request),
+        w=_texts(request),
         language=_language(request),
-        languages={code: words(code)["name"] for code in section.languages},
+        languages={code: texts(code)["name"] for code in section.languages},
         section=section,
         visit=visit,
         **context,
@@ -434,7 +434,7 @@ def _on(visit: Visit) -> RedirectResponse:
     return RedirectResponse(PAGES[visit.stage], 303)
 
 
-def _sit(request: Request, visit: Visit) -> Response:
+def _begin(request: Request, visit: Visit) -> Response:
     answer = _on(visit)
     _set_cookie(request, answer, COOKIE, visit.token)
     return answer
@@ -460,16 +460,16 @@ def _token(request: Request) -> str:
 
 def _known(request: Request) -> Visit | None:
     token = _token(request)
-    return desk(request).visit(token) if token else None
+    return service(request).visit(token) if token else None
 
 
 def _section(request: Request) -> SurveySection:
-    return desk(request).section
+    return service(request).section
 
 
 def _language(request: Request) -> str:
     return language_of(request, _section(request).languages)
 
 
-def _words(request: Request) -> dict[str, Any]:
-    return words(_language(request))
+def _texts(request: Request) -> dict[str, Any]:
+    return texts(_language(request))

@@ -1,4 +1,4 @@
-"""Slowing down those who guess."""
+"""Limits on wrong passwords and codes."""
 
 from __future__ import annotations
 

@@ -1,13 +1,13 @@
-// The curation room. Everything a reviewer does goes through one queue, is sent until the server has it on disk, and
+// The curation pages. Everything a reviewer does goes through one queue, is sent until the server has it on disk, and
 // is shown as the server then says it stands.
 
 const POLL = 3000; // ms between looks at what others did
 const AGAIN = 1500; // ms before an action that did not arrive is sent again
 const WRITING = 700; // ms after the last key stroke in a note before it is saved
 
-const said = document.getElementById("said");
+const announcement = document.getElementById("announcement");
 const alert = document.getElementById("alert");
-const tell = (text) => { if (said) said.textContent = text; };
+const tell = (text) => { if (announcement) announcement.textContent = text; };
 const warn = (text) => { if (alert) { alert.textContent = text; alert.hidden = !text; } };
 
 class SignedOut extends Error {}
@@ -46,8 +46,8 @@ function openCell(root) {
   function show(next) {
     if (next.last < view.last) return; // an answer overtaken by a newer one
     view = next;
-    const standing = document.getElementById("standing");
-    standing.textContent = view.words;
+    const status = document.getElementById("status");
+    status.textContent = view.words;
     for (const c of cards) {
       const { pool } = c.dataset;
       const known = view.assessments[pool] || { criteria: [], note: "", reviewer: "" };
@@ -198,9 +198,9 @@ function openGrid(tiles) {
     for (const tile of tiles) {
       const next = data.tiles[tile.dataset.cell];
       if (!next) continue;
-      tile.dataset.standing = next.standing;
+      tile.dataset.status = next.status;
       tile.querySelector(".words").textContent = next.words;
-      tile.querySelector(".standing .pool").textContent = next.chosen.join(", ");
+      tile.querySelector(".status .pool").textContent = next.chosen.join(", ");
       if (next.pool && tile.querySelector("img")) tile.querySelector("img").src = `/curate/image/${next.cell}/${next.pool}`;
     }
     for (const count of document.querySelectorAll("[data-count]")) count.textContent = data.counts[count.dataset.count] || 0;

@@ -93,8 +93,8 @@ export class Queue {
       }
       if (reply.status >= 500 || reply.status === 429) return this.#later();
       if (!reply.ok) {
-        const told = await reply.json().catch(() => ({ error: { message: "" } }));
-        this.onState("failed", this.waiting().length, told.error.message);
+        const body = await reply.json().catch(() => ({ error: { message: "" } }));
+        this.onState("failed", this.waiting().length, body.error.message);
         return false;
       }
       const { stored } = await reply.json();

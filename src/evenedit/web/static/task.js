@@ -73,11 +73,11 @@ function showState(state, count, message) {
   const shown = element("state");
   shown.dataset.state = state;
   shown.textContent = state === "offline" ? say(words.queued, { count }) : words[state];
-  if (state === "offline" && !wasOffline) element("said").textContent = words.offline_said;
-  if (state === "saved" && wasOffline) element("said").textContent = words.online_said;
+  if (state === "offline" && !wasOffline) element("announcement").textContent = words.offline_announcement;
+  if (state === "saved" && wasOffline) element("announcement").textContent = words.online_announcement;
   if (state !== "saving") wasOffline = state === "offline";
   element("trouble").hidden = state !== "failed";
-  if (state === "failed") element("trouble").textContent = say(words.failed_said, { message });
+  if (state === "failed") element("trouble").textContent = say(words.failed_announcement, { message });
   if (element("hand-in").open) describeHandIn();
 }
 
@@ -363,12 +363,12 @@ element("hand-in-yes").addEventListener("click", async () => {
     showState("offline", 0);
     return;
   }
-  const told = await reply.json().catch(() => ({}));
-  if (reply.ok) location.assign(told.next);
+  const body = await reply.json().catch(() => ({}));
+  if (reply.ok) location.assign(body.next);
   else {
     element("hand-in").close();
-    if (told.error?.type === "incomplete") showMissing(told.error.items[0] - 1);
-    else showState("failed", 0, told.error?.message ?? "");
+    if (body.error?.type === "incomplete") showMissing(body.error.items[0] - 1);
+    else showState("failed", 0, body.error?.message ?? "");
   }
 });
 

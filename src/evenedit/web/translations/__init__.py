@@ -1,4 +1,4 @@
-"""What participants read, in their language."""
+"""The texts that participants read, in their language."""
 
 from __future__ import annotations
 
@@ -17,20 +17,20 @@ COOKIE = "language"
 
 
 @cache
-def words(language: str) -> dict[str, Any]:
-    """Everything a page says, by its part."""
-    return tomllib.loads(files("evenedit.web").joinpath("words", f"{language}.toml").read_text("utf-8"))
+def texts(language: str) -> dict[str, Any]:
+    """All texts in a language, by page."""
+    return tomllib.loads(files(__package__).joinpath(f"{language}.toml").read_text("utf-8"))
 
 
 def language_of(request: Request, offered: Sequence[str]) -> str:
-    """The language somebody chose, else the first their browser asks for that we have."""
+    """The language a visitor chose, else the first one their browser asks for that is offered."""
     asked = [request.cookies.get(COOKIE, "")]
     asked += [part.split(";")[0].strip()[:2].lower() for part in request.headers.get("accept-language", "").split(",")]
     return next((language for language in asked if language in offered), offered[0])
 
 
 def wording(question: Question, language: str) -> Mapping[str, Any]:
-    """How a question is shown: the rubric's words, or their translation."""
+    """The wording of a question: the rubric's own, or its translation."""
     own = {"title": question.title, "text": question.text, "labels": list(question.labels)}
-    shown: Mapping[str, Any] = words(language)["questions"].get(question.id, own)
+    shown: Mapping[str, Any] = texts(language)["questions"].get(question.id, own)
     return shown
