@@ -43,7 +43,7 @@ def test_the_interval_decides_not_the_point(text, interval, answer):
         ("gap.race_chnage.race <= 0.05", "is not known"),
         ("gap.race_change <= 0.05", "a gap is over one of race, gender, age"),
         ("rate.soft_erasure.race <= 0.05", "only a gap is over a factor"),
-        ("rate.soft_erasure[hair=red] <= 0.05", "names no group"),
+        ("rate.soft_erasure[hair=red] <= 0.05", "names no group; the factors are race, gender, age"),
         ("mean.soft_erasure <= 1", "mean takes: edit_success"),
     ],
 )

@@ -17,7 +17,7 @@ from evenedit.core.provenance import provenance
 from evenedit.core.records import Estimate
 from evenedit.report import ExampleCase, summarise, write_report
 from evenedit.report.contents import FIGURES, SECTIONS, TABLES, all_figures, all_tables
-from evenedit.report.figures.photo_figure import PLATES, plate
+from evenedit.report.figures.photo_figure import PHOTO_FIGURES, photo_figure
 from evenedit.report.figures.specification_curve import sentence
 from evenedit.report.pages import report as page
 from evenedit.report.render.index import Index
@@ -339,7 +339,7 @@ def test_no_difference_shown_says_what_could_still_hide():
 
 
 def test_mitigation_without_placebo_is_never_clear():
-    assert any("moved by −1.00 [−1.04, −0.96]" in s for s in told(made_up(), "suggestive"))
+    assert any("changed by −1.00 [−1.04, −0.96]" in s for s in told(made_up(), "suggestive"))
     assert any("no placebo arm" in s for s in told(made_up(), "caution"))
 
 
@@ -355,7 +355,7 @@ def test_mitigation_is_clear_only_beyond_the_placebo(beyond: float, certainty: s
     effects = (effect("race_drift", beyond), effect("edit_success", -0.3))
     results = replace(results, estimates=(*results.estimates, arm), mitigation=effects)
     assert any("feature prompt" in s and "beyond the placebo" in s for s in told(results, certainty))
-    cost = [s for s in told(results, "clear") if s.startswith("What it cost: edit success −0.30")]
+    cost = [s for s in told(results, "clear") if s.startswith("Effect on edit success beyond the placebo: −0.30")]
     assert bool(cost) == (certainty == "clear")
 
 
@@ -439,7 +439,7 @@ def test_tables_of_an_earlier_report_do_not_linger(tmp_path: Path):
 
 
 def test_the_page_stays_small_however_many_examples(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(page, "ROOM_FOR_PICTURES", 3_000)
+    monkeypatch.setattr(page, "BYTES_OF_EXAMPLES", 3_000)
     text = write_report(Results({}, {}, ()), tmp_path, title="Many", examples=[case()] * 40).read_text()
     shown = text.count('<figure class="card">')
     assert 0 < shown < 40
@@ -448,7 +448,7 @@ def test_the_page_stays_small_however_many_examples(tmp_path: Path, monkeypatch:
 
 def test_results_json_is_the_contract(real: Path):
     body = json.loads((real / "results.json").read_text())
-    assert body["schema"] == "evenedit.results/1"
+    assert body["schema"] == "evenedit.results/2"
     assert len(body["estimates"]) == len(made_up().estimates)
 
 
@@ -472,7 +472,7 @@ def test_pooling_over_simulated_editors_is_not_told():
 def test_everything_a_report_can_hold_has_one_place_on_the_page():
     placed = [id for section in SECTIONS for id in (*section.shown, *section.folded)]
     assert len(placed) == len(set(placed))
-    assert set(placed) == {*TABLES, *FIGURES, *PLATES}
+    assert set(placed) == {*TABLES, *FIGURES, *PHOTO_FIGURES}
     assert all(id in TABLES for section in SECTIONS for id in section.folded), "only tables are folded"
 
 
@@ -517,18 +517,18 @@ def test_an_instrument_measures_edits_and_a_judge_answers_calls():
     seen = Coverage("skin", "diagnosis", "flux2_dev", {}, 120, 0, 3, 0)
     results = replace(made_up(), coverage=(*made_up().coverage, seen), measured=(measured("flux2_dev"),))
     said = [s.text for s in summarise(results)]
-    assert "skin measured 97.6% of 123 edits." in said
+    assert "The skin instrument could measure 97.6% of 123 edits." in said
     assert "a-judge answered 95.9% of 123 calls." in said
-    assert "Measured (skin), prompt by prompt: Skin ΔL* from −1.00 (O-02) to +2.50 (O-01)." in said
+    assert "Measured (skin), by prompt: Skin ΔL* from −1.00 (O-02) to +2.50 (O-01)." in said
 
 
 def test_readings_without_any_difference_are_told_apart():
     values = [0.3, 0.2, 0.0, 0.0, -0.1, None]
     readings = tuple(Specification("≥3", "mean", "exclude", "none", v, 0.01, False) for v in values)
     m = Multiverse("gap.race_change", "diagnosis", "baseline", "an-editor", "race", "Indian", "White", readings)
-    assert sentence(m) == (
-        "Race change by race under 6 readings of the same scores: Indian stays above White in 2, both come out alike "
-        "in 2, the order turns round in 1, a group has no score in 1; p < 0.05 in the same order in 2 (from −10.0 "
+    assert sentence(Index(made_up()), m) == (
+        "Race change by race under 6 readings of the same scores: Indian stays above White in 2, both are equal in 2, "
+        "the order is reversed in 1, a group has no score in 1; p < 0.05 in the same order in 2 (from −10.0 "
         "pp to 30.0 pp)."
     )
 
@@ -550,14 +550,14 @@ def browser() -> Iterator[Any]:
 
 @pytest.fixture(scope="module")
 def illustrated(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A report with examples and a plate."""
+    """A report with examples and a photo figure."""
     sheet = Image.new("RGB", (900, 600), "wheat")
-    shown = plate(sheet, "figure12", "One face", "A rule.", "A grid of pictures.", simulated=False)
+    shown = photo_figure(sheet, "figure12", "One face", "A rule.", "A grid of pictures.", simulated=False)
     readings = tuple(Specification("≥3", "mean", "exclude", "none", v, 0.01, False) for v in (0.3, 0.2))
     where = ("diagnosis", "baseline", "flux2_dev", "race", "Indian", "White")
     results = replace(made_up(), multiverse=(Multiverse("gap.race_change", *where, readings),))
     out = tmp_path_factory.mktemp("illustrated")
-    return write_report(results, out, title="An audit", examples=[case()] * 2, plates=[shown])
+    return write_report(results, out, title="An audit", examples=[case()] * 2, photo_figures=[shown])
 
 
 @pytest.mark.parametrize(("width", "scheme"), [(1300, "light"), (390, "dark")])
@@ -613,7 +613,7 @@ def test_a_point_tells_its_number_when_pointed_at_and_print_tells_of_every_edito
     page.close()
 
 
-def test_the_texts_to_take_along_are_filled_from_the_results_and_marked(tmp_path: Path):
+def test_the_texts_for_reuse_are_filled_from_the_results_and_marked(tmp_path: Path):
     results = made_up()
     write_report(results, tmp_path, title="Texts")
     methods, card = (tmp_path / "methods.md").read_text(), (tmp_path / "model-card.md").read_text()

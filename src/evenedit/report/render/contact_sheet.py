@@ -1,4 +1,4 @@
-"""Pictures side by side with words above, beside and below them, as one picture for a page or a paper."""
+"""Contact sheets: pictures side by side with text above, beside and below them, as one picture."""
 
 from __future__ import annotations
 
