@@ -379,7 +379,7 @@ def _not_shown(index: Index, factor: str, tests: Sequence[GapTest], every: bool)
     size, contrast, test = max(bounds, key=lambda b: b[0])
     return (
         f"{text} That is not proof of equality: the intervals still allow a group to differ from everybody else by up "
-        f"to {format_number(size, 'points')} ({_rate(test)}, {index.level_name(factor, contrast.group[factor])})."
+        f"to {format_number(size, 'points')} ({_rate(test)}, {index.group_name(contrast.group)})."
     )
 
 
