@@ -37,7 +37,7 @@ def test_the_interval_decides_not_the_point(text, interval, answer):
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "error"),
     [
         ("race change below 5 %", "is not understood"),
         ("gap.race_chnage.race <= 0.05", "is not known"),
@@ -47,8 +47,8 @@ def test_the_interval_decides_not_the_point(text, interval, answer):
         ("mean.soft_erasure <= 1", "mean takes: edit_success"),
     ],
 )
-def test_a_rule_that_cannot_be_read_says_how_to_write_it(text, told):
-    with pytest.raises(EvenEditError, match=told):
+def test_a_rule_that_cannot_be_read_says_how_to_write_it(text, error):
+    with pytest.raises(EvenEditError, match=error):
         Rule.parse(text)
 
 

@@ -88,7 +88,7 @@ FIGURES: dict[str, Callable[[Index], FigureFile | None]] = {
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """A section of the page: what it shows at once, and the tables that are folded."""
+    """A section of the page."""
 
     id: str
     title: str
@@ -162,7 +162,7 @@ def sections(have: Collection[str], always: Collection[str] = ALWAYS) -> list[Se
 
 
 def all_tables(index: Index) -> dict[str, Table]:
-    """Every table that has rows, by id."""
+    """Return every table that has rows, by id."""
     builders = TABLES
     if not index.rated and not index.results.counts.get("refused"):  # without scores most tables would hold dashes only
         of_people = OF_PEOPLE if people.has_people(index.results) else ()
@@ -173,6 +173,6 @@ def all_tables(index: Index) -> dict[str, Table]:
 
 
 def all_figures(index: Index) -> dict[str, FigureFile]:
-    """Every figure the data can fill, by id."""
+    """Return every figure that has data, by id."""
     drawn = (draw(index) for draw in FIGURES.values())
     return {picture.id: picture for picture in drawn if picture is not None}

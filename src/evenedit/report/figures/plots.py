@@ -70,7 +70,7 @@ class FigureFile:
 
     @property
     def inline(self) -> str:
-        """The SVG for the page: no header, ids of its own, ink that follows the page's light or dark."""
+        """The SVG for the page: without a header, with unique ids, and with colours that follow light or dark mode."""
         svg = re.sub(r"<metadata>.*?</metadata>", "", self.svg[self.svg.index("<svg") :], flags=re.S)
         svg = re.sub(r'(\bid="|xlink:href="#|url\(#)', rf"\g<1>{self.id}-", svg)
         svg = re.sub(r' (width|height)="[^"]*pt"', "", svg, count=2)

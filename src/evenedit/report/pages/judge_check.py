@@ -363,7 +363,7 @@ def _figure(check: JudgeCheck, index: Index) -> FigureFile | None:
             "figure_moves",
             "Shifts of each judge's scores",
             f"Mean shift of the score in points, with {index.level} intervals (faces resampled). Filled: clear. "
-            "Right of the line: scored higher than before.",
+            "Right of the line: higher scores than before.",
             "Mean shifts by judge, way of asking and question. " + (" ".join(shown[:12]) or "None is clear."),
         )
 

@@ -26,7 +26,7 @@ class Cell:
 
 @dataclass(frozen=True, slots=True)
 class SheetRow:
-    """Cells with a name beside them; a row without a name takes no room for one."""
+    """Cells with a name beside them; the name may be empty."""
 
     name: str
     cells: Sequence[Cell]

@@ -14,11 +14,11 @@ from evenedit.results.judge_checks import COMPARED
 from evenedit.results.results import Contrast, GapTest, MitigationEffect, Results
 
 Grade = Literal["clear", "suggestive", "none"]
-"""How sure one can be of a difference."""
+"""The certainty of a difference."""
 
 ALPHA = 0.05
 POOLED = "all"
-"""How tables write the editor of a pooled estimate."""
+"""The code of all editors together in tables."""
 
 RATES: dict[str, str] = {
     "edit_success": "Edit success",
@@ -42,7 +42,7 @@ MEASURED: dict[str, str] = {
     "skin_delta_L": "Skin ΔL*",
     "another_person": "Another face",
 }
-"""What instruments read, in the order of the tables."""
+"""The measurements of instruments, in the order of the tables."""
 
 NAMES: dict[str, str] = {
     **{q.id: q.title for q in QUESTIONS.values()},
@@ -71,7 +71,7 @@ NAMES: dict[str, str] = {
     "neutral-3": "missing counted as 3",
     **{code: words.capitalize() for code, words in COMPARED.items()},
 }
-"""What people read in place of a code of the protocol; levels of factors have their titles."""
+"""The words for codes of the protocol; levels of factors have titles of their own."""
 
 BARE = frozenset({"yes", "no", "none", "other", "unknown"})
 """Titles of levels that say nothing without the name of their factor; numbers are such titles too."""
@@ -107,14 +107,14 @@ def _level_in_group(factor: Factor, code: str) -> str:
 
 
 def noun(factor: Factor) -> str:
-    """Return a factor's title as it stands inside a sentence: "race"; an abbreviation keeps its capitals."""
-    title = factor.title
-    return title if title[1:2].isupper() else title[:1].lower() + title[1:]
+    """Return a factor as it stands inside a sentence: "race"; a title that was declared stays, "Monk skin tone"."""
+    words = factor.name.replace("_", " ")
+    return words if factor.title.lower() == words else factor.title
 
 
 def plural(factor: Factor) -> str:
-    """Return what a gap is over: "races", or "skin tone labels" for a declared factor."""
-    return f"{noun(factor)}s" if factor.name in {f.name for f in FACTORS} else f"{noun(factor)} labels"
+    """Return the plural of a factor: "races", or "levels of Monk skin tone" for a declared one."""
+    return f"{noun(factor)}s" if factor.name in {f.name for f in FACTORS} else f"levels of {factor.title}"
 
 
 def listed(words: Sequence[str]) -> str:
@@ -161,7 +161,7 @@ class Index:
         return self._contrasts.get(_key(measure, experiment, condition, editor, group))
 
     def effect(self, question: str, editor: str | None) -> MitigationEffect | None:
-        """What the feature prompt did to everybody beyond the placebo."""
+        """The effect of the feature prompt on everybody beyond the placebo."""
         for e in self.results.mitigation:
             if (e.question, e.editor) == (question, editor) and not e.group:
                 return e
@@ -176,7 +176,7 @@ class Index:
 
     @property
     def main(self) -> Factor:
-        """The first factor: what tables of one factor are by."""
+        """The first factor, by which tables and figures of one factor are grouped."""
         return self.results.factors[0]
 
     def factor(self, name: str) -> Factor:
@@ -254,7 +254,7 @@ class Index:
         for e in self.results.estimates:
             if len(e.group) == 1:
                 ((factor, code),) = e.group.items()
-                if code != "*":
+                if code not in ("", "*"):
                     found.setdefault((e.experiment, factor), {})[code] = None
         return {(e, f): self._ordered(f, codes) for (e, f), codes in found.items()}
 
@@ -301,7 +301,7 @@ class Index:
 
     @cached_property
     def thresholds(self) -> dict[str, str]:
-        """The threshold each rate was made with, e.g. race_change: ≥3."""
+        """The threshold of each rate, e.g. race_change: ≥3."""
         used = {rate: str(rule).split()[-1] for rate, rule in self.results.rules.get("rates", {}).items()}
         return {r.id: r.rule for r in DEFAULT_RATES.values()} | used
 
@@ -333,5 +333,5 @@ class Index:
 
 
 def excludes(low: float | None, high: float | None, value: float = 0.0) -> bool:
-    """Whether an interval is known and leaves `value` out."""
+    """Return whether there is an interval and `value` is outside of it."""
     return low is not None and high is not None and not low <= value <= high

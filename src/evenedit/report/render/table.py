@@ -28,7 +28,7 @@ Unit = Literal["share", "points", "score", "change", "p", "plain"]
 
 @dataclass(frozen=True, slots=True)
 class Number:
-    """A number with its uncertainty and what it was made from."""
+    """A number with its interval, n and missing."""
 
     value: float | None
     unit: Unit
@@ -53,7 +53,7 @@ class Number:
 
     @property
     def interval(self) -> str:
-        """The interval as people read it, or nothing."""
+        """The interval as people read it; empty where there is none."""
         if self.value is None or self.low is None or self.high is None:
             return ""
         bare = [format_number(x, self.unit).rstrip("% p") for x in (self.low, self.high)]
@@ -81,7 +81,7 @@ class Span:
 
     @property
     def shown(self) -> str:
-        """240, or 237–240."""
+        """The range as people read it: 240, or 237–240."""
         if not self.counts:
             return NOTHING
         low, high = min(self.counts), max(self.counts)
@@ -116,7 +116,7 @@ class Table:
     """Simulated ids behind these numbers."""
 
     def to_html(self) -> Markup:
-        """The table in a container that scrolls by itself, with its caption and notes."""
+        """HTML of the table with its caption and notes, in a container that scrolls sideways."""
         badge = Markup(' <span class="sim">SIMULATED</span>') if self.simulated else ""
         head = Markup("").join(
             Markup('<th scope="col"{}>{}</th>').format(Markup(' class="num"') if c.numeric else "", c.title)
@@ -260,7 +260,7 @@ def format_number(value: float | None, unit: Unit) -> str:
 
 
 def _text(cell: Cell) -> str:
-    """A cell in words, its interval after it."""
+    """A cell as text, with its interval."""
     match cell:
         case None:
             return NOTHING

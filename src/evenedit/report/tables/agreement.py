@@ -15,7 +15,7 @@ TARGET = 0.6
 """Fleiss' kappa that agreement between people is wanted to reach."""
 LABELLED = ("edit_success.label", "gender_drift.label", "race_drift.label", "preference", "stereotype")
 COHORTS = {"all": "all ratings", "complete": "equally many per item"}
-"""What a set of people is called on the page."""
+"""The names of sets of people's ratings on the page."""
 SOURCES = {**{id: f"people, {words}" for id, words in COHORTS.items()}, "ensemble": "judges"}
 AXIS_NAMES = {
     "edit_success.label": "Edit applied (yes, partial, no)",

@@ -194,7 +194,7 @@ def stereotype_shares(index: Index) -> FigureFile | None:
             figure,
             index,
             "figure_stereotype",
-            "Does the role follow the stereotype",
+            "Share that followed the stereotype",
             f"Share of clear verdicts that followed the stereotype, with {index.level} intervals. Dashed: 50%, no "
             "preference. Filled: the interval excludes it.",
             "Share that followed the stereotype. " + " ".join(alt),

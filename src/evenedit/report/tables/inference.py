@@ -30,7 +30,7 @@ def mitigation_effects(index: Index) -> Table | None:
             Column("p", "p"),
             Column("interaction_p", f"p, effect differs by {noun(index.main)}"),
             Column("cases", "cases"),
-            text("method", "How"),
+            text("method", "Method"),
         ),
         rows,
         notes=(
@@ -69,7 +69,7 @@ def models(index: Index) -> Table | None:
             Column("lowest_odds", "odds ratio"),
             Column("faces", "faces"),
             Column("n", "n"),
-            text("method", "How"),
+            text("method", "Method"),
         ),
         [_model(index, m) for m in index.results.models if m.editor in index.lines("diagnosis")],
         notes=("Faces are clusters, prompts fixed effects. p: Wald test of the factor, not adjusted.",),

@@ -11,10 +11,10 @@ from evenedit.report.render.index import MEASURED, POOLED, Index, name
 from evenedit.report.render.table import Cell, Column, Number, Span, Table, Unit, table_of, text
 
 UNITS: dict[str, Unit] = {"skin_delta_L": "change", "changed_share": "share", "redrawn": "share"}
-"""Of means; rates are shares."""
+"""The units of means; rates are shares."""
 ABOUT = (
     "Unchanged: the output shows what its source shows, after registration and relighting; a request for next to "
-    "nothing, such as less noise, can be met so. Redrawn: drawn anew, with everything a little elsewhere and nothing "
+    "nothing, such as less noise, can be fulfilled that way. Redrawn: everything is a little displaced and nothing is "
     "new. Skin: L* of the face after the edit minus before, without relighting where the rest of the picture shows it. "
     "Another face: as far from its source as another person of the same label."
 )

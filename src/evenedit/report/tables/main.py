@@ -45,13 +45,13 @@ SCALES = (
 
 
 def means_by_editor(index: Index) -> Table | None:
-    """Table 4 of the paper."""
+    """Table 4 of the paper: mean scores by editor."""
     return _means(index, "table4", "Mean scores by editor", SCALES, Condition.BASELINE)
 
 
 def floor_by_editor(index: Index) -> Table | None:
     """Mean scores of the null edit: how an editor changes a face when asked to change nothing."""
-    caption = f"The request was to return the image unchanged: drift here is the editor's own baseline. {SCALES}"
+    caption = f"The request was to return the image unchanged: drift here is the editor's own. {SCALES}"
     return _means(index, "floor", "Null edit", caption, Condition.FLOOR)
 
 
@@ -92,7 +92,7 @@ def aging_accuracy(index: Index) -> Table | None:
 
 
 def rates_by_editor(index: Index) -> Table | None:
-    """Table 19 of the paper, with every other rate beside."""
+    """Table 19 of the paper, with all rates."""
     lines = index.lines("diagnosis")
     rates = [r for r in RATES if any(index.find(Measure.rate(r), e) for e in lines)]
     rows: list[tuple[Cell, ...]] = []
@@ -204,7 +204,7 @@ def mitigation_by_main_factor(index: Index) -> Table | None:
 
 
 def stereotypes(index: Index) -> Table | None:
-    """Table 7 of the paper, with the swapped-pronoun control beside, over all prompts and by coded gender."""
+    """Table 7 of the paper, with the swapped-pronoun control; over all prompts and by coded gender."""
     conditions = index.conditions("stereotype")
     groups = [{}, *({CODED: code} for code in index.levels(CODED, "stereotype"))]
     rows: list[tuple[Cell, ...]] = []

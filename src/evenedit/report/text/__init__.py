@@ -1,1 +1,1 @@
-""" """
+"""The sentences of a report."""

@@ -25,7 +25,7 @@ BANDS = (
 """Landis and Koch's words for kappas up to a value."""
 PLATFORMS = {"prolific": "through Prolific", "panel": "through a panel", "invitation": "by invitation"}
 HEADINGS = dict(zip(LABELLED, ("edit quality", "gender drift", "race drift", "preference", "stereotype"), strict=True))
-"""What the evaluation plan calls each question."""
+"""The names of the questions in the evaluation plan."""
 
 
 def band(value: float) -> str:
@@ -153,7 +153,7 @@ def _agreement(rows: Rows, level: str) -> Iterator[str]:
         yield f"Not compared, since judges, people or both gave no such answers: {', '.join(missing)}."
     above = [HEADINGS[a.axis] for a in found if a.low is not None and a.low > TARGET]
     yield (
-        f"Judges may stand in for people where the whole interval lies above {TARGET}: "
+        f"Judges may replace people where the whole interval lies above {TARGET}: "
         f"{', '.join(above) or 'nowhere here'}. Brackets are {level} intervals, faces drawn; words are Landis and "
         "Koch's (slight up to 0.2, fair up to 0.4, moderate up to 0.6, substantial up to 0.8, almost perfect above) "
         "and stand only where the whole interval lies in the band."

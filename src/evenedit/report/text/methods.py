@@ -18,7 +18,7 @@ CHOSEN = {
     "priority": ", chosen by review priority of their baseline,",
     "drift": ", chosen among those whose baseline was rated as changed,",
 }
-"""How the cases of the mitigation were chosen."""
+"""By sampler, how the cases of the mitigation were chosen."""
 
 
 def methods(index: Index) -> str:
@@ -41,7 +41,7 @@ def methods(index: Index) -> str:
         ensemble = rules.get("ensemble", {}).get("diagnosis", "")
         parts.append(
             f"Each output was rated on five-point scales by {', '.join(index.judges)}; their scores were combined by "
-            f"the rule '{ensemble}', and an output that nobody scored was "
+            f"the rule '{ensemble}', and an output without a score was "
             f"{'left out' if rules.get('missing') == 'exclude' else 'given the neutral score 3'}."
         )
     if index.instruments:
@@ -54,7 +54,9 @@ def methods(index: Index) -> str:
         chosen = CHOSEN.get(str(rules.get("mitigation_cases", "balanced")), "")
         placebo = counts.get("edits.mitigation.placebo")
         again = f"; {placebo:,} more repeat the baseline with another seed, as a placebo" if placebo else ""
-        parts.append(f"For the mitigation, {cases:,} edits{chosen} were made with a feature prompt put first{again}.")
+        parts.append(
+            f"For the mitigation, {cases:,} edits{chosen} were made with a feature prompt before the request{again}."
+        )
     cuts = ", ".join(f"{name(r).lower()} {rule}" for r, rule in index.thresholds.items())
     parts.append(f"Rates are shares of valid scores ({cuts}).")
     parts.append(

@@ -10,7 +10,7 @@ from evenedit.results.results import Agreement, Results
 
 FILE = "vlm_human_agreement.json"
 HEADINGS = dict(zip(LABELLED, ("edit_quality", "gender_drift", "race_drift", "preference", "stereotype"), strict=True))
-"""What the plan calls each question."""
+"""The names of the questions in the evaluation plan."""
 
 
 def vlm_human_agreement(results: Results) -> str | None:

@@ -184,8 +184,8 @@ def test_nothing_is_grouped_or_captioned_by_race_gender_or_age(report: Path):
 
 def test_tables_are_by_the_first_factor_and_in_its_order(results: Results, report: Path):
     built = all_tables(Index(results))
-    assert built["table20"].title == "Race-change rate by monk skin tone and editor"
-    assert built["table5"].title == "Mitigation by monk skin tone"
+    assert built["table20"].title == "Race-change rate by Monk skin tone and editor"
+    assert built["table5"].title == "Mitigation by Monk skin tone"
     rows = list(csv.DictReader((report / "tables/table20.csv").read_text().splitlines()))
     assert [row["monk"] for row in rows] == ["1", "2", "10", "gap", "p_holm"], "10 comes after 2"
     header = (report / "tables/sensitivity.csv").read_text().splitlines()[0]
@@ -194,10 +194,10 @@ def test_tables_are_by_the_first_factor_and_in_its_order(results: Results, repor
 
 def test_sentences_name_the_factor_and_its_levels(results: Results):
     text = " ".join(s.text for s in summarise(results))
-    assert "A clear difference by monk skin tone label: " in text
+    assert "A clear difference by Monk skin tone label: " in text
     assert "of edits of portraits labelled 10 were rated as changed in apparent race, against " in text
     assert "by headwear label" in text
-    assert "From one level of monk skin tone to the next, rates change on average by: race change 11.0 pp" in text
+    assert "From one level of Monk skin tone to the next, rates change on average by: race change 11.0 pp" in text
 
 
 def test_a_level_is_printed_by_its_title_whatever_else_its_code_means(results: Results):
@@ -224,7 +224,7 @@ def test_a_group_says_of_which_factor_a_number_is(group: Mapping[str, str], show
 def test_default_groups_are_named_as_ever():
     assert group_name({"age": "70plus", "race": "EastAsian"}) == "East Asian, 70+"
     assert [plural(f) for f in FACTORS] == ["races", "genders", "ages"]
-    assert (noun(Factor.of("mst", (), title="MST level")), plural(MONK)) == ("MST level", "monk skin tone labels")
+    assert (noun(HEADWEAR), plural(MONK)) == ("headwear", "levels of Monk skin tone")
 
 
 def test_rules_of_a_gate_are_over_the_factors_of_the_results(results: Results):
