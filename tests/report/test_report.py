@@ -17,7 +17,7 @@ from evenedit.core.provenance import provenance
 from evenedit.core.records import Estimate
 from evenedit.report import ExampleCase, summarise, write_report
 from evenedit.report.contents import FIGURES, SECTIONS, TABLES, all_figures, all_tables
-from evenedit.report.figures.photo_figure import PLATES, plate
+from evenedit.report.figures.photo_figure import PHOTO_FIGURES, photo_figure
 from evenedit.report.figures.specification_curve import sentence
 from evenedit.report.pages import report as page
 from evenedit.report.render.index import Index
@@ -299,18 +299,18 @@ def test_estimates_without_intervals_tests_or_groups_do_no_harm(tmp_path: Path):
     assert not re.search(r"\b(nan|None)\b", page.split("<main>")[1].split("</main>")[0])
 
 
-def told(results: Results, certainty: str) -> list[str]:
+def sentences_of(results: Results, certainty: str) -> list[str]:
     return [s.text for s in summarise(results) if s.certainty == certainty]
 
 
 def test_a_gap_is_clear_when_holm_and_the_contrast_agree():
-    said = told(made_up(), "clear")
-    assert said[0] == "Clear differences between groups were observed for flux2_dev (race change by race)."
-    assert said[1].startswith(
+    shown = sentences_of(made_up(), "clear")
+    assert shown[0] == "Clear differences between groups were observed for flux2_dev (race change by race)."
+    assert shown[1].startswith(
         "A clear difference by race label: 30.0% [26.0, 34.0] of edits of portraits labelled Indian were rated as "
         "changed in apparent race, against 1.0% "
     )
-    assert "p = 0.004 after Holm, 36 faces" in said[1]
+    assert "p = 0.004 after Holm, 36 faces" in shown[1]
 
 
 @pytest.mark.parametrize(
@@ -321,26 +321,26 @@ def test_a_gap_is_clear_when_holm_and_the_contrast_agree():
 def test_a_gap_is_only_suggestive_when_one_of_them_fails(p: float, p_holm: float, half: float):
     contrasts = tuple(contrast("flux2_dev", race, value - 0.17, half) for race, value in RACES.items())
     results = replace(made_up(), tests=(gap("flux2_dev", p=p, p_holm=p_holm),), contrasts=contrasts)
-    assert not [s for s in told(results, "clear") if "difference" in s]
-    (said,) = [s for s in told(results, "suggestive") if "difference" in s]
-    assert "may be chance" in said
-    assert "race change by race (29.0 pp, highest Indian, lowest White" in said
+    assert not [s for s in sentences_of(results, "clear") if "difference" in s]
+    (shown,) = [s for s in sentences_of(results, "suggestive") if "difference" in s]
+    assert "may be chance" in shown
+    assert "race change by race (29.0 pp, highest Indian, lowest White" in shown
 
 
 def test_no_difference_shown_says_what_could_still_hide():
     results = replace(made_up(), tests=(gap("flux2_dev", p=0.4, p_holm=1.0),))
-    (headline, said) = [s for s in told(results, "none") if "difference" in s]
+    (headline, shown) = [s for s in sentences_of(results, "none") if "difference" in s]
     assert headline == "No clear difference between groups was shown for flux2_dev."
     # Indian: 0.30 - 0.17 + 0.05 = 0.18; White: |0.01 - 0.17 - 0.05| = 0.21 is the furthest any interval reaches
-    assert said == (
+    assert shown == (
         "No difference by race label was shown for race change. That is not proof of equality: the intervals still "
         "allow a group to differ from everybody else by up to 21.0 pp (race change, White)."
     )
 
 
 def test_mitigation_without_placebo_is_never_clear():
-    assert any("moved by −1.00 [−1.04, −0.96]" in s for s in told(made_up(), "suggestive"))
-    assert any("no placebo arm" in s for s in told(made_up(), "caution"))
+    assert any("changed by −1.00 [−1.04, −0.96]" in s for s in sentences_of(made_up(), "suggestive"))
+    assert any("no placebo arm" in s for s in sentences_of(made_up(), "caution"))
 
 
 def effect(question: str, value: float, half: float = 0.1) -> MitigationEffect:
@@ -354,8 +354,10 @@ def test_mitigation_is_clear_only_beyond_the_placebo(beyond: float, certainty: s
     results = made_up()
     effects = (effect("race_drift", beyond), effect("edit_success", -0.3))
     results = replace(results, estimates=(*results.estimates, arm), mitigation=effects)
-    assert any("feature prompt" in s and "beyond the placebo" in s for s in told(results, certainty))
-    cost = [s for s in told(results, "clear") if s.startswith("What it cost: edit success −0.30")]
+    assert any("feature prompt" in s and "beyond the placebo" in s for s in sentences_of(results, certainty))
+    cost = [
+        s for s in sentences_of(results, "clear") if s.startswith("Effect on edit success beyond the placebo: −0.30")
+    ]
     assert bool(cost) == (certainty == "clear")
 
 
@@ -384,10 +386,12 @@ def test_the_methods_tell_how_mitigation_cases_were_chosen_and_who_measured():
 
 
 def test_a_stereotype_share_is_weighed_against_one_half():
-    assert any("84.0% [80.0, 88.0] followed the stereotype, clearly above" in s for s in told(made_up(), "clear"))
+    assert any(
+        "84.0% [80.0, 88.0] followed the stereotype, clearly above" in s for s in sentences_of(made_up(), "clear")
+    )
     even = estimate("rate.followed", 0.52, "e", experiment="stereotype")
-    (said,) = told(Results({}, {}, (even,)), "none")
-    assert "cannot be ruled out" in said
+    (shown,) = sentences_of(Results({}, {}, (even,)), "none")
+    assert "cannot be ruled out" in shown
 
 
 def test_the_summary_names_observations_and_passes_no_verdict(real: Path):
@@ -401,7 +405,7 @@ def test_what_never_happened_differs_for_nobody():
     none = estimate("rate.refused", 0.0, "flux2_dev")
     kept = tuple(e for e in results.estimates if e.measure != "rate.refused")
     quiet = replace(results, estimates=(*kept, none), tests=(gap("flux2_dev", "refused", 1.0, 1.0),))
-    assert not any("refused" in s for s in told(quiet, "none"))
+    assert not any("refused" in s for s in sentences_of(quiet, "none"))
 
 
 def test_text_from_outside_cannot_become_markup(real: Path):
@@ -439,7 +443,7 @@ def test_tables_of_an_earlier_report_do_not_linger(tmp_path: Path):
 
 
 def test_the_page_stays_small_however_many_examples(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(page, "ROOM_FOR_PICTURES", 3_000)
+    monkeypatch.setattr(page, "BYTES_OF_EXAMPLES", 3_000)
     text = write_report(Results({}, {}, ()), tmp_path, title="Many", examples=[case()] * 40).read_text()
     shown = text.count('<figure class="card">')
     assert 0 < shown < 40
@@ -448,7 +452,7 @@ def test_the_page_stays_small_however_many_examples(tmp_path: Path, monkeypatch:
 
 def test_results_json_is_the_contract(real: Path):
     body = json.loads((real / "results.json").read_text())
-    assert body["schema"] == "evenedit.results/1"
+    assert body["schema"] == "evenedit.results/2"
     assert len(body["estimates"]) == len(made_up().estimates)
 
 
@@ -459,7 +463,7 @@ def test_the_thresholds_shown_are_those_used():
     assert "90% intervals" in tables["table20"].notes[0]
 
 
-def test_pooling_over_simulated_editors_is_not_told():
+def test_pooling_over_simulated_editors_is_not_shown():
     one, two = (made_up(f"simulated-{i}", "simulated-judge", simulated=True) for i in "ab")
     pooled = estimate("rate.race_change", 0.1, None)
     both = replace(
@@ -472,7 +476,7 @@ def test_pooling_over_simulated_editors_is_not_told():
 def test_everything_a_report_can_hold_has_one_place_on_the_page():
     placed = [id for section in SECTIONS for id in (*section.shown, *section.folded)]
     assert len(placed) == len(set(placed))
-    assert set(placed) == {*TABLES, *FIGURES, *PLATES}
+    assert set(placed) == {*TABLES, *FIGURES, *PHOTO_FIGURES}
     assert all(id in TABLES for section in SECTIONS for id in section.folded), "only tables are folded"
 
 
@@ -516,19 +520,19 @@ def test_editors_that_were_not_measured_have_no_empty_panel():
 def test_an_instrument_measures_edits_and_a_judge_answers_calls():
     seen = Coverage("skin", "diagnosis", "flux2_dev", {}, 120, 0, 3, 0)
     results = replace(made_up(), coverage=(*made_up().coverage, seen), measured=(measured("flux2_dev"),))
-    said = [s.text for s in summarise(results)]
-    assert "skin measured 97.6% of 123 edits." in said
-    assert "a-judge answered 95.9% of 123 calls." in said
-    assert "Measured (skin), prompt by prompt: Skin ΔL* from −1.00 (O-02) to +2.50 (O-01)." in said
+    shown = [s.text for s in summarise(results)]
+    assert "The skin instrument could measure 97.6% of 123 edits." in shown
+    assert "a-judge answered 95.9% of 123 calls." in shown
+    assert "Measured (skin), by prompt: Skin ΔL* from −1.00 (O-02) to +2.50 (O-01)." in shown
 
 
-def test_readings_without_any_difference_are_told_apart():
+def test_readings_without_any_difference_are_counted_apart():
     values = [0.3, 0.2, 0.0, 0.0, -0.1, None]
     readings = tuple(Specification("≥3", "mean", "exclude", "none", v, 0.01, False) for v in values)
     m = Multiverse("gap.race_change", "diagnosis", "baseline", "an-editor", "race", "Indian", "White", readings)
-    assert sentence(m) == (
-        "Race change by race under 6 readings of the same scores: Indian stays above White in 2, both come out alike "
-        "in 2, the order turns round in 1, a group has no score in 1; p < 0.05 in the same order in 2 (from −10.0 "
+    assert sentence(Index(made_up()), m) == (
+        "Race change by race under 6 readings of the same scores: Indian stays above White in 2, both are equal in 2, "
+        "the order is reversed in 1, a group has no score in 1; p < 0.05 in the same order in 2 (from −10.0 "
         "pp to 30.0 pp)."
     )
 
@@ -550,14 +554,14 @@ def browser() -> Iterator[Any]:
 
 @pytest.fixture(scope="module")
 def illustrated(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A report with examples and a plate."""
+    """A report with examples and a photo figure."""
     sheet = Image.new("RGB", (900, 600), "wheat")
-    shown = plate(sheet, "figure12", "One face", "A rule.", "A grid of pictures.", simulated=False)
+    shown = photo_figure(sheet, "figure12", "One face", "A rule.", "A grid of pictures.", simulated=False)
     readings = tuple(Specification("≥3", "mean", "exclude", "none", v, 0.01, False) for v in (0.3, 0.2))
     where = ("diagnosis", "baseline", "flux2_dev", "race", "Indian", "White")
     results = replace(made_up(), multiverse=(Multiverse("gap.race_change", *where, readings),))
     out = tmp_path_factory.mktemp("illustrated")
-    return write_report(results, out, title="An audit", examples=[case()] * 2, plates=[shown])
+    return write_report(results, out, title="An audit", examples=[case()] * 2, photo_figures=[shown])
 
 
 @pytest.mark.parametrize(("width", "scheme"), [(1300, "light"), (390, "dark")])
@@ -613,7 +617,7 @@ def test_a_point_tells_its_number_when_pointed_at_and_print_tells_of_every_edito
     page.close()
 
 
-def test_the_texts_to_take_along_are_filled_from_the_results_and_marked(tmp_path: Path):
+def test_the_texts_for_reuse_are_filled_from_the_results_and_marked(tmp_path: Path):
     results = made_up()
     write_report(results, tmp_path, title="Texts")
     methods, card = (tmp_path / "methods.md").read_text(), (tmp_path / "model-card.md").read_text()

@@ -101,13 +101,13 @@ def cells(line: str) -> list[str]:
 
 def test_numbers_in_latex_are_those_of_results_json(people: tuple[Results, Path]) -> None:
     out = people[1]
-    told = json.loads((out / "results.json").read_text())
+    body = json.loads((out / "results.json").read_text())
     rates = ("edit_success", "soft_erasure", "skin_lighter", "skin_darker", "race_change", "gender_change")
     lines = {
         cells(line)[0]: cells(line) for line in (out / "tables/table19.tex").read_text().splitlines() if "&" in line
     }
     compared = 0
-    for e in told["estimates"]:
+    for e in body["estimates"]:
         where = (e["experiment"], e["condition"], e["group"])
         if where == ("diagnosis", "baseline", {}) and e["measure"].removeprefix("rate.") in rates and e["editor"]:
             shown = lines[e["editor"]][1 + rates.index(e["measure"].removeprefix("rate."))]
@@ -122,7 +122,7 @@ def test_numbers_in_latex_are_those_of_results_json(people: tuple[Results, Path]
     axes = ("edit_success", "skin_tone", "race_drift", "gender_drift", "age_drift")
     means = {
         (a["statistic"], a["editor"], a["axis"]): a["value"]
-        for a in told["agreement"]
+        for a in body["agreement"]
         if a["raters"] == "all" and a["condition"] == "baseline" and not a["group"]
     }
     for who, editor, *numbers in rows:
@@ -150,34 +150,34 @@ def test_the_paragraph_tells_the_numbers_of_results_json(people: tuple[Results, 
     assert f"people rated a sample of {counts['rated']:,} outputs (N = {counts['rated']:,} for diagnosis)" in text
     assert f"{counts['people']} participants were recruited through Prolific." in text
     assert "Each output was rated by 3 independent people." in text
-    said = 0
+    checked = 0
     for a in results.agreement:
         if a.raters == "all" and a.editor is None and not a.group and a.condition == "baseline" and a.low is not None:
             shown = f"{a.value:.2f} [{a.low:.2f}, {a.high:.2f}]".replace("-", "−")
             if a.statistic == "fleiss_kappa" or (a.statistic == "cohen_kappa" and a.axis.endswith(".label")):
                 assert shown in text, (a.statistic, a.axis)
-                said += 1
-    assert said == 5 + 3
+                checked += 1
+    assert checked == 5 + 3
     assert "Not compared, since judges, people or both gave no such answers: preference, stereotype." in text
 
 
 def test_a_word_for_agreement_needs_the_whole_interval(people: tuple[Results, Path]) -> None:
     results, _ = people
 
-    def told(low: float, high: float) -> str:
+    def paragraph(low: float, high: float) -> str:
         rows = tuple(
             replace(a, value=0.7, low=low, high=high) if a.statistic == "fleiss_kappa" else a for a in results.agreement
         )
         return human_evaluation(Index(replace(results, agreement=rows)), {}) or ""
 
-    assert "0.70 [0.65, 0.75] for edit success, substantial;" in told(0.65, 0.75)
-    assert "0.70 [0.55, 0.75] for edit success;" in told(0.55, 0.75)
+    assert "0.70 [0.65, 0.75] for edit success, substantial;" in paragraph(0.65, 0.75)
+    assert "0.70 [0.55, 0.75] for edit success;" in paragraph(0.55, 0.75)
     assert [band(x) for x in (-0.1, 0.1, 0.3, 0.5, 0.6, 0.61, 0.9)] == [
         *("poor", "slight", "fair", "moderate", "moderate", "substantial", "almost perfect")
     ]
 
 
-def test_what_is_not_known_is_said_to_be_missing(people: tuple[Results, Path]) -> None:
+def test_what_is_not_known_is_named_as_missing(people: tuple[Results, Path]) -> None:
     results, _ = people
     rows = tuple(
         replace(a, value=None, low=None, high=None, method="undefined: all ratings are alike")

@@ -11,7 +11,7 @@ from conftest import open_study
 from evenedit.core.records import Prompt
 from evenedit.protocol.prompts import merge
 from evenedit.ratings.combine import combine
-from evenedit.report.figures.photo_figure import PLATES, PhotoFigure
+from evenedit.report.figures.photo_figure import PHOTO_FIGURES, PhotoFigure
 from evenedit.stats.disparity.preference import change
 from evenedit.study.example_cases import called
 from evenedit.study.photo_figures import Album, plates
@@ -54,7 +54,7 @@ def found(loaded: Study) -> dict[str, PhotoFigure]:
 
 
 def test_a_study_of_all_experiments_has_all_four(found: dict[str, PhotoFigure]) -> None:
-    assert tuple(found) == PLATES
+    assert tuple(found) == PHOTO_FIGURES
     for plate in found.values():
         assert plate.alt.startswith("SIMULATED. ")
         assert "prove nothing by themselves" in plate.caption
@@ -127,7 +127,7 @@ def test_what_nobody_rated_is_shown_by_id_and_says_so(tmp_path: Path) -> None:
 
 def test_the_page_shows_them_and_the_files_are_there(loaded: Study, tmp_path: Path) -> None:
     page = report_study(loaded, tmp_path).read_text()
-    for ident in PLATES:
+    for ident in PHOTO_FIGURES:
         assert f'<figure class="block plate" id="{ident}">' in page
         assert (tmp_path / "figures" / f"{ident}.png").stat().st_size
     assert len(page) < 15_000_000

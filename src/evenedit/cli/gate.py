@@ -35,8 +35,8 @@ def gate(
     from evenedit.report.gate import EXIT, Rule, check, junit, markdown, overall
     from evenedit.study.results import results_of
 
-    parsed = [Rule.parse(text) for text in rules]
     loaded = open_study(study)
+    parsed = [Rule.parse(text, loaded.file.factors) for text in rules]
     results = results_of(loaded, loaded.table())
     findings = check(results, parsed, editors)
     simulated = bool(results.simulated)
@@ -47,7 +47,7 @@ def gate(
     if simulated:
         click.echo("SIMULATED: these data say nothing about any real editor")
     for f in findings:
-        click.echo(f"{f.answer.upper():10} {f.editor:24} {f.rule:40} {f.told}")
+        click.echo(f"{f.answer.upper():10} {f.editor:24} {f.rule:40} {f.evidence}")
     answer = overall(findings)
     click.echo(f"\n{answer}")
     sys.exit(EXIT[answer])

@@ -106,7 +106,8 @@ def check(
     if plan.left:
         judge_check.ask(runner, plan)
     found = judge_check.evaluate(loaded, judge_check.make_plan(loaded, sample, names))
-    page = write_check(found, out or folder_of(study) / judge_check.NAME, title=loaded.file.sections.study.title)
+    file, folder = loaded.file, out or folder_of(study) / judge_check.NAME
+    page = write_check(found, folder, title=file.sections.study.title, factors=file.factors)
     if found.waiting:
         click.echo(f"not complete: {found.waiting:,} calls are still to be made; the same command goes on")
     click.echo(page)

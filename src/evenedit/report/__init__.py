@@ -1,4 +1,4 @@
-"""Estimates in, a report out: one HTML page, tables and figures as files, `results.json`."""
+"""The report made from results: one HTML page, tables and figures as files, and `results.json`."""
 
 from evenedit.report.pages.report import ExampleCase, write_report
 from evenedit.report.text.summary import Sentence, summarise

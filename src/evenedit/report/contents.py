@@ -1,4 +1,4 @@
-"""Everything a report can hold, in the order of the page; what the data cannot fill is left out."""
+"""The contents of a report in the order of the page; tables and figures without data are left out."""
 
 from __future__ import annotations
 
@@ -26,15 +26,16 @@ TABLES: dict[str, Callable[[Index], Table | None]] = {
     "table4": tables.means_by_editor,
     "floor": tables.floor_by_editor,
     "table19": tables.rates_by_editor,
-    "table20": tables.race_change_by_race,
+    "table20": tables.race_change_by_main_factor,
     "gaps": tables.gap_tests,
+    "trends": tables.trends,
     "aging": tables.aging_accuracy,
-    "table5": tables.mitigation_by_race,
+    "table5": tables.mitigation_by_main_factor,
     "effects": inference.mitigation_effects,
     "preference": arms.preferences,
     "table7": tables.stereotypes,
     "roles": arms.roles,
-    "planted": checks.planted_and_found,
+    "planted": checks.planted_effects,
     "coverage": checks.coverage,
     "unanswered": checks.unequal_coverage,
     "bounds": checks.worst_cases,
@@ -59,7 +60,7 @@ TABLES: dict[str, Callable[[Index], Table | None]] = {
 }
 """Each table's builder by the table's id."""
 OF_PEOPLE = ("between_people", "two_sided", "rank_tests", "table6", "table18")
-"""Tables that need people's ratings and nobody else's."""
+"""Tables that people's ratings alone can fill."""
 OF_INSTRUMENTS = (
     "measured",
     "measured_gaps",
@@ -69,36 +70,36 @@ OF_INSTRUMENTS = (
     "silences",
     "unanswered",
 )
-"""Tables that need instruments and nobody else."""
+"""Tables that instruments alone can fill."""
 FIGURES: dict[str, Callable[[Index], FigureFile | None]] = {
-    "figure4": figures.by_race,
+    "figure4": figures.by_main_factor,
     "figure_gaps": figures.gap_overview,
     "figure_measured": figures.measured_by_group,
     "figure_measured_prompts": figures.measured_by_prompt,
     "figure_mitigation": arms.mitigation_arms,
     "figure_stereotype": arms.stereotype_shares,
-    "figure_planted": figures.planted_and_found,
+    "figure_planted": figures.planted_effects,
     "figure_people": figures.judges_and_people,
     "figure6": sample.skin_tone_and_deltas,
     "figure_multiverse": curve.specification_curve,
 }
-"""Each figure's painter by the figure's id."""
+"""Each figure's builder by the figure's id."""
 
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """A part of the page: what it shows at once, and the tables a reader unfolds."""
+    """A section of the page."""
 
     id: str
     title: str
     shown: tuple[str, ...] = ()
     folded: tuple[str, ...] = ()
     words: str = ""
-    """What must be known to read it."""
+    """A text above its tables and figures."""
 
 
 ALWAYS = ("asked", "observed", "limits", "along", "provenance")
-"""Sections with words of their own."""
+"""Sections that are never left out."""
 SECTIONS = (
     Section("asked", "What was asked", folded=("table9",)),
     Section("observed", "What was observed", ("figure_gaps", "table4"), ("table19", "floor", "aging")),
@@ -106,7 +107,7 @@ SECTIONS = (
         "affected",
         "Who was affected",
         ("figure4", "table20", "figure_measured", "measured", "figure_measured_prompts"),
-        ("gaps", "measured_gaps", "measured_prompts"),
+        ("gaps", "trends", "measured_gaps", "measured_prompts"),
     ),
     Section("examples", "Examples", ("figure12", "figure13")),
     Section(
@@ -124,14 +125,14 @@ SECTIONS = (
             *("judges_people", "judges_people_labels", "judge_error", "between_people", "table18", "two_sided"),
             *("rank_tests", "powered", "agreement", "judges_alone", "confidence"),
         ),
-        "What different raters say of the same edits. Where people rated, one person against the others is the "
-        "yardstick for a judge, called the human ceiling; as a judge is compared with the mean of several people, it "
-        "can be passed. What instruments measured stands under 'Who was affected'.",
+        "How far different raters agree on the same edits. Where people rated, the agreement of one person with the "
+        "others is the yardstick for a judge, called the human ceiling; as a judge is compared with the mean of "
+        "several people, it can exceed the ceiling. Measurements of instruments are under 'Who was affected'.",
     ),
     Section("coverage-refusals", "Coverage and refusals", ("unanswered",), ("coverage", "silences", "bounds")),
     Section(
         "planted-found",
-        "Planted and found",
+        "Planted effects",
         ("figure_planted",),
         ("planted",),
         "A simulated editor has known effects, so the audit can be checked: the planted value should lie inside about "
@@ -142,17 +143,17 @@ SECTIONS = (
         "Sensitivity",
         ("figure_multiverse",),
         ("multiverse", "sensitivity", "models", "leave_one_out", "seeds"),
-        "What the findings rest on: thresholds, rules, single faces, seeds.",
+        "How the findings depend on thresholds, rules, single faces and seeds.",
     ),
     Section("limits", "Limits"),
-    Section("along", "To take along"),
+    Section("along", "Texts for reuse"),
     Section("provenance", "Provenance and how to reproduce"),
 )
-"""The page in its order."""
+"""The sections in the order of the page."""
 
 
 def sections(have: Collection[str], always: Collection[str] = ALWAYS) -> list[Section]:
-    """The sections that have something to show, with what they have of it."""
+    """Return the sections that are not empty, each with the tables and figures that exist."""
     kept = (
         replace(s, shown=tuple(i for i in s.shown if i in have), folded=tuple(i for i in s.folded if i in have))
         for s in SECTIONS
@@ -161,9 +162,9 @@ def sections(have: Collection[str], always: Collection[str] = ALWAYS) -> list[Se
 
 
 def all_tables(index: Index) -> dict[str, Table]:
-    """Every table that has rows, by id."""
+    """Return every table that has rows, by id."""
     builders = TABLES
-    if not index.rated and not index.results.counts.get("refused"):  # what judges did not score is nothing but dashes
+    if not index.rated and not index.results.counts.get("refused"):  # without scores most tables would hold dashes only
         of_people = OF_PEOPLE if people.has_people(index.results) else ()
         of_instruments = OF_INSTRUMENTS if index.instruments else ()
         builders = {id: TABLES[id] for id in ("table9", *of_instruments, *of_people)}
@@ -172,6 +173,6 @@ def all_tables(index: Index) -> dict[str, Table]:
 
 
 def all_figures(index: Index) -> dict[str, FigureFile]:
-    """Every figure the data can fill, by id."""
+    """Return every figure that has data, by id."""
     drawn = (draw(index) for draw in FIGURES.values())
     return {picture.id: picture for picture in drawn if picture is not None}

@@ -1,13 +1,15 @@
-"""A yes, a no or an honest "undecided" for continuous integration, from intervals rather than from point values.
+"""Pass, fail or undecided for continuous integration, from intervals rather than from point values.
 
-    gap.race_change.race <= 0.05          highest minus lowest race-change rate over the race labels
+    gap.race_change[race] <= 0.05         highest minus lowest race-change rate over the levels of a factor
     rate.soft_erasure <= 0.10             a rate over everybody
-    rate.skin_lighter[race=Black] <= 0.1  a rate of one group
+    rate.skin_lighter[race=Black] <= 0.1  a rate of one group; several labels: [race=Black,gender=Female]
+    trend.skin_lighter[monk] <= 0.01      the change of a rate per level of an ordered factor
     mean.edit_success >= 4                a mean
     delta.race_drift:feature <= 0         a mitigation arm against its baseline
 
-A rule of an upper limit passes where the whole interval lies at or below it, fails where the whole interval lies above
-it, and is undecided where the limit lies inside: then more faces, prompts or seeds are needed, not another threshold.
+The factors are those of the study; a gap may also be written with a dot, as in gap.race_change.race. A rule of an upper
+limit passes where the whole interval is at or below it, fails where the whole interval is above it, and is undecided
+where the limit is inside: then more faces, prompts or seeds are needed, not another threshold.
 """
 
 from __future__ import annotations
@@ -19,19 +21,20 @@ from enum import StrEnum
 from xml.etree import ElementTree as ET
 
 from evenedit.core.errors import EvenEditError
-from evenedit.core.records import Estimate
-from evenedit.protocol import AXES, DEFAULT_RATES, FACTORS, level_code
+from evenedit.core.records import Condition, Estimate
+from evenedit.protocol import AXES, DEFAULT_RATES, FACTORS, Factor, level_code
+from evenedit.protocol.measures import Measure, MeasureKind
 from evenedit.results.results import Results
 
 _FORM = re.compile(
-    r"(?P<measure>(?:gap|rate|mean|delta)\.\w+)(?:\.(?P<factor>\w+))?(?:\[(?P<group>[^\]]*)\])?(?::(?P<arm>\w+))?"
+    r"(?P<measure>(?:gap|trend|rate|mean|delta)\.\w+)(?:\.(?P<factor>\w+))?(?:\[(?P<group>[^\]]*)\])?(?::(?P<arm>\w+))?"
     r"\s*(?P<sign><=|>=|<|>)\s*(?P<limit>-?\d*\.?\d+)"
 )
 _MORE_RATES = ("refused",)
 
 
 class GateAnswer(StrEnum):
-    """What a rule came to."""
+    """The answer to a rule."""
 
     PASS = "pass"
     FAIL = "fail"
@@ -39,7 +42,7 @@ class GateAnswer(StrEnum):
 
 
 EXIT = {GateAnswer.PASS: 0, GateAnswer.FAIL: 1, GateAnswer.UNDECIDED: 3}
-"""Exit codes; 2 is a mistake of the user's, as everywhere."""
+"""Exit codes; 2 means that the command was used wrongly, as everywhere."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,9 +50,9 @@ class Rule:
     """One limit on one measure."""
 
     text: str
-    measure: str
+    measure: Measure
     group: tuple[tuple[str, str], ...]
-    """Labels that select a group; (factor, "*") for a gap."""
+    """Labels that select a group; (factor, "*") for a gap or trend."""
     experiment: str
     condition: str
     upper: bool
@@ -58,50 +61,44 @@ class Rule:
     limit: float
 
     @classmethod
-    def parse(cls, text: str) -> Rule:
-        """Read a rule as people write it."""
+    def parse(cls, text: str, factors: Sequence[Factor] = FACTORS) -> Rule:
+        """Read a rule as people write it; its groups are of these factors."""
         found = _FORM.fullmatch(text.strip())
         if found is None:
-            raise EvenEditError(f"rule '{text}' is not understood; write e.g. 'gap.race_change.race <= 0.05'")
-        measure, factor, arm = found["measure"], found["factor"], found["arm"]
-        kind, name = measure.split(".")
-        known = [*AXES, "aging_accuracy"] if kind in ("mean", "delta") else [*DEFAULT_RATES, *_MORE_RATES]
+            example = f"gap.race_change[{factors[0].name}] <= 0.05"
+            raise EvenEditError(f"rule '{text}' is not understood; write e.g. '{example}'")
+        measure, arm = Measure(found["measure"]), found["arm"]
+        kind, name = measure.kind, measure.name
+        known = _questions() if kind in (MeasureKind.MEAN, MeasureKind.DELTA) else [*DEFAULT_RATES, *_MORE_RATES]
         if name not in known:
             raise EvenEditError(f"rule '{text}': {kind}.{name} is not known; {kind} takes: {', '.join(known)}")
-        group = dict(_labels(text, found["group"] or ""))
-        if kind == "gap":
-            factors = [f.name for f in FACTORS]
-            if factor not in factors or group:
-                raise EvenEditError(f"rule '{text}': a gap is over one of {', '.join(factors)}, e.g. gap.{name}.race")
-            group = {factor: "*"}
-        elif factor:
-            raise EvenEditError(f"rule '{text}': only a gap is over a factor; a group is written [race=Black]")
-        mitigated = kind == "delta" or arm is not None
+        group = _group(text, measure, found["factor"], found["group"], factors)
+        mitigated = kind == MeasureKind.DELTA or arm is not None
         sign = found["sign"]
         return cls(
             text.strip(),
             measure,
             tuple(sorted(group.items())),
             "mitigation" if mitigated else "diagnosis",
-            arm or ("feature" if mitigated else "baseline"),
+            arm or (Condition.FEATURE if mitigated else Condition.BASELINE),
             upper=sign[0] == "<",
             strict=len(sign) == 1,
             limit=float(found["limit"]),
         )
 
     def judge(self, e: Estimate | None) -> tuple[GateAnswer, str]:
-        """Hold an estimate against the limit."""
+        """Return the answer for an estimate, and the estimate in words or the reason why there is none."""
         if e is None or e.value is None:
             return GateAnswer.UNDECIDED, "there is no such estimate in the data"
         if e.low is None or e.high is None:
             return GateAnswer.UNDECIDED, f"{e.value:.4g} without an interval ({e.method})"
-        told = f"{e.value:.4g} [{e.low:.4g}, {e.high:.4g}], n = {e.n:,}, {e.missing:,} missing"
+        evidence = f"{e.value:.4g} [{e.low:.4g}, {e.high:.4g}], n = {e.n:,}, {e.missing:,} missing"
         inner, outer = (e.high, e.low) if self.upper else (e.low, e.high)
         if self._meets(inner):
-            return GateAnswer.PASS, told
+            return GateAnswer.PASS, evidence
         if not self._meets(outer):
-            return GateAnswer.FAIL, told
-        return GateAnswer.UNDECIDED, f"{told}: the limit lies inside the interval"
+            return GateAnswer.FAIL, evidence
+        return GateAnswer.UNDECIDED, f"{evidence}: the limit is inside the interval"
 
     def _meets(self, value: float) -> bool:
         if value == self.limit:
@@ -116,26 +113,53 @@ class RuleOutcome:
     rule: str
     editor: str
     answer: GateAnswer
-    told: str
+    evidence: str
+    """The estimate with its interval, or the reason why there is none."""
 
 
-def _labels(rule: str, text: str) -> Iterator[tuple[str, str]]:
+def _questions() -> list[str]:
+    return [*AXES, "aging_accuracy"]
+
+
+def _group(
+    rule: str, measure: Measure, dotted: str | None, bracketed: str | None, factors: Sequence[Factor]
+) -> dict[str, str]:
+    """The group of a rule: {factor: "*"} for a gap or trend, labels for everything else."""
+    names = [f.name for f in factors]
+    if measure.kind not in (MeasureKind.GAP, MeasureKind.TREND):
+        if dotted:
+            example = f"[{names[0]}={factors[0].codes[0]}]"
+            raise EvenEditError(f"rule '{rule}': only a gap is over a factor; a group is written {example}")
+        return dict(_labels(rule, bracketed or "", factors))
+    over = [name for name in (dotted, bracketed and bracketed.strip()) if name]
+    if len(over) != 1 or over[0] not in names:
+        example = f"{measure}[{names[0]}]"
+        raise EvenEditError(f"rule '{rule}': a {measure.kind} is over one of {', '.join(names)}, e.g. {example}")
+    return {over[0]: "*"}
+
+
+def _labels(rule: str, text: str, factors: Sequence[Factor]) -> Iterator[tuple[str, str]]:
+    names = [f.name for f in factors]
     for part in filter(None, (p.strip() for p in text.split(","))):
-        name, _, value = part.partition("=")
-        if name not in [f.name for f in FACTORS]:
-            raise EvenEditError(f"rule '{rule}': '{part}' names no group; write e.g. [race=Black,gender=Female]")
-        yield name, level_code(name, value)
+        name, _, value = (word.strip() for word in part.partition("="))
+        if name not in names:
+            example = ",".join(f"{f.name}={f.codes[0]}" for f in factors[:2])
+            raise EvenEditError(
+                f"rule '{rule}': '{part}' names no group; the factors are {', '.join(names)}: write e.g. [{example}]"
+            )
+        yield name, level_code(name, value, factors)
 
 
 def check(results: Results, rules: Sequence[Rule], editors: Sequence[str] = ()) -> list[RuleOutcome]:
-    """Every rule for every editor (or for those named)."""
+    """Return the outcome of every rule for every editor, or for the editors named."""
     present = tuple(dict.fromkeys(e.editor for e in results.estimates if e.editor is not None))
     for name in editors:
         if name not in present:
             raise EvenEditError(f"there is no editor '{name}' in the results; found: {', '.join(present) or 'none'}")
     if not rules:
-        raise EvenEditError("name at least one rule, e.g. --rule 'gap.race_change.race <= 0.05'")
-    found = []
+        example = f"gap.race_change[{results.factors[0].name}] <= 0.05"
+        raise EvenEditError(f"name at least one rule, e.g. --rule '{example}'")
+    outcomes = []
     for editor in editors or present:
         for rule in rules:
             e = results.find(
@@ -145,43 +169,43 @@ def check(results: Results, rules: Sequence[Rule], editors: Sequence[str] = ()) 
                 editor=editor,
                 group=dict(rule.group),
             )
-            found.append(RuleOutcome(rule.text, editor, *rule.judge(e)))
-    return found
+            outcomes.append(RuleOutcome(rule.text, editor, *rule.judge(e)))
+    return outcomes
 
 
-def overall(findings: Sequence[RuleOutcome]) -> GateAnswer:
-    """Fail if any rule fails, else undecided if any is, else pass."""
-    answers = {f.answer for f in findings}
+def overall(outcomes: Sequence[RuleOutcome]) -> GateAnswer:
+    """Return fail if any rule fails, else undecided if any is undecided, else pass."""
+    answers = {f.answer for f in outcomes}
     return next((a for a in (GateAnswer.FAIL, GateAnswer.UNDECIDED) if a in answers), GateAnswer.PASS)
 
 
-def markdown(findings: Sequence[RuleOutcome], simulated: bool) -> str:
+def markdown(outcomes: Sequence[RuleOutcome], simulated: bool) -> str:
     """A summary for a pull request."""
     mark = " (SIMULATED data)" if simulated else ""
     lines = [
-        f"### EvenEdit gate: {overall(findings)}{mark}",
+        f"### EvenEdit gate: {overall(outcomes)}{mark}",
         "",
-        "| editor | rule | answer | found |",
+        "| editor | rule | answer | estimate |",
         "|---|---|---|---|",
     ]
-    lines += [f"| {f.editor} | `{f.rule}` | **{f.answer}** | {f.told} |" for f in findings]
-    lines += ["", "Undecided: the limit lies inside the interval, so the data cannot tell. It is not a pass."]
+    lines += [f"| {f.editor} | `{f.rule}` | **{f.answer}** | {f.evidence} |" for f in outcomes]
+    lines += ["", "Undecided: the limit is inside the interval, so the data cannot decide. It is not a pass."]
     return "\n".join(lines) + "\n"
 
 
-def junit(findings: Sequence[RuleOutcome], simulated: bool) -> bytes:
-    """The findings as a JUnit file: a failed rule is a failure, an undecided one is an error."""
+def junit(outcomes: Sequence[RuleOutcome], simulated: bool) -> bytes:
+    """The outcomes as a JUnit file: a failed rule is a failure, an undecided one is an error."""
     suite = ET.Element(
         "testsuite",
         name="evenedit gate" + (" (SIMULATED data)" if simulated else ""),
-        tests=str(len(findings)),
-        failures=str(sum(f.answer is GateAnswer.FAIL for f in findings)),
-        errors=str(sum(f.answer is GateAnswer.UNDECIDED for f in findings)),
+        tests=str(len(outcomes)),
+        failures=str(sum(f.answer is GateAnswer.FAIL for f in outcomes)),
+        errors=str(sum(f.answer is GateAnswer.UNDECIDED for f in outcomes)),
     )
-    for f in findings:
+    for f in outcomes:
         case = ET.SubElement(suite, "testcase", classname=f.editor, name=f.rule)
         if f.answer is not GateAnswer.PASS:
             kind = "failure" if f.answer is GateAnswer.FAIL else "error"
-            ET.SubElement(case, kind, message=f"{f.answer}: {f.told}")
-        ET.SubElement(case, "system-out").text = f.told
+            ET.SubElement(case, kind, message=f"{f.answer}: {f.evidence}")
+        ET.SubElement(case, "system-out").text = f.evidence
     return bytes(ET.tostring(suite, encoding="utf-8", xml_declaration=True))

@@ -14,10 +14,11 @@ from evenedit.core.errors import EvenEditError
 from evenedit.core.records import is_simulated
 from evenedit.protocol import QUESTIONS
 from evenedit.protocol.drift import DRIFT_AXES, drift
+from evenedit.protocol.measures import Measure
 from evenedit.ratings.combine import combine
 from evenedit.ratings.table import QUESTION_IDS, Scores
 from evenedit.report.render.html import put, render, thumbnail
-from evenedit.report.render.index import group_name, name, rate_id
+from evenedit.report.render.index import group_name, name
 from evenedit.report.render.table import Column, Number, Table, Unit, format_number, short_list, text
 from evenedit.stats.disparity.paired_editors import Difference, Pairs, differences, pair
 from evenedit.study.results import rules_of
@@ -124,7 +125,7 @@ def _settings(first: Side, second: Side) -> str:
 
 
 def _worded(d: Difference) -> str:
-    kind, what = d.measure.split(".")[0], name(rate_id(d.measure)).lower()
+    kind, what = d.measure.split(".")[0], name(Measure(d.measure).name).lower()
     unit: Unit = "change" if kind == "mean" else "points"
     interval = "" if d.low is None or d.high is None else Number(d.value, unit, d.low, d.high).interval
     if kind == "gap":
@@ -163,7 +164,7 @@ def _table(found: Sequence[Difference], simulated: tuple[str, ...]) -> Table:
             (
                 d.change,
                 {"rate": "Rate", "mean": "Mean", "gap": "Gap"}[kind],
-                rate_id(d.measure),
+                Measure(d.measure).name,
                 group,
                 Number(d.first, level),
                 Number(d.second, level),

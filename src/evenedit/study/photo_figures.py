@@ -15,7 +15,7 @@ from PIL import Image
 from evenedit.core.records import Edit, Experiment, Outcome, Source
 from evenedit.protocol import FACTORS, PromptSet
 from evenedit.ratings.table import QUESTION_IDS, Scores
-from evenedit.report.figures.photo_figure import PhotoFigure, plate
+from evenedit.report.figures.photo_figure import PhotoFigure, photo_figure
 from evenedit.report.render.contact_sheet import Cell, SheetRow, collage
 from evenedit.report.render.index import group_name
 from evenedit.stats.disparity.mitigation import PLACEBO, pairs
@@ -139,7 +139,7 @@ class Album:
 
     def plate(self, sheet: Image.Image, id: str, title: str, caption: str, alt: str) -> PhotoFigure:
         """A sheet with its words."""
-        return plate(sheet, id, title, f"{caption} {NOTHING_PROVEN}", alt, simulated=self.simulated)
+        return photo_figure(sheet, id, title, f"{caption} {NOTHING_PROVEN}", alt, simulated=self.simulated)
 
 
 def plates(scores: Scores, store: Store, prompts: PromptSet, *, simulated: bool) -> Iterator[PhotoFigure]:

@@ -89,5 +89,5 @@ def report_study(study: Study, out: Path) -> Path:
         title=file.sections.study.title,
         study=file.sections.model_dump(mode="json", exclude_none=True, exclude={"store"}),
         examples=examples.choose(scores, study.store, prompts),
-        plates=plates(scores, study.store, prompts, simulated=bool(results.simulated)),
+        photo_figures=plates(scores, study.store, prompts, simulated=bool(results.simulated)),
     )

@@ -1,4 +1,4 @@
-"""Figures made of pictures: a sheet as a file for a paper and as part of the page."""
+"""Photo figures: pictures side by side as one figure, as a file for a paper and as part of the page."""
 
 from __future__ import annotations
 
@@ -10,30 +10,30 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from PIL.Image import Image
 
-PLATES = ("figure5", "figure7", "figure12", "figure13")
-"""Every plate a report can hold."""
+PHOTO_FIGURES = ("figure5", "figure7", "figure12", "figure13")
+"""The ids of the photo figures that a report can hold."""
 WIDEST = 1400
-"""Pixels of a plate on the page; its file keeps all."""
+"""The width of a photo figure on the page, in pixels; its file has the full width."""
 
 
 @dataclass(frozen=True, slots=True)
 class PhotoFigure:
-    """A sheet of pictures with its words."""
+    """Pictures side by side as one figure, with title and caption."""
 
     id: str
     title: str
     caption: str
     alt: str
-    """What a reader who cannot see it is told."""
+    """A description for readers who cannot see it."""
     png: bytes
     inline: str
-    """The sheet for the page, as a data URI."""
+    """The picture on the page, as a data URI."""
     size: tuple[int, int]
     """Width and height on the page."""
 
 
-def plate(sheet: Image, id: str, title: str, caption: str, alt: str, *, simulated: bool) -> PhotoFigure:
-    """A sheet as a file, and small enough for the page."""
+def photo_figure(sheet: Image, id: str, title: str, caption: str, alt: str, *, simulated: bool) -> PhotoFigure:
+    """Return a contact sheet as a figure: in full as a file, smaller on the page."""
     png, webp = io.BytesIO(), io.BytesIO()
     sheet.save(png, "PNG")
     small = sheet.copy()

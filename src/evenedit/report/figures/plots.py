@@ -1,4 +1,4 @@
-"""The figures of the report: dots, whiskers and shades, drawn alike on every machine."""
+"""The figures of the report, drawn the same on every machine."""
 
 from __future__ import annotations
 
@@ -14,17 +14,18 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 from matplotlib.ticker import MaxNLocator
 
-from evenedit.core.records import Estimate
-from evenedit.report.render.index import RATES, Index, excludes, group_name, name, rate_id
+from evenedit.core.records import Condition, Estimate
+from evenedit.protocol.measures import Measure, MeasureKind
+from evenedit.report.render.index import RATES, Index, excludes, name, noun, plural
 from evenedit.report.render.table import Number, Unit, format_number
 from evenedit.report.tables.agreement import Rows, axes_compared, axis_name, number
 from evenedit.results.results import GapTest, Planted
 
 INK, RULE, FAINT, HOLLOW = "#1d2330", "#d5d8de", "#7a8190", "#fffffe"
 BLUE, VERMILLION, GREEN = "#0072b2", "#d55e00", "#009e73"
-"""Okabe and Ito's colours: told apart by colour-blind readers too."""
+"""Okabe and Ito's colours, which colour-blind readers can distinguish."""
 MOST_PLANTED = 36
-"""Rows of the planted-and-found figure; its table has all of them."""
+"""Rows of the figure of planted effects; the table has all of them."""
 
 STYLE: Any = {
     "font.family": "sans-serif",
@@ -62,14 +63,14 @@ class FigureFile:
     title: str
     caption: str
     alt: str
-    """What a reader who cannot see it is told."""
+    """A description for readers who cannot see it."""
     svg: str
     pdf: bytes
     png: bytes
 
     @property
     def inline(self) -> str:
-        """The SVG for the page: no header, ids of its own, ink that follows the page's light or dark."""
+        """The SVG for the page: without a header, with unique ids, and with colours that follow light or dark mode."""
         svg = re.sub(r"<metadata>.*?</metadata>", "", self.svg[self.svg.index("<svg") :], flags=re.S)
         svg = re.sub(r'(\bid="|xlink:href="#|url\(#)', rf"\g<1>{self.id}-", svg)
         svg = re.sub(r' (width|height)="[^"]*pt"', "", svg, count=2)
@@ -83,7 +84,7 @@ class FigureFile:
 
 @contextmanager
 def sheet(width: float, height: float, simulated: bool) -> Iterator[Figure]:
-    """A sheet to draw on, in inches, marked where the data are simulated."""
+    """An empty figure of this size in inches, marked where the data are simulated."""
     with mpl.rc_context(STYLE):
         figure = Figure(figsize=(width, height), layout="constrained")
         if simulated:
@@ -94,7 +95,7 @@ def sheet(width: float, height: float, simulated: bool) -> Iterator[Figure]:
 
 
 def picture(figure: Figure, index: Index, id: str, title: str, caption: str, alt: str) -> FigureFile:
-    """The sheet as files."""
+    """Return a drawn figure as SVG, PDF and PNG."""
     svg, pdf, png = io.StringIO(), io.BytesIO(), io.BytesIO()
     nothing: dict[str, None] = dict.fromkeys(("Date", "Creator", "Format", "Type"))
     figure.savefig(svg, format="svg", metadata=nothing)
@@ -107,34 +108,34 @@ def picture(figure: Figure, index: Index, id: str, title: str, caption: str, alt
 
 
 TIP = "tip:"
-"""How the id of a mark begins that says something when it is pointed at."""
+"""The prefix of an SVG id that holds the text of a tooltip."""
 
 
 def _with_tips(svg: str) -> str:
-    """Marks that say something say it to the reader who points at them."""
+    """Turn ids with a tooltip into titles, which a browser shows on hover."""
     return re.sub(rf'<g id="{TIP}([^"]*)">', r'<g class="tip"><title>\1</title>', svg)
 
 
-def by_race(index: Index) -> FigureFile | None:
-    """Figure 4 of the paper: skin lightening and race change by race, one row per editor."""
+def by_main_factor(index: Index) -> FigureFile | None:
+    """Figure 4 of the paper: skin lightening and race change by the main factor, one row per editor."""
     if not index.rated:
         return None
-    races = index.levels("race")
+    codes, what = index.main_levels(), noun(index.main)
     panels = (("skin_lighter", VERMILLION), ("race_change", BLUE))
     lines = [
         e
         for e in index.lines("diagnosis")
-        if any(index.find(f"rate.{r}", e, {"race": c}) for r, _ in panels for c in races)
+        if any(index.find(Measure.rate(r), e, index.main_group(c)) for r, _ in panels for c in codes)
     ]
     if not lines:
         return None
     alt = []
-    with sheet(8.6, 0.75 + 0.27 * (len(races) + 1.9) * len(lines), bool(index.results.simulated)) as figure:
+    with sheet(8.6, 0.75 + 0.27 * (len(codes) + 1.9) * len(lines), bool(index.results.simulated)) as figure:
         axes = figure.subplots(len(lines), 2, sharex="col", sharey=True, squeeze=False)
         for row, editor in enumerate(lines):
             for column, (rate, colour) in enumerate(panels):
                 ax = axes[row][column]
-                seen = _dots(ax, index, rate, editor, races, colour)
+                seen = _dots(ax, index, rate, editor, codes, colour)
                 if seen:
                     high, low = max(seen, key=lambda s: s[1]), min(seen, key=lambda s: s[1])
                     ends = [f"{where} {format_number(value, 'share')}" for where, value in (high, low)]
@@ -149,37 +150,42 @@ def by_race(index: Index) -> FigureFile | None:
             figure,
             index,
             "figure4",
-            "Skin lightening and race change by race",
+            f"Skin lightening and race change by {what}",
             f"Share of edits rated (a) lighter ({index.thresholds['skin_lighter']}) and (b) changed in race "
             f"({index.thresholds['race_change']}), by the label of the source, with {index.level} intervals. Filled: "
-            "the gap over races is clear and the group's difference from everybody else excludes 0. Dashed: everybody.",
-            "Dots with intervals by race and editor. " + " ".join(alt),
+            f"the gap over {plural(index.main)} is clear and the group's difference from everybody else excludes 0. "
+            "Dashed: everybody.",
+            f"Dots with intervals by {what} and editor. " + " ".join(alt),
         )
 
 
 def _dots(
-    ax: Any, index: Index, rate: str, editor: str | None, races: Sequence[str], colour: str
+    ax: Any, index: Index, rate: str, editor: str | None, codes: Sequence[str], colour: str
 ) -> list[tuple[str, float]]:
+    """Draw the rate of each level of the main factor; return the levels' names with their rates."""
     seen = []
-    everybody = index.find(f"rate.{rate}", editor)
+    measure = Measure.rate(rate)
+    everybody = index.find(measure, editor)
     if everybody and everybody.value is not None:
         ax.axvline(everybody.value, color=FAINT, linewidth=1, linestyle=(0, (4, 3)))
     clear = any(
         index.grade(t) == "clear"
         for t in index.results.tests
-        if (t.measure, t.factor, t.editor) == (f"gap.{rate}", "race", editor)
+        if (t.measure, t.factor, t.editor) == (Measure.gap(rate), index.main.name, editor)
     )
-    for y, race in enumerate(races):
-        e = index.find(f"rate.{rate}", editor, {"race": race})
+    names = [index.group_name(index.main_group(code)) for code in codes]
+    for y, code in enumerate(codes):
+        group = index.main_group(code)
+        e = index.find(measure, editor, group)
         if e is None or e.value is None:
             continue
-        contrast = index.contrast(f"rate.{rate}", editor, {"race": race})
+        contrast = index.contrast(measure, editor, group)
         apart = contrast is not None and excludes(contrast.low, contrast.high)
-        tip = tip_of(f"{name(editor)}, {name(race)}", e, "share")
+        tip = tip_of(f"{name(editor)}, {names[y]}", e, "share")
         dot(ax, y, e.value, e.low, e.high, colour, filled=apart and clear, tip=tip)
-        seen.append((name(race), e.value))
-    ax.set_yticks(range(len(races)), [name(race) for race in races])
-    ax.set_ylim(len(races) - 0.4, -0.6)
+        seen.append((names[y], e.value))
+    ax.set_yticks(range(len(codes)), names)
+    ax.set_ylim(len(codes) - 0.4, -0.6)
     ax.grid(axis="x")
     return seen
 
@@ -196,7 +202,7 @@ def dot(
     tip: str = "",
     shape: str = "o",
 ) -> None:
-    """A value and its interval; filled where it says something. `tip` is told to who points at it."""
+    """Draw a value with its interval; `tip` is the text shown on hover."""
     gid = TIP + tip if tip else None
     if low is not None and high is not None:
         ax.plot([low, high], [y, y], color=colour, linewidth=1.6, solid_capstyle="round", gid=gid)
@@ -206,40 +212,41 @@ def dot(
 
 
 def tip_of(who: str, e: Estimate, unit: Unit) -> str:
-    """What a point says: whose it is, its value, its interval, and how many it is made of."""
+    """Return the tooltip of a point: group, value, interval and n."""
     shown = Number.of(e, unit)
     return f"{who}: {shown.shown} {shown.interval}".rstrip() + f", n = {e.n:,}"
 
 
 def gap_overview(index: Index) -> FigureFile | None:
-    """Every gap at a glance: factors by editors by rates."""
-    tests = [t for t in index.results.tests if (t.experiment, t.condition) == ("diagnosis", "baseline")]
+    """Every gap, one panel per factor, editors by rates."""
+    tests = [t for t in index.results.tests if (t.experiment, t.condition) == ("diagnosis", Condition.BASELINE)]
     lines = [e for e in index.lines("diagnosis") if any(t.editor == e for t in tests)]
-    factors = [f for f in index.factors() if any(t.factor == f for t in tests)]
-    rates = [r for r in RATES if any(rate_id(t.measure) == r and t.value > 0 for t in tests)]
+    factors = [f for f in index.factors if any(t.factor == f.name for t in tests)]
+    rates = [r for r in RATES if any(Measure(t.measure).name == r and t.value > 0 for t in tests)]
     if not (lines and factors and rates):
         return None
-    by_place = {(t.factor, t.editor, rate_id(t.measure)): t for t in tests}
+    by_place = {(t.factor, t.editor, Measure(t.measure).name): t for t in tests}
     top = max(max(t.value for t in tests), 0.05)
     height = 1.1 + (0.34 * len(lines) + 0.42) * len(factors)
     with sheet(8.6, height, bool(index.results.simulated)) as figure:
         axes = figure.subplots(len(factors), 1, sharex=True, squeeze=False)
         for row, factor in enumerate(factors):
             ax = axes[row][0]
-            ax.set_title(name(factor))
+            ax.set_title(factor.title)
             for y, editor in enumerate(lines):
                 for x, rate in enumerate(rates):
-                    _shade(ax, x, y, by_place.get((factor, editor, rate)), top, index)
+                    _shade(ax, x, y, by_place.get((factor.name, editor, rate)), top, index)
             ax.set_xlim(-0.5, len(rates) - 0.5)
             ax.set_ylim(len(lines) - 0.5, -0.5)
             ax.set_yticks(range(len(lines)), [name(e) for e in lines])
             ax.spines["bottom"].set_visible(False)
             ax.set_xticks(range(len(rates)), [name(r).replace(" ", "\n") for r in rates])
             ax.tick_params(labeltop=row == 0, labelbottom=False)
-        firm = [t for t in tests if index.grade(t) == "clear"]
-        said = "; ".join(
-            f"{name(t.editor)}, {name(rate_id(t.measure)).lower()} by {t.factor} {format_number(t.value, 'points')}"
-            for t in sorted(firm, key=lambda t: -t.value)[:8]
+        clear = [t for t in tests if index.grade(t) == "clear"]
+        largest = "; ".join(
+            f"{name(t.editor)}, {name(Measure(t.measure).name).lower()} by {index.noun(t.factor)} "
+            f"{format_number(t.value, 'points')}"
+            for t in sorted(clear, key=lambda t: -t.value)[:8]
         )
         return picture(
             figure,
@@ -249,7 +256,7 @@ def gap_overview(index: Index) -> FigureFile | None:
             "Highest minus lowest rate over the groups of each factor, in percentage points. "
             "Stronger colour is larger. Bold with ● = clear, ○ = suggestive, plain = no difference shown (chance alone "
             "gives a gap above 0).",
-            f"Grid of gaps by factor, editor and rate; {len(firm)} of {len(tests)} are clear. {said}",
+            f"Grid of gaps by factor, editor and rate; {len(clear)} of {len(tests)} are clear. {largest}",
         )
 
 
@@ -259,8 +266,9 @@ def _shade(ax: Any, x: int, y: int, test: GapTest | None, top: float, index: Ind
         return
     strength = test.value / top
     grade = index.grade(test)
-    ends = f"{name(test.highest)} highest, {name(test.lowest)} lowest, p = {test.p_holm:.3f} after Holm"
-    gid = f"{TIP}{name(test.editor)}, {name(rate_id(test.measure)).lower()}: {ends}"
+    high, low = (index.group_name({test.factor: code}) for code in (test.highest, test.lowest))
+    ends = f"{high} highest, {low} lowest, p = {test.p_holm:.3f} after Holm"
+    gid = f"{TIP}{name(test.editor)}, {name(Measure(test.measure).name).lower()}: {ends}"
     ax.add_patch(Rectangle((x - 0.48, y - 0.45), 0.96, 0.9, facecolor="#0a5389", alpha=strength, linewidth=0, gid=gid))
     mark = {"clear": " ●", "suggestive": " ○", "none": ""}[grade]
     ax.text(
@@ -275,7 +283,7 @@ def _shade(ax: Any, x: int, y: int, test: GapTest | None, top: float, index: Ind
     )
 
 
-def planted_and_found(index: Index) -> FigureFile | None:
+def planted_effects(index: Index) -> FigureFile | None:
     """Known effects of simulated editors beside their estimates."""
     ordered = sorted(index.results.planted, key=lambda p: (p.planted == 0, -abs(p.planted), -abs(p.found)))
     shown = sorted(ordered[:MOST_PLANTED], key=lambda p: (index.editors().index(p.editor), -p.planted))
@@ -285,17 +293,17 @@ def planted_and_found(index: Index) -> FigureFile | None:
         ax = figure.subplots()
         ax.axvline(0, color=FAINT, linewidth=1)
         for y, p in enumerate(shown):
-            found = Number(p.found, "points", p.low, p.high)
-            tip = f"planted {format_number(p.planted, 'points')}, found {found.shown} {found.interval}"
+            estimate = Number(p.found, "points", p.low, p.high)
+            tip = f"planted {format_number(p.planted, 'points')}, estimated {estimate.shown} {estimate.interval}"
             dot(ax, y, p.found, p.low, p.high, BLUE, filled=True, tip=tip)
             ax.plot([p.planted], [y], "D", markersize=7, color=VERMILLION, markerfacecolor="none")
-        ax.set_yticks(range(len(shown)), [_planted_label(p) for p in shown], fontsize=8)
+        ax.set_yticks(range(len(shown)), [_planted_label(index, p) for p in shown], fontsize=8)
         ax.set_ylim(len(shown) - 0.4, -0.6)
         ax.grid(axis="x")
         ax.xaxis.set_major_formatter(lambda x, _: f"{100 * x:+.0f}".replace("-", "−").replace("+0", "0"))
         ax.set_xlabel("group minus everybody else, percentage points")
         ax.plot([], [], "D", color=VERMILLION, markerfacecolor="none", label="planted")
-        ax.plot([], [], "o-", color=BLUE, label=f"found, {index.level} interval")
+        ax.plot([], [], "o-", color=BLUE, label=f"estimate, {index.level} interval")
         figure.legend(loc="outside lower right", ncols=2, frameon=False)
         known = [p for p in index.results.planted if p.inside is not None]
         inside = sum(bool(p.inside) for p in known)
@@ -304,24 +312,24 @@ def planted_and_found(index: Index) -> FigureFile | None:
             figure,
             index,
             "figure_planted",
-            "Planted and found",
+            "Planted effects and their estimates",
             f"Of {len(known)} planted effects, {inside} lie inside their {index.level} intervals."
             + (f" The {rest} smallest are in the table only." if rest else ""),
             f"Planted effects and their estimates; {inside} of {len(known)} planted values lie inside.",
         )
 
 
-def _planted_label(p: Planted) -> str:
-    return f"{p.editor} · {name(rate_id(p.measure))} · {group_name(p.group)}"
+def _planted_label(index: Index, p: Planted) -> str:
+    return f"{p.editor} · {name(Measure(p.measure).name)} · {index.group_name(p.group)}"
 
 
 def judges_and_people(index: Index) -> FigureFile | None:
-    """Agreement of judges with people beside what one person reaches, question by question."""
+    """Agreement of judges with people beside the agreement of one person with the others, by question."""
     rows = Rows.of(index.results)
     axes = axes_compared(rows)
     if not axes:
         return None
-    told = []
+    alt = []
     with sheet(8.6, 1.3 + 0.5 * len(axes), bool(index.results.simulated)) as figure:
         ax = figure.subplots()
         ax.axvline(0, color=FAINT, linewidth=1)
@@ -334,7 +342,7 @@ def judges_and_people(index: Index) -> FigureFile | None:
                     filled = shape == "o"
                     dot(ax, y + offset, row.value, row.low, row.high, colour, filled=filled, tip=tip, shape=shape)
             judge, person = (format_number(r.value if r else None, "score") for r in pair)
-            told.append(f"{axis_name(axis)}: judges {judge}, a person {person}.")
+            alt.append(f"{axis_name(axis)}: judges {judge}, a person {person}.")
         ax.set_yticks(range(len(axes)), [axis_name(axis) for axis in axes])
         ax.set_ylim(len(axes) - 0.4, -0.6)
         ax.grid(axis="x")
@@ -349,21 +357,21 @@ def judges_and_people(index: Index) -> FigureFile | None:
             "Judges against people, and the human ceiling",
             "Quadratic-weighted κ of the judges' score with people's mean (half up), and of each person with the mean "
             "of the others, at the baseline. 1 = the same score always, 0 = as by chance.",
-            "Dots with intervals by question. " + " ".join(told),
+            "Dots with intervals by question. " + " ".join(alt),
         )
 
 
 def measured_by_group(index: Index) -> FigureFile | None:
-    """What instruments read, by group: how much of the outputs is unchanged, how far skin moved."""
-    groups = [{f: code} for f in index.factors() for code in index.levels(f)]
+    """Measurements by group: the share of unchanged outputs and the change of the skin's lightness."""
+    groups = [{f: code} for f in index.grouped() for code in index.levels(f)]
     words = "by the label of the source"
     return _measured_by(index, "figure_measured", "Measured by group", words, groups)
 
 
 def measured_by_prompt(index: Index) -> FigureFile | None:
-    """What instruments read, prompt by prompt."""
+    """Measurements by prompt."""
     codes = dict.fromkeys(code for own in index.instruments.values() for code in own.levels("prompt"))
-    words = "prompt by prompt"
+    words = "by prompt"
     return _measured_by(index, "figure_measured_prompts", "Measured by prompt", words, [{"prompt": c} for c in codes])
 
 
@@ -372,7 +380,7 @@ def _measured_by(
 ) -> FigureFile | None:
     panels = [
         (own, measure, colour)
-        for measure, colour in (("rate.unchanged", GREEN), ("mean.skin_delta_L", VERMILLION))
+        for measure, colour in ((Measure.rate("unchanged"), GREEN), (Measure.mean("skin_delta_L"), VERMILLION))
         for own in index.instruments.values()
         if any(e.measure == measure and e.n for e in own.results.estimates)
     ]
@@ -384,24 +392,26 @@ def _measured_by(
         axes = figure.subplots(len(lines), len(panels), sharex="col", sharey=True, squeeze=False)
         for row, editor in enumerate(lines):
             for column, (own, measure, colour) in enumerate(panels):
-                ax, what = axes[row][column], name(rate_id(measure))
+                ax, what = axes[row][column], name(measure.name)
                 everybody = own.find(measure, editor)
-                unit: Unit = "share" if measure.startswith("rate.") else "change"
+                unit: Unit = "share" if measure.kind == MeasureKind.RATE else "change"
                 if everybody and everybody.value is not None:
                     ax.axvline(everybody.value, color=FAINT, linewidth=1, linestyle=(0, (4, 3)))
-                    alt.append(f"{name(editor)}, {what.lower()}: {format_number(everybody.value, unit)} of everybody.")
+                    alt.append(
+                        f"{name(editor)}, {what.lower()}: {format_number(everybody.value, unit)} over everybody."
+                    )
                 for y, group in enumerate(groups):
                     e = own.find(measure, editor, group)
                     if e is not None and e.value is not None:
-                        tip = tip_of(f"{name(editor)}, {group_name(group)}", e, unit)
+                        tip = tip_of(f"{name(editor)}, {index.group_name(group)}", e, unit)
                         dot(ax, y, e.value, e.low, e.high, colour, filled=True, tip=tip)
-                ax.set_yticks(range(len(groups)), [group_name(group) for group in groups])
+                ax.set_yticks(range(len(groups)), [index.group_name(group) for group in groups])
                 ax.set_ylim(len(groups) - 0.4, -0.6)
                 ax.grid(axis="x")
                 ax.set_title(f"({'abcd'[column]}) {what}\n{name(editor)}" if row == 0 else name(editor))
         for column, (_, measure, _) in enumerate(panels):
             axes[-1][column].xaxis.set_major_locator(MaxNLocator(6, steps=[1, 2, 5, 10]))
-            if measure.startswith("rate."):
+            if measure.kind == MeasureKind.RATE:
                 axes[-1][column].xaxis.set_major_formatter(lambda x, _: f"{100 * x:g}%")
         return picture(
             figure,

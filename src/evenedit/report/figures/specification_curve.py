@@ -1,4 +1,4 @@
-"""The specification curve: one gap of each editor under every reading of the scores, sorted, with the choices below."""
+"""The specification curve: one gap of each editor under every specification, sorted, with the choices below."""
 
 from __future__ import annotations
 
@@ -7,21 +7,23 @@ from typing import Any
 
 from matplotlib.ticker import MaxNLocator
 
+from evenedit.core.records import Condition
+from evenedit.protocol.measures import Measure
 from evenedit.report.figures.plots import BLUE, FAINT, HOLLOW, INK, VERMILLION, FigureFile, picture, sheet
-from evenedit.report.render.index import ALPHA, Index, name, rate_id
+from evenedit.report.render.index import ALPHA, Index, name
 from evenedit.report.render.table import format_number
 from evenedit.results.results import Multiverse, Specification
 
 CHOICES = ("threshold", "ensemble", "missing", "exclusion")
 MOST = 4
-"""Editors beside one another; the table has all."""
+"""Editors in the figure; the table has all."""
 LETTERS = 92
-"""What fits side by side above the panels."""
+"""Letters that fit into one line above all panels."""
 
 
 def specification_curve(index: Index) -> FigureFile | None:
-    """For every editor the gap that is firmest in the report."""
-    shown = firmest(index)[:MOST]
+    """Draw for every editor its clearest gap under every specification."""
+    shown = clearest(index)[:MOST]
     if not shown:
         return None
     lines = _lines(shown)
@@ -31,7 +33,7 @@ def specification_curve(index: Index) -> FigureFile | None:
         )
         for column, m in enumerate(shown):
             ordered = sorted((s for s in m.specifications if s.value is not None), key=_value)
-            _curve(axes[0][column], ordered, m, len(shown))
+            _curve(index, axes[0][column], ordered, m, len(shown))
             _dots(axes[1][column], ordered, lines)
         axes[0][0].set_ylabel("percentage points")
         axes[1][0].set_yticks(range(len(lines)), [label for _, _, label in lines], fontsize=8)
@@ -40,21 +42,21 @@ def specification_curve(index: Index) -> FigureFile | None:
         axes[0][0].plot([], [], "o", color=BLUE, markersize=4, markerfacecolor=HOLLOW, label="p ≥ 0.05")
         axes[0][0].plot([], [], "D", color=VERMILLION, markersize=5, markerfacecolor="none", label="this report")
         figure.legend(loc="outside lower right", ncols=3, frameon=False)
-        told = " ".join(f"{m.editor}: {sentence(m)}" for m in shown)
+        alt = " ".join(f"{m.editor}: {sentence(index, m)}" for m in shown)
         return picture(
             figure,
             index,
             "figure_multiverse",
             "Specification curve",
-            "For every editor its firmest gap under every reading of the scores, sorted by size: above, the rate of "
-            "the group highest in this report minus that of the lowest; below, the choices that made it.",
-            told,
+            "For every editor its clearest gap under every reading of the scores, sorted by size: above, the rate of "
+            "the group highest in this report minus that of the lowest; below, the choices that led to it.",
+            alt,
         )
 
 
-def firmest(index: Index) -> list[Multiverse]:
-    """One gap for each editor: the one with the smallest p after Holm, the largest among equals."""
-    tests = {(t.editor, t.measure, t.factor): t for t in index.results.tests if t.condition == "baseline"}
+def clearest(index: Index) -> list[Multiverse]:
+    """Return one gap for each editor: the one with the smallest p after Holm; among equal p, the largest."""
+    tests = {(t.editor, t.measure, t.factor): t for t in index.results.tests if t.condition == Condition.BASELINE}
     best: dict[str, Multiverse] = {}
     for m in sorted(
         (m for m in index.results.multiverse if (m.editor, m.measure, m.factor) in tests),
@@ -64,17 +66,18 @@ def firmest(index: Index) -> list[Multiverse]:
     return [best[e] for e in index.editors("diagnosis") if e in best]
 
 
-def sentence(m: Multiverse) -> str:
-    """In how many readings the gap holds."""
+def sentence(index: Index, m: Multiverse) -> str:
+    """Return in words how many specifications keep the gap."""
     count, values = len(m.specifications), [s.value for s in m.specifications if s.value is not None]
     low, high = (format_number(pick(values), "points") for pick in (min, max)) if values else ("–", "–")
-    ends = [f"{name(m.highest)} stays above {name(m.lowest)} in {m.same_sign}"]
-    ends += [f"both come out alike in {alike}"] if (alike := sum(v == 0 for v in values)) else []
-    ends += [f"the order turns round in {turned}"] if (turned := sum(v < 0 for v in values)) else []
+    highest, lowest = (index.group_name({m.factor: code}) for code in (m.highest, m.lowest))
+    ends = [f"{highest} stays above {lowest} in {m.same_sign}"]
+    ends += [f"both are equal in {alike}"] if (alike := sum(v == 0 for v in values)) else []
+    ends += [f"the order is reversed in {turned}"] if (turned := sum(v < 0 for v in values)) else []
     ends += [f"a group has no score in {none}"] if (none := count - len(values)) else []
     return (
-        f"{name(rate_id(m.measure))} by {m.factor} under {count} readings of the same scores: {', '.join(ends)}; "
-        f"p < 0.05 in the same order in {m.significant(ALPHA)} (from {low} to {high})."
+        f"{name(Measure(m.measure).name)} by {index.noun(m.factor)} under {count} readings of the same scores: "
+        f"{', '.join(ends)}; p < 0.05 in the same order in {m.significant(ALPHA)} (from {low} to {high})."
     )
 
 
@@ -83,7 +86,7 @@ def _value(s: Specification) -> float:
 
 
 def _lines(shown: list[Multiverse]) -> list[tuple[str, str, str]]:
-    """Each choice that occurs: its kind, its value and what it is called."""
+    """The choices that occur, each as kind, value and label."""
     found: dict[tuple[str, str], str] = {}
     for choice in CHOICES:
         values = {getattr(s, choice) for m in shown for s in m.specifications}
@@ -94,7 +97,7 @@ def _lines(shown: list[Multiverse]) -> list[tuple[str, str, str]]:
     return [(choice, value, label) for (choice, value), label in found.items()]
 
 
-def _curve(ax: Any, ordered: list[Specification], m: Multiverse, panels: int) -> None:
+def _curve(index: Index, ax: Any, ordered: list[Specification], m: Multiverse, panels: int) -> None:
     ax.axhline(0, color=FAINT, linewidth=1)
     for filled in (True, False):
         at = [x for x, s in enumerate(ordered) if (s.p < ALPHA) == filled]
@@ -103,7 +106,8 @@ def _curve(ax: Any, ordered: list[Specification], m: Multiverse, panels: int) ->
         ax.plot(at, values, "o", markersize=3.2, color=BLUE, markeredgewidth=0.8, markerfacecolor=face)
     own = [x for x, s in enumerate(ordered) if s.is_default]
     ax.plot(own, [100 * _value(ordered[x]) for x in own], "D", markersize=6.5, color=VERMILLION, markerfacecolor="none")
-    title = (m.editor, f"{name(rate_id(m.measure))} by {m.factor}:", f"{name(m.highest)} − {name(m.lowest)}")
+    highest, lowest = (index.level_name(m.factor, code) for code in (m.highest, m.lowest))
+    title = (m.editor, f"{name(Measure(m.measure).name)} by {index.noun(m.factor)}:", f"{highest} − {lowest}")
     lines = [line for part in title for line in textwrap.wrap(part, LETTERS // panels)]
     ax.set_title("\n".join(lines), fontsize=8.5)
     ax.grid(axis="y")

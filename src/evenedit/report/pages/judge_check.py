@@ -1,4 +1,4 @@
-"""The page about the judges themselves: what moves their scores, and whose."""
+"""The page of a judge check: how far the judges' scores change when they are asked in another way."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 from markupsafe import Markup
 
-from evenedit.protocol import QUESTIONS
+from evenedit.protocol import FACTORS, QUESTIONS, Factor
 from evenedit.report.figures.plots import BLUE, FAINT, FigureFile, dot, picture, sheet
 from evenedit.report.pages.report import BADGES
 from evenedit.report.render.html import put, render
@@ -19,22 +19,22 @@ from evenedit.results.judge_checks import COMPARED, STUDY, JudgeCheck, Moved, Sh
 from evenedit.results.results import Results
 
 PAGE = "check.html"
-MEASURED = {"mean": "mean shift", "changed": "share changed"}
-TOLD = {
+MEASURES = {"mean": "mean shift", "changed": "share changed"}
+ASKED = {
     "again": "Asked the same again",
-    "since": "Against what it had answered in the study",
-    "labels": "Told the labels of the source",
+    "since": "Compared with its answers in the study",
+    "labels": "Given the labels of the source",
     "order": "Shown the edited image first",
     "grey": "Shown both images without colour",
 }
-"""How a sentence about each comparison begins."""
-SURVIVAL = ("skin_tone", "race_drift")
-"""Questions whose answers may rest on colour."""
+"""By comparison, the beginning of a sentence about it."""
+BY_COLOUR = ("skin_tone", "race_drift")
+"""Questions whose answers may depend on colour."""
 
 
-def write_check(check: JudgeCheck, out: Path, *, title: str) -> Path:
+def write_check(check: JudgeCheck, out: Path, *, title: str, factors: tuple[Factor, ...] = FACTORS) -> Path:
     """Write check.html, check.json, tables/ and figures/ under `out` and return the path of the page."""
-    index = Index(Results(check.provenance, check.rules, estimates=(), simulated=check.simulated))
+    index = Index(Results(check.provenance, check.rules, estimates=(), factors=factors, simulated=check.simulated))
     built = [_moves(check, index), _groups(check, index), _tests(check, index), _calls(check, index)]
     tables = {table.id: table for table in built if table is not None}
     figure = _figure(check, index)
@@ -46,7 +46,7 @@ def write_check(check: JudgeCheck, out: Path, *, title: str) -> Path:
         files[f"figures/{figure.id}.svg"] = figure.svg.encode()
         files[f"figures/{figure.id}.pdf"] = figure.pdf
         files[f"figures/{figure.id}.png"] = figure.png
-    files[PAGE] = _render(check, index, tables, figure, title).encode()  # the last to be put in place
+    files[PAGE] = _render(check, index, tables, figure, title).encode()  # the last to be written
     for path, content in files.items():
         put(out / path, content)
     return out / PAGE
@@ -65,10 +65,11 @@ def _render(check: JudgeCheck, index: Index, tables: Mapping[str, Table], figure
                 f"{rules['sampled edits']:,} of {rules['sampled faces']:,} faces, balanced over groups",
             ),
             ("Ways of asking", ", ".join(rules["variants"].values())),
-            ("Intervals", f"{index.level}, {rules['intervals']}: faces are drawn anew, with all their edits"),
+            ("Intervals", f"{index.level}, {rules['intervals']}: faces are resampled, each with all its edits"),
             ("Tests", f"{rules['permutations']:,} permutations over faces, seed {rules['seed']}"),
         ],
-        summary=[(judge, list(_sentences(check, judge))) for judge in _judges(check)],
+        summary=[(judge, list(_sentences(check, index, judge))) for judge in _judges(check)],
+        labels=index.nouns,
         badges=BADGES,
         level=index.level,
         tables=tables,
@@ -84,7 +85,7 @@ def _judges(check: JudgeCheck) -> tuple[str, ...]:
 
 
 def _whole(check: JudgeCheck, judge: str, comparison: str) -> list[Shift]:
-    """The shifts of everybody, in the order of the rubric."""
+    """The shifts of everybody, in the order of the questions."""
     return [s for s in check.shifts if (s.judge, s.comparison) == (judge, comparison) and not s.group and s.n]
 
 
@@ -98,21 +99,21 @@ def _number(moved: Moved | None, unit: Unit, shift: Shift | None = None) -> Numb
 # -- words -----------------------------------------------------------------------------------------------------
 
 
-def _sentences(check: JudgeCheck, judge: str) -> Iterator[Sentence]:
-    """What moves a judge's answers, graded by how sure one can be."""
+def _sentences(check: JudgeCheck, index: Index, judge: str) -> Iterator[Sentence]:
+    """Sentences on how far a judge's answers change, each with its certainty."""
     repeats = _whole(check, judge, "again")
     if repeats and not any(map(_changed, repeats)):
-        yield Sentence(f"{TOLD['again']}, it changed none of its answers.", "observed", judge)
+        yield Sentence(f"{ASKED['again']}, it changed none of its answers.", "observed", judge)
     elif repeats:
         most, least = max(repeats, key=_changed), min(repeats, key=_changed)
         two = max(repeats, key=lambda s: s.changed_two.value or 0.0)
-        told = f"{TOLD['again']}, it changed {_share(least.changed)} ({_title(least)}) to {_share(most.changed)} "
-        told += f"({_title(most)}) of its answers"
-        told += f", by two points or more at most {_share(two.changed_two)}." if two.changed_two.value else "."
-        yield Sentence(told, "observed", judge)
+        words = f"{ASKED['again']}, it changed {_share(least.changed)} ({_title(least)}) to {_share(most.changed)} "
+        words += f"({_title(most)}) of its answers"
+        words += f", by two points or more at most {_share(two.changed_two)}." if two.changed_two.value else "."
+        yield Sentence(words, "observed", judge)
     for comparison in (c for c in COMPARED if c != "again"):
-        yield from _moved_words(check, judge, comparison)
-    colourless = [s for q in SURVIVAL if (s := check.find(judge, "grey", q)) is not None and s.n]
+        yield from _shifted(check, index, judge, comparison)
+    colourless = [s for q in BY_COLOUR if (s := check.find(judge, "grey", q)) is not None and s.n]
     if colourless:
         kept = " and ".join(f"{_share(s.changed, kept=True)} of its {_title(s)} scores" for s in colourless)
         again = [check.find(judge, "again", s.question) for s in colourless]
@@ -125,12 +126,15 @@ def _sentences(check: JudgeCheck, judge: str) -> Iterator[Sentence]:
     lost = sum(a.refused + a.unparseable + a.failed for a in check.asked if a.judge == judge and a.variant != STUDY)
     waiting = sum(a.not_asked for a in check.asked if a.judge == judge and a.variant != STUDY)
     if lost:
-        yield Sentence(f"{lost:,} of its calls in this check brought no scores; see the calls below.", "caution", judge)
+        yield Sentence(
+            f"{lost:,} of its calls in this check returned no scores; see the calls below.", "caution", judge
+        )
     if waiting:
-        yield Sentence(f"The check is not complete: {waiting:,} calls were not made yet.", "caution", judge)
+        yield Sentence(f"The check is not complete: {waiting:,} calls have not been made yet.", "caution", judge)
 
 
-def _moved_words(check: JudgeCheck, judge: str, comparison: str) -> Iterator[Sentence]:
+def _shifted(check: JudgeCheck, index: Index, judge: str, comparison: str) -> Iterator[Sentence]:
+    """Sentences on one comparison: shifts over everybody, then gaps between groups."""
     tests = [t for t in check.tests if (t.judge, t.comparison) == (judge, comparison)]
     everybody = {t.question: t for t in tests if t.factor is None}
     graded: dict[Certainty, list[Shift]] = {"clear": [], "suggestive": []}
@@ -142,29 +146,29 @@ def _moved_words(check: JudgeCheck, judge: str, comparison: str) -> Iterator[Sen
     for certainty, found in graded.items():
         if found:
             moved = ", ".join(f"{_title(s)} by {_points(s.mean)}" for s in found)
-            yield Sentence(f"{TOLD[comparison]}, it moved {moved} on average.", certainty, judge)
+            yield Sentence(f"{ASKED[comparison]}, its scores shifted on average: {moved}.", certainty, judge)
     if shifts and not any(map(_changed, shifts)):
-        yield Sentence(f"{TOLD[comparison]}, it changed none of its answers.", "none", judge)
+        yield Sentence(f"{ASKED[comparison]}, it changed none of its answers.", "none", judge)
     elif shifts and not any(graded.values()):
         widest = [
             max(abs(s.mean.low), abs(s.mean.high)) for s in shifts if s.mean.low is not None and s.mean.high is not None
         ]
-        limit = f"; the intervals leave room for {format_number(max(widest), 'score')} points" if widest else ""
-        yield Sentence(f"{TOLD[comparison]}, no average shift is shown{limit}.", "none", judge)
+        limit = f"; the intervals still allow {format_number(max(widest), 'score')} points" if widest else ""
+        yield Sentence(f"{ASKED[comparison]}, no average shift is shown{limit}.", "none", judge)
     for test in tests:
         if test.factor and test.highest and test.p_holm < ALPHA:
             high, low = (
                 check.find(judge, comparison, test.question, {test.factor: g}) for g in (test.highest, test.lowest)
             )
             ends = [
-                f"{_points(s.mean) if test.measure == 'mean' else _share(s.changed)} for those labelled {name(code)}"
+                f"{_points(s.mean) if test.measure == 'mean' else _share(s.changed)} for those labelled {level}"
                 for s, code in ((high, test.highest), (low, test.lowest))
-                if s is not None
+                if s is not None and (level := index.level_name(test.factor, code))
             ]
             what = "average shift" if test.measure == "mean" else "share of changed answers"
             yield Sentence(
-                f"{TOLD[comparison]}, the {what} of {QUESTIONS[test.question].title.lower()} differs by {test.factor}: "
-                f"{' but '.join(ends)}.",
+                f"{ASKED[comparison]}, the {what} of {QUESTIONS[test.question].title.lower()} differs by "
+                f"{index.noun(test.factor)}: {' but '.join(ends)}.",
                 "clear",
                 judge,
             )
@@ -228,9 +232,9 @@ def _moves(check: JudgeCheck, index: Index) -> Table | None:
     return table_of(
         index,
         "moves",
-        "What moves the scores",
+        "Shifts of the scores",
         "Every edit is its own control. Asked again, edited image first and without colour are compared with a first "
-        "repeat of the same sitting. Since the study: that repeat minus the study's answer. Labels: shown minus not.",
+        "repeat on the same occasion. Since the study: that repeat minus the study's answer. Labels: shown minus not.",
         (
             *_WHERE,
             *_NUMBERS,
@@ -241,9 +245,9 @@ def _moves(check: JudgeCheck, index: Index) -> Table | None:
         ),
         rows,
         notes=(
-            f"Brackets: {index.level} intervals, faces drawn anew (Wilson over faces where a share is 0% or 100%; none "
-            "where nothing changed). Beyond repeats: share changed minus what asking again changes. p: signs of "
-            "each face's shifts flipped; Holm over the questions of one judge and comparison.",
+            f"Brackets: {index.level} intervals, faces resampled (Wilson over faces where a share is 0% or 100%; none "
+            "where nothing changed). Beyond repeats: share changed minus the share that asking again changes. p: signs "
+            "of each face's shifts flipped; Holm over the questions of one judge and comparison.",
         ),
     )
 
@@ -252,11 +256,11 @@ def _groups(check: JudgeCheck, index: Index) -> Table | None:
     return table_of(
         index,
         "groups",
-        "The same by group",
+        "Shifts of the scores by group",
         "By the dataset's label of the source.",
         (*_WHERE, text("group", "Group"), *_NUMBERS, Column("n", "n"), Column("missing", "missing")),
         [
-            (s.judge, s.comparison, s.question, s.group, *_numbers(s), s.n, s.missing)
+            (s.judge, s.comparison, s.question, index.group_label(s.group), *_numbers(s), s.n, s.missing)
             for s in check.shifts
             if s.group and s.n
         ],
@@ -268,7 +272,7 @@ def _tests(check: JudgeCheck, index: Index) -> Table | None:
     return table_of(
         index,
         "tests",
-        "Groups moved more than others",
+        "Differences of the shifts between groups",
         "Highest minus lowest over the groups of one factor. p: labels permuted over faces; Holm over the questions "
         "and factors of one judge, comparison and measure.",
         (
@@ -284,11 +288,13 @@ def _tests(check: JudgeCheck, index: Index) -> Table | None:
         ),
         [
             (
-                *(t.judge, t.comparison, t.question, t.factor, MEASURED[t.measure]),
+                *(t.judge, t.comparison, t.question, index.factor_label(t.factor), MEASURES[t.measure]),
                 Number(t.value, "score" if t.measure == "mean" else "points"),
-                *(t.highest or None, t.lowest or None, Number(t.p, "p"), Number(t.p_holm, "p"), t.faces),
+                *(index.level_label(t.factor, code) if code else None for code in (t.highest, t.lowest)),
+                *(Number(t.p, "p"), Number(t.p_holm, "p"), t.faces),
             )
             for t in tests
+            if t.factor
         ],
     )
 
@@ -299,7 +305,7 @@ def _calls(check: JudgeCheck, index: Index) -> Table | None:
         index,
         "calls",
         "Calls of the check",
-        "How the calls about the sampled edits ended, and the model that the provider says answered.",
+        "How the calls about the sampled edits ended, and the model that the provider reports.",
         (
             text("judge", "Judge"),
             text("asked", "Asked"),
@@ -329,7 +335,7 @@ def _figure(check: JudgeCheck, index: Index) -> FigureFile | None:
         return None
     questions = [q for q in QUESTIONS if any(s.question == q for found in places.values() for s in found)]
     tests = {(t.judge, t.comparison, t.question): t for t in check.tests if t.factor is None}
-    firm = []
+    shown = []
     with sheet(8.6, 0.8 + (0.25 * len(questions) + 0.42) * len(comparisons), bool(check.simulated)) as figure:
         axes = figure.subplots(len(comparisons), len(judges), sharex=True, sharey=True, squeeze=False)
         for row, comparison in enumerate(comparisons):
@@ -348,17 +354,17 @@ def _figure(check: JudgeCheck, index: Index) -> FigureFile | None:
                         filled=clear,
                     )
                     if clear:
-                        firm.append(f"{judge}, {COMPARED[comparison]}, {_title(s)}: {_points(s.mean)}.")
+                        shown.append(f"{judge}, {COMPARED[comparison]}, {_title(s)}: {_points(s.mean)}.")
                 ax.set_title(f"{judge}\n{name(comparison)}" if row == 0 else name(comparison))
                 _scale(ax, questions)
         return picture(
             figure,
             index,
             "figure_moves",
-            "What moves each judge's scores",
-            f"Mean shift of the score in points, with {index.level} intervals (faces drawn anew). Filled: clear. "
-            "Right of the line: scored higher than before.",
-            "Mean shifts by judge, way of asking and question. " + (" ".join(firm[:12]) or "None is clear."),
+            "Shifts of each judge's scores",
+            f"Mean shift of the score in points, with {index.level} intervals (faces resampled). Filled: clear. "
+            "Right of the line: higher scores than before.",
+            "Mean shifts by judge, way of asking and question. " + (" ".join(shown[:12]) or "None is clear."),
         )
 
 

@@ -1,4 +1,4 @@
-"""The page and its files: everything is made first, then put in place, so no reader meets half a report."""
+"""The report: one page and its files. All are made before the first is written, so no reader sees half a report."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING, Any
 
 from markupsafe import Markup
 
-from evenedit.protocol import FACTORS, QUESTIONS
+from evenedit.protocol import QUESTIONS
 from evenedit.report.contents import ALWAYS, FIGURES, TABLES, all_figures, all_tables, sections
-from evenedit.report.figures.photo_figure import PLATES, PhotoFigure
+from evenedit.report.figures.photo_figure import PHOTO_FIGURES, PhotoFigure
 from evenedit.report.figures.plots import FigureFile
 from evenedit.report.render.html import put, render, thumbnail
-from evenedit.report.render.index import Index, group_name, name
+from evenedit.report.render.index import Index, name
 from evenedit.report.render.table import NOTHING, Table, short_list
-from evenedit.report.text.methods import to_take_along
+from evenedit.report.text.methods import texts_for_reuse
 from evenedit.report.text.summary import summarise
 from evenedit.report.text.vlm_human import FILE, vlm_human_agreement
 from evenedit.results.results import Results
@@ -25,8 +25,8 @@ from evenedit.results.results import Results
 if TYPE_CHECKING:
     from PIL.Image import Image
 
-ROOM_FOR_PICTURES = 10_000_000
-"""Bytes of examples after which the page takes no more, to stay under 15 MB."""
+BYTES_OF_EXAMPLES = 10_000_000
+"""Bytes of examples that the page may hold, so that it stays under 15 MB."""
 BADGES = {
     "observed": "Observed",
     "clear": "Clear",
@@ -34,12 +34,12 @@ BADGES = {
     "none": "No difference shown",
     "caution": "Caution",
 }
-"""What a certainty is called on the page."""
+"""The names of certainties on the page."""
 
 
 @dataclass(frozen=True, slots=True)
 class ExampleCase:
-    """One case to look at."""
+    """One edit shown as an example."""
 
     editor: str
     prompt_id: str
@@ -62,7 +62,7 @@ def write_report(
     title: str,
     study: Mapping[str, Any] | None = None,
     examples: Iterable[ExampleCase] = (),
-    plates: Iterable[PhotoFigure] = (),
+    photo_figures: Iterable[PhotoFigure] = (),
 ) -> Path:
     """Write report.html, results.json, vlm_human_agreement.json, tables/ and figures/; return the path of the page."""
     index = Index(results)
@@ -77,12 +77,12 @@ def write_report(
         files[f"figures/{figure.id}.svg"] = figure.svg.encode()
         files[f"figures/{figure.id}.pdf"] = figure.pdf
         files[f"figures/{figure.id}.png"] = figure.png
-    sheets = {plate.id: plate for plate in plates}
-    files |= {f"figures/{plate.id}.png": plate.png for plate in sheets.values()}
-    texts = to_take_along(index, study or {})
+    photos = {photo.id: photo for photo in photo_figures}
+    files |= {f"figures/{photo.id}.png": photo.png for photo in photos.values()}
+    texts = texts_for_reuse(index, study or {})
     files |= {path: text.encode() for path, (_, text) in texts.items()}
-    page = _render(index, tables, figures, sheets, title, study or {}, examples)
-    files["report.html"] = page.encode()  # the last to be put in place
+    page = _render(index, tables, figures, photos, title, study or {}, examples)
+    files["report.html"] = page.encode()  # the last to be written
     for path, content in files.items():
         put(out / path, content)
     _remove_stale(out, files)
@@ -90,10 +90,10 @@ def write_report(
 
 
 def _remove_stale(out: Path, files: Mapping[str, bytes]) -> None:
-    """Take away tables and figures of an earlier report that this one leaves out."""
+    """Delete tables and figures of an earlier report that this one does not have."""
     ours = [f"tables/{id}.{end}" for id in TABLES for end in ("csv", "tex")]
     ours += [f"figures/{id}.{end}" for id in FIGURES for end in ("svg", "pdf", "png")]
-    ours += [f"figures/{id}.png" for id in PLATES]
+    ours += [f"figures/{id}.png" for id in PHOTO_FIGURES]
     for path in (*ours, FILE, "human-evaluation.md", "human-evaluation.tex"):
         if path not in files:
             (out / path).unlink(missing_ok=True)
@@ -103,42 +103,47 @@ def _render(
     index: Index,
     tables: Mapping[str, Table],
     figures: Mapping[str, FigureFile],
-    plates: Mapping[str, PhotoFigure],
+    photos: Mapping[str, PhotoFigure],
     title: str,
     study: Mapping[str, Any],
     examples: Iterable[ExampleCase],
 ) -> str:
-    cards, left_out = _cards(examples, ROOM_FOR_PICTURES - sum(len(plate.inline) for plate in plates.values()))
+    room = BYTES_OF_EXAMPLES - sum(len(photo.inline) for photo in photos.values())
+    cards, left_out = _cards(index, examples, room)
     return render(
         "report.html",
         title=title,
         results=index.results,
-        sections=sections({*tables, *figures, *plates}, {*ALWAYS, *(["examples"] if cards else [])}),
+        sections=sections({*tables, *figures, *photos}, {*ALWAYS, *(["examples"] if cards else [])}),
         asked=_asked(index),
         study=_facts(study),
         rules=_facts(index.results.rules),
         provenance=_facts(index.results.provenance),
         command=str(index.results.provenance.get("command", "")),
-        summary=[(about, list(said)) for about, said in groupby(summarise(index), lambda s: s.about)],
+        summary=[(about, list(group)) for about, group in groupby(summarise(index), lambda s: s.about)],
         badges=BADGES,
         level=index.level,
         tables=tables,
         figures={id: (figure, Markup(figure.inline)) for id, figure in figures.items()},
-        plates=plates,
+        photos=photos,
         cards=cards,
         left_out=left_out,
         limits=list(_limits(index)),
-        texts=to_take_along(index, study),
+        texts=texts_for_reuse(index, study),
         simulated=short_list(index.results.simulated),
     )
 
 
 def _asked(index: Index) -> list[tuple[str, str]]:
-    """What was asked, from the results themselves."""
+    """The facts of the audit, from the results themselves."""
     results = index.results
     arms = {k.split(".", 1)[1]: n for k, n in results.counts.items() if k.startswith("edits.")}
     faces = max((t.faces for t in results.tests), default=None)
-    groups = [f"{name(f)}: {', '.join(map(name, index.levels(f)))}" for f in index.factors()]
+    groups = [
+        f"{f.title}: {', '.join(index.level_name(f.name, code) for code in index.levels(f.name))}"
+        for f in index.factors
+        if index.levels(f.name)
+    ]
     facts = [
         ("Editors", ", ".join(index.editors())),
         ("Edits", ", ".join(f"{n:,} {arm.replace('.', ' ')}" for arm, n in arms.items())),
@@ -176,8 +181,8 @@ def _plain(value: Any) -> str:
             return str(value)
 
 
-def _cards(examples: Iterable[ExampleCase], room: int) -> tuple[list[dict[str, Any]], int]:
-    """Examples ready for the template, as many as the page has room for, one after the other; and how many are not."""
+def _cards(index: Index, examples: Iterable[ExampleCase], room: int) -> tuple[list[dict[str, Any]], int]:
+    """Return the examples that fit on the page, ready for the template, and the number of those left out."""
     seen: dict[str, str] = {}
     cards: list[dict[str, Any]] = []
     left_out = 0
@@ -190,7 +195,7 @@ def _cards(examples: Iterable[ExampleCase], room: int) -> tuple[list[dict[str, A
         cards.append(
             {
                 **{field: getattr(example, field) for field in ("editor", "prompt", "prompt_id", "note")},
-                "group": group_name(example.group),
+                "group": index.group_name(example.group),
                 "pictures": pictures,
                 "scores": [_score(q, value) for q, value in example.scores.items()],
             }
@@ -199,7 +204,7 @@ def _cards(examples: Iterable[ExampleCase], room: int) -> tuple[list[dict[str, A
 
 
 def _score(question: str, value: int | None) -> tuple[str, str, str]:
-    """Title, score and what the rubric calls it."""
+    """The title of a question, the score and the rubric's label of the score."""
     known = QUESTIONS.get(question)
     if known is None or value is None or not 1 <= value <= len(known.labels):
         return name(question), NOTHING if value is None else str(value), "no score" if value is None else ""
@@ -207,16 +212,16 @@ def _score(question: str, value: int | None) -> tuple[str, str, str]:
 
 
 def _limits(index: Index) -> Iterator[str]:
-    """What the reader must not read into the numbers; only what holds for these data."""
+    """The limits of the findings that apply to these data."""
     results = index.results
     if results.simulated:
         yield (
-            "SIMULATED data stand behind these numbers. They show how the audit works and say nothing about "
+            "These numbers come from SIMULATED data. They show how the audit works and say nothing about "
             "any real editor, judge or person."
         )
     faces = max((t.faces for t in results.tests), default=0)
     cells = 1
-    for f in FACTORS:
+    for f in index.factors:
         cells *= max(len(index.levels(f.name)), 1)
     if 0 < faces <= cells:
         yield (
@@ -224,14 +229,14 @@ def _limits(index: Index) -> Iterator[str]:
             "Intervals and tests treat faces as the unit, but an intersection of labels may be one person."
         )
     yield (
-        "Labels of race, gender and age are the dataset's labels, given by its annotators. They are not truths "
-        "about the people shown, and a difference between labels does not tell its cause."
+        f"Labels of {index.nouns} are the dataset's labels, given by its annotators. They are not truths "
+        "about the people shown, and a difference between labels does not show its cause."
     )
     if index.instruments:
         yield (
             "Instruments measure pixels, not meaning: an unchanged output need not be a failure, a changed one no "
-            "success. A light that changed cannot always be told from skin that did; a face that could not be measured "
-            "is missing, and the table of what could not be measured shows for whom."
+            "success. Changed light cannot always be distinguished from changed skin; a face that could not be "
+            "measured is missing, and the table of what could not be measured shows how often, by group."
         )
     if index.judges:
         yield (

@@ -1,4 +1,4 @@
-"""Pictures side by side with words above, beside and below them, as one picture for a page or a paper."""
+"""Contact sheets: pictures side by side with text above, beside and below them, as one picture."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Cell:
 
 @dataclass(frozen=True, slots=True)
 class SheetRow:
-    """Cells with a name beside them; a row without a name takes no room for one."""
+    """Cells with a name beside them; the name may be empty."""
 
     name: str
     cells: Sequence[Cell]

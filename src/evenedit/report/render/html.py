@@ -1,4 +1,4 @@
-"""What every page we write is made with: templates, thumbnails, files put in place whole."""
+"""The parts of every page: templates, thumbnails and atomic writes."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ if TYPE_CHECKING:
     from PIL.Image import Image
 
 PALETTE = Path(__file__).parents[1] / "templates" / "palette.css"
-"""Colours and letters, light and dark: the web app has them too."""
+"""Colours and fonts, light and dark; the web app uses them too."""
 THUMBNAIL = 288
 """Longest side of a picture on a page, in pixels."""
 
 
 def render(template: str, **context: Any) -> str:
-    """A page from its template; a name the template lacks is an error, not a gap."""
+    """Return a page made from its template; a variable that is not given is an error."""
     env = Environment(
         loader=PackageLoader("evenedit.report"),
         autoescape=True,
@@ -36,7 +36,7 @@ def render(template: str, **context: Any) -> str:
 
 
 def thumbnail(image: Image, seen: dict[str, str], size: int = THUMBNAIL) -> str:
-    """A small picture as a data URI; the same picture twice is the same text."""
+    """Return a small picture as a data URI; equal pictures share one text through `seen`."""
     small = image.convert("RGB")
     small.thumbnail((size, size))
     key = hashlib.sha256(small.tobytes()).hexdigest()
@@ -48,7 +48,7 @@ def thumbnail(image: Image, seen: dict[str, str], size: int = THUMBNAIL) -> str:
 
 
 def put(path: Path, content: bytes) -> None:
-    """Write a file, its folder too, so that no reader meets half of it."""
+    """Write a file at once as a whole, and its folder where it is missing."""
     path.parent.mkdir(parents=True, exist_ok=True)
     write_whole(path, content)
 

@@ -1,23 +1,24 @@
-"""Results by coordinates: what is in the data, found at once, and the words the report has for it."""
+"""An index of results by their coordinates, and the words the report uses for codes, factors and groups."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Literal
 
-from evenedit.core.records import Estimate
-from evenedit.protocol import DEFAULT_RATES, FACTORS, QUESTIONS
+from evenedit.core.records import Condition, Estimate
+from evenedit.protocol import DEFAULT_RATES, FACTORS, QUESTIONS, Factor
+from evenedit.protocol.measures import Measure
 from evenedit.results.judge_checks import COMPARED
 from evenedit.results.results import Contrast, GapTest, MitigationEffect, Results
 
 Grade = Literal["clear", "suggestive", "none"]
-"""How sure one can be of a difference."""
+"""The certainty of a difference."""
 
 ALPHA = 0.05
 POOLED = "all"
-"""How tables write the editor of a pooled estimate."""
+"""The code of all editors together in tables."""
 
 RATES: dict[str, str] = {
     "edit_success": "Edit success",
@@ -41,25 +42,23 @@ MEASURED: dict[str, str] = {
     "skin_delta_L": "Skin ΔL*",
     "another_person": "Another face",
 }
-"""What instruments read, in the order of the tables."""
+"""The measurements of instruments, in the order of the tables."""
 
 NAMES: dict[str, str] = {
     **{q.id: q.title for q in QUESTIONS.values()},
     **RATES,
     **MEASURED,
-    **{f.name: f.name.capitalize() for f in FACTORS},
-    **{level.code: level.title for f in FACTORS for level in f.levels},
     "followed": "Stereotype followed",
     "resisted": "Stereotype resisted",
     "unclear": "Unclear",
     "diagnosis": "Diagnosis",
     "mitigation": "Mitigation",
     "stereotype": "Stereotype",
-    "baseline": "Baseline",
-    "feature": "Feature prompt",
-    "placebo": "Placebo (other seed)",
-    "floor": "Null edit",
-    "swapped": "Pronoun swapped",
+    Condition.BASELINE: "Baseline",
+    Condition.FEATURE: "Feature prompt",
+    Condition.PLACEBO: "Placebo (other seed)",
+    Condition.FLOOR: "Null edit",
+    Condition.SWAPPED: "Pronoun swapped",
     POOLED: "All editors",
     "everybody": "Everybody",
     "pool": "Pool",
@@ -72,24 +71,55 @@ NAMES: dict[str, str] = {
     "neutral-3": "missing counted as 3",
     **{code: words.capitalize() for code, words in COMPARED.items()},
 }
-"""What people read in place of a code."""
+"""The words for codes of the protocol; levels of factors have titles of their own."""
+
+BARE = frozenset({"yes", "no", "none", "other", "unknown"})
+"""Titles of levels that say nothing without the name of their factor; numbers are such titles too."""
+
+
+@dataclass(frozen=True, slots=True)
+class Label:
+    """A code with the words for it: CSV files have the code, pages and LaTeX have the words."""
+
+    code: str
+    shown: str
 
 
 def name(code: str | None) -> str:
-    """The words for a code; an id that is nobody's code stays as it is."""
+    """Return the words for a code of the protocol; any other text is returned as it is, None means all editors."""
     return NAMES.get(code, code) if code is not None else NAMES[POOLED]
 
 
-def group_name(group: Mapping[str, str]) -> str:
-    """A group in words: "Black, Female"."""
-    order = [f.name for f in FACTORS]
-    known = sorted(group, key=lambda f: order.index(f) if f in order else len(order))
-    return ", ".join(name(group[f]) for f in known) or NAMES["everybody"]
+def group_name(group: Mapping[str, str], factors: Sequence[Factor] = FACTORS) -> str:
+    """Return a group in words, in the order of the factors: "Black, Female"."""
+    known = [f for f in factors if f.name in group]
+    names = [_level_in_group(f, group[f.name]) for f in known]
+    names += [code for key, code in group.items() if key not in {f.name for f in known}]
+    return ", ".join(names) or NAMES["everybody"]
 
 
-def rate_id(measure: str) -> str:
-    """`race_change` of `rate.race_change` or `gap.race_change`."""
-    return measure.partition(".")[2]
+def _level_in_group(factor: Factor, code: str) -> str:
+    """The title of a level, after the factor's title where it would say nothing alone: "Headwear none"."""
+    title = factor.titles.get(code, code)
+    if title.casefold() in BARE or title.replace(".", "", 1).isdecimal():
+        return f"{factor.title} {title}"
+    return title
+
+
+def noun(factor: Factor) -> str:
+    """Return a factor as it stands inside a sentence: "race"; a title that was declared stays, "Monk skin tone"."""
+    words = factor.name.replace("_", " ")
+    return words if factor.title.lower() == words else factor.title
+
+
+def plural(factor: Factor) -> str:
+    """Return the plural of a factor: "races", or "levels of Monk skin tone" for a declared one."""
+    return f"{noun(factor)}s" if factor.name in {f.name for f in FACTORS} else f"levels of {factor.title}"
+
+
+def listed(words: Sequence[str]) -> str:
+    """Return words as a list in a sentence: "race, gender and age"."""
+    return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} and {words[-1]}" if words else ""
 
 
 def _key(
@@ -99,7 +129,7 @@ def _key(
 
 
 class Index:
-    """A view of `Results` that finds an estimate by its coordinates without searching."""
+    """A view of `Results` that looks estimates up by their coordinates."""
 
     def __init__(self, results: Results) -> None:
         self.results = results
@@ -113,7 +143,7 @@ class Index:
         group: Mapping[str, str] | None = None,
         *,
         experiment: str = "diagnosis",
-        condition: str = "baseline",
+        condition: str = Condition.BASELINE,
     ) -> Estimate | None:
         """The estimate with exactly these coordinates."""
         return self._estimates.get(_key(measure, experiment, condition, editor, group or {}))
@@ -125,17 +155,74 @@ class Index:
         group: Mapping[str, str],
         *,
         experiment: str = "diagnosis",
-        condition: str = "baseline",
+        condition: str = Condition.BASELINE,
     ) -> Contrast | None:
         """The group's rate minus everybody else's."""
         return self._contrasts.get(_key(measure, experiment, condition, editor, group))
 
     def effect(self, question: str, editor: str | None) -> MitigationEffect | None:
-        """What the feature prompt did to everybody beyond the placebo."""
+        """The effect of the feature prompt on everybody beyond the placebo."""
         for e in self.results.mitigation:
             if (e.question, e.editor) == (question, editor) and not e.group:
                 return e
         return None
+
+    # -- factors and groups ------------------------------------------------------------------------------------
+
+    @property
+    def factors(self) -> tuple[Factor, ...]:
+        """What portraits are grouped by."""
+        return self.results.factors
+
+    @property
+    def main(self) -> Factor:
+        """The first factor, by which tables and figures of one factor are grouped."""
+        return self.results.factors[0]
+
+    def factor(self, name: str) -> Factor:
+        """The factor called `name`; one that the study does not declare, such as the prompt, has no levels."""
+        return next((f for f in self.factors if f.name == name), Factor.of(name, ()))
+
+    def noun(self, name: str) -> str:
+        """A factor as it stands inside a sentence."""
+        return noun(self.factor(name))
+
+    @property
+    def nouns(self) -> str:
+        """All factors as a list in a sentence: "race, gender and age"."""
+        return listed([noun(f) for f in self.factors])
+
+    def level_name(self, factor: str, code: str) -> str:
+        """The title of a level."""
+        return self.factor(factor).titles.get(code, code)
+
+    def group_name(self, group: Mapping[str, str]) -> str:
+        """A group in words."""
+        return group_name(group, self.factors)
+
+    def level_label(self, factor: str, code: str) -> Label:
+        """A level as a cell of a table that names the factor elsewhere."""
+        return Label(code, self.level_name(factor, code))
+
+    def main_label(self, code: str) -> Label:
+        """A level of the main factor, or everybody, as a cell of a table."""
+        return self.level_label(self.main.name, code) if code else Label("everybody", NAMES["everybody"])
+
+    def group_label(self, group: Mapping[str, str]) -> Label:
+        """A group as a cell of a table."""
+        return Label(";".join(f"{factor}={code}" for factor, code in group.items()), self.group_name(group))
+
+    def factor_label(self, name: str) -> Label:
+        """A factor as a cell of a table."""
+        return Label(name, self.factor(name).title)
+
+    def main_group(self, code: str) -> dict[str, str]:
+        """The group of a level of the main factor; everybody for an empty code."""
+        return {self.main.name: code} if code else {}
+
+    def main_levels(self, experiment: str = "diagnosis") -> tuple[str, ...]:
+        """The levels of the main factor that occur, in its order."""
+        return self.levels(self.main.name, experiment)
 
     @cached_property
     def _editors(self) -> dict[str, tuple[str, ...]]:
@@ -156,7 +243,7 @@ class Index:
         return frozenset(e.experiment for e in self.results.estimates if e.editor is None)
 
     def lines(self, experiment: str) -> tuple[str | None, ...]:
-        """Each editor, then None for all of them where pooling says something about real editors."""
+        """The editors, then None for all of them together unless they are simulated: the rows of a table."""
         editors = self.editors(experiment)
         pooled = len(editors) > 1 and not self.results.simulated and experiment in self._pooled
         return (*editors, None) if pooled else editors
@@ -167,36 +254,39 @@ class Index:
         for e in self.results.estimates:
             if len(e.group) == 1:
                 ((factor, code),) = e.group.items()
-                if code != "*":
+                if code not in ("", "*"):
                     found.setdefault((e.experiment, factor), {})[code] = None
-        order = {level.code: i for f in FACTORS for i, level in enumerate(f.levels)}
-        return {k: tuple(sorted(v, key=lambda code: order.get(code, 99))) for k, v in found.items()}
+        return {(e, f): self._ordered(f, codes) for (e, f), codes in found.items()}
+
+    def _ordered(self, factor: str, codes: Sequence[str] | Mapping[str, None]) -> tuple[str, ...]:
+        order = {code: at for at, code in enumerate(self.factor(factor).codes)}
+        return tuple(sorted(codes, key=lambda code: order.get(code, len(order))))
 
     def levels(self, factor: str, experiment: str = "diagnosis") -> tuple[str, ...]:
-        """The groups of a factor that occur, in the protocol's order."""
+        """The levels of a factor that occur, in the factor's order."""
         return self._levels.get((experiment, factor), ())
 
-    def factors(self, experiment: str = "diagnosis") -> tuple[str, ...]:
-        """The factors that occur."""
-        return tuple(f for e, f in self._levels if e == experiment)
+    def grouped(self, experiment: str = "diagnosis") -> tuple[str, ...]:
+        """The names of the factors that estimates are grouped by."""
+        return tuple(f.name for f in self.factors if (experiment, f.name) in self._levels)
 
     def conditions(self, experiment: str) -> frozenset[str]:
-        """The arms that occur."""
+        """The conditions that occur in an experiment."""
         return frozenset(e.condition for e in self.results.estimates if e.experiment == experiment)
 
     @cached_property
     def raters(self) -> tuple[str, ...]:
-        """Who rated, in the order of the data."""
+        """All raters, in the order of the data."""
         return tuple(dict.fromkeys(c.rater for c in self.results.coverage))
 
     @cached_property
     def rated(self) -> bool:
         """Whether a judge scored anything."""
-        return any(e.n for e in self.results.estimates if rate_id(e.measure) != "refused")
+        return any(e.n for e in self.results.estimates if Measure(e.measure).name != "refused")
 
     @cached_property
     def instruments(self) -> dict[str, Index]:
-        """Each instrument's own results, seen as the judges' are."""
+        """By instrument, an index of its own results."""
         return {
             m.rater: Index(
                 replace(self.results, estimates=m.estimates, tests=m.tests, contrasts=m.contrasts, measured=())
@@ -206,12 +296,12 @@ class Index:
 
     @property
     def judges(self) -> tuple[str, ...]:
-        """Raters that are no instruments."""
+        """The raters that are not instruments."""
         return tuple(rater for rater in self.raters if rater not in self.instruments)
 
     @cached_property
     def thresholds(self) -> dict[str, str]:
-        """The threshold each rate was made with, e.g. race_change: ≥3."""
+        """The threshold of each rate, e.g. race_change: ≥3."""
         used = {rate: str(rule).split()[-1] for rate, rule in self.results.rules.get("rates", {}).items()}
         return {r.id: r.rule for r in DEFAULT_RATES.values()} | used
 
@@ -221,10 +311,10 @@ class Index:
         return f"{100 * float(self.results.rules.get('confidence', 0.95)):g}%"
 
     def contrasts_of(self, test: GapTest) -> list[Contrast]:
-        """Every group of the test's factor against everybody else."""
+        """The contrasts of the test's factor: each of its groups against everybody else."""
         found = (
             self.contrast(
-                f"rate.{rate_id(test.measure)}",
+                Measure.rate(Measure(test.measure).name),
                 test.editor,
                 {test.factor: code},
                 experiment=test.experiment,
@@ -243,5 +333,5 @@ class Index:
 
 
 def excludes(low: float | None, high: float | None, value: float = 0.0) -> bool:
-    """Whether an interval is known and leaves `value` out."""
+    """Return whether there is an interval and `value` is outside of it."""
     return low is not None and high is not None and not low <= value <= high

@@ -1,4 +1,4 @@
-"""Text for LaTeX."""
+"""Escape text for LaTeX."""
 
 from __future__ import annotations
 
@@ -44,12 +44,12 @@ _SPECIAL = re.compile("|".join(re.escape(c) for c in _LATEX))
 
 
 def latex(text: str) -> str:
-    """Text that LaTeX prints as it stands."""
+    """Return text escaped so that LaTeX prints it unchanged."""
     return _SPECIAL.sub(lambda m: _LATEX[m[0]], text)
 
 
 def stack(lines: Sequence[str], side: str, align: str) -> str:
-    """Lines of one cell, one below the other, level with their row at the top (t) or bottom (b)."""
+    """Return a cell of several lines, aligned with its row at the top (t) or bottom (b)."""
     if len(lines) == 1:
         return lines[0]
     body = r" \\ ".join(lines)

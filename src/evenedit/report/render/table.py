@@ -1,4 +1,4 @@
-"""One table, three writers: HTML for the page, CSV for machines, LaTeX for the paper."""
+"""Tables, written as HTML for the page, CSV for machines and LaTeX for a paper."""
 
 from __future__ import annotations
 
@@ -6,29 +6,29 @@ import csv
 import io
 import re
 import textwrap
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
 from markupsafe import Markup, escape
 
 from evenedit.core.records import Estimate
-from evenedit.report.render.index import Index, group_name, name
+from evenedit.report.render.index import Index, Label, name
 from evenedit.report.render.latex import latex, stack
 
 NOTHING = "–"
-"""What stands where there is no number."""
+"""Printed where there is no number."""
 PER_PAGE = 30
-"""Rows of a LaTeX table; further rows make a further table."""
+"""Rows of one LaTeX table; further rows go into further tables."""
 ROOMY = 6
-"""Columns up to which LaTeX has room for an interval beside its value; else it stands below."""
+"""Up to so many columns LaTeX prints an interval beside its value; with more columns, below it."""
 
 Unit = Literal["share", "points", "score", "change", "p", "plain"]
 
 
 @dataclass(frozen=True, slots=True)
 class Number:
-    """A number with its uncertainty and what it was made from."""
+    """A number with its interval, n and missing."""
 
     value: float | None
     unit: Unit
@@ -53,7 +53,7 @@ class Number:
 
     @property
     def interval(self) -> str:
-        """The interval as people read it, or nothing."""
+        """The interval as people read it; empty where there is none."""
         if self.value is None or self.low is None or self.high is None:
             return ""
         bare = [format_number(x, self.unit).rstrip("% p") for x in (self.low, self.high)]
@@ -75,20 +75,20 @@ class Number:
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """The n or the missing of a row whose numbers need not share one: shown as a range."""
+    """The counts (n or missing) of a row's numbers, shown as a range."""
 
     counts: tuple[int, ...]
 
     @property
     def shown(self) -> str:
-        """240, or 237–240."""
+        """The range as people read it: 240, or 237–240."""
         if not self.counts:
             return NOTHING
         low, high = min(self.counts), max(self.counts)
         return f"{low:,}" if low == high else f"{low:,}–{high:,}"
 
 
-Cell = str | int | None | Number | Span | Mapping[str, str]
+Cell = str | int | None | Number | Span | Label
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +102,7 @@ class Column:
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """Rows of cells under columns. Everything a writer prints is here."""
+    """Rows of cells under columns, with title, caption and notes."""
 
     id: str
     title: str
@@ -111,12 +111,12 @@ class Table:
     rows: tuple[tuple[Cell, ...], ...]
     notes: tuple[str, ...] = ()
     foot: tuple[tuple[Cell, ...], ...] = ()
-    """Rows that stay at the bottom when a reader sorts."""
+    """Rows that stay at the bottom when the table is sorted."""
     simulated: tuple[str, ...] = ()
     """Simulated ids behind these numbers."""
 
     def to_html(self) -> Markup:
-        """The table in a container that scrolls by itself, with its caption and notes."""
+        """HTML of the table with its caption and notes, in a container that scrolls sideways."""
         badge = Markup(' <span class="sim">SIMULATED</span>') if self.simulated else ""
         head = Markup("").join(
             Markup('<th scope="col"{}>{}</th>').format(Markup(' class="num"') if c.numeric else "", c.title)
@@ -148,7 +148,7 @@ class Table:
         return Markup("<tr>{}</tr>").format(Markup("").join(cells))
 
     def to_csv(self) -> str:
-        """Unrounded values; a number brings the columns _low, _high, _n and _missing it has."""
+        """CSV with unrounded values; a number adds the columns _low, _high, _n and _missing that it has."""
         rows = [*self.rows, *self.foot]
         header: list[str] = []
         plan: list[tuple[int, str | None]] = []
@@ -170,7 +170,7 @@ class Table:
         return out.getvalue()
 
     def to_latex(self) -> str:
-        """Booktabs tables no wider than the line, as many as the rows need pages."""
+        """Booktabs tables no wider than the line; a long table goes on in further ones."""
         parts = [self.rows[i : i + PER_PAGE] for i in range(0, len(self.rows), PER_PAGE)]
         tables = [self._latex_part(number, rows, len(parts)) for number, rows in enumerate(parts, 1)]
         return "% \\usepackage{booktabs,graphicx}\n" + "\n".join(tables)
@@ -214,7 +214,7 @@ def table_of(
     notes: tuple[str, ...] = (),
     foot: Iterable[tuple[Cell, ...]] = (),
 ) -> Table | None:
-    """A table that carries the mark of its data, or None where it has no rows."""
+    """Return a table that is marked where its data are simulated, or None where it has no rows."""
     rows = tuple(rows)
     if not rows:
         return None
@@ -232,7 +232,7 @@ def simulated_note(ids: Iterable[str]) -> str:
 
 
 def short_list(ids: Iterable[str]) -> str:
-    """Ids in words, numbered ones together: simulated-person-01 … simulated-person-09."""
+    """Return ids as a list, with numbered ones as a range: simulated-person-01 … simulated-person-09."""
     families: dict[str, list[str]] = {}
     for id in ids:
         families.setdefault(re.sub(r"\d+(-[0-9a-f]{4})?$", "", id), []).append(id)
@@ -240,7 +240,7 @@ def short_list(ids: Iterable[str]) -> str:
 
 
 def format_number(value: float | None, unit: Unit) -> str:
-    """A number as people read it, with a true minus sign."""
+    """Return a number as people read it, with a true minus sign."""
     if value is None:
         return NOTHING
     match unit:
@@ -260,7 +260,7 @@ def format_number(value: float | None, unit: Unit) -> str:
 
 
 def _text(cell: Cell) -> str:
-    """A cell in words, its interval after it."""
+    """A cell as text, with its interval."""
     match cell:
         case None:
             return NOTHING
@@ -272,8 +272,8 @@ def _text(cell: Cell) -> str:
             return name(cell)
         case int():
             return f"{cell:,}"
-        case _:
-            return group_name(cell)
+        case Label():
+            return cell.shown
 
 
 def _html_cell(cell: Cell, numeric: bool) -> Markup:
@@ -301,8 +301,8 @@ def _csv_cell(cell: Cell, suffix: str | None) -> str:
     if isinstance(cell, Number):
         part = cell.parts()[suffix or ""]
         return "" if part is None else repr(part)
-    if isinstance(cell, Mapping):
-        return ";".join(f"{k}={v}" for k, v in cell.items())
+    if isinstance(cell, Label):
+        return cell.code
     return "" if cell is None else str(cell)
 
 

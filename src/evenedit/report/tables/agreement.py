@@ -1,12 +1,13 @@
-"""The tables of judges and people: who agrees with whom, group by group, and what rank tests say."""
+"""The tables of judges and people: their agreement, the judges' error by group, and rank tests."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
-from evenedit.protocol import AXES, FACTORS, QUESTIONS
-from evenedit.report.render.index import ALPHA, POOLED, Index, name
+from evenedit.core.records import Condition
+from evenedit.protocol import AXES, QUESTIONS
+from evenedit.report.render.index import ALPHA, POOLED, Index, name, plural
 from evenedit.report.render.table import NOTHING, Cell, Column, Number, Table, Unit, table_of, text
 from evenedit.results.results import Agreement, Results
 
@@ -14,7 +15,7 @@ TARGET = 0.6
 """Fleiss' kappa that agreement between people is wanted to reach."""
 LABELLED = ("edit_success.label", "gender_drift.label", "race_drift.label", "preference", "stereotype")
 COHORTS = {"all": "all ratings", "complete": "equally many per item"}
-"""What a set of people is called on the page."""
+"""The names of sets of people's ratings on the page."""
 SOURCES = {**{id: f"people, {words}" for id, words in COHORTS.items()}, "ensemble": "judges"}
 AXIS_NAMES = {
     "edit_success.label": "Edit applied (yes, partial, no)",
@@ -47,7 +48,7 @@ class Rows:
         self,
         statistic: str,
         axis: str,
-        condition: str = "baseline",
+        condition: str = Condition.BASELINE,
         editor: str | None = None,
         group: Mapping[str, str] | None = None,
         raters: str = "all",
@@ -56,7 +57,7 @@ class Rows:
         return self.by_place.get(_key(statistic, axis, condition, editor, group or {}, raters))
 
     def places(self, statistic: str, *, raters: Iterable[str] = ("all",), grouped: bool = False) -> Iterator[Agreement]:
-        """Every row of one statistic, of some raters, over everybody unless grouped, in the order of the data."""
+        """The rows of one statistic by these raters, of groups or of everybody, in the order of the data."""
         wanted = set(raters)
         for row in self.by_place.values():
             if row.statistic == statistic and row.raters in wanted and bool(row.group) == grouped:
@@ -132,7 +133,7 @@ def between_people(index: Index) -> Table | None:
 
 
 def judges_and_people(index: Index) -> Table | None:
-    """The judges' scores against people's, with what a person reaches."""
+    """The agreement of the judges' scores with people's, beside the agreement of one person with the others."""
     rows = Rows.of(index.results)
     alone = {a.raters: a.raters.removesuffix("|all") for a in index.results.agreement if a.raters.endswith("|all")}
     who = {"all": "ensemble", "complete": f"ensemble, {COHORTS['complete']}", **alone}
@@ -193,7 +194,7 @@ def _limits(rows: Rows, row: Agreement) -> str:
 
 
 def labels_of_both(index: Index) -> Table | None:
-    """Labels, preferences and verdicts: how often the judges say what people say."""
+    """How often the judges give the same label, preference or verdict as people."""
     rows = Rows.of(index.results)
     return table_of(
         index,
@@ -226,27 +227,26 @@ def labels_of_both(index: Index) -> Table | None:
 
 
 def judge_error_by_group(index: Index) -> Table | None:
-    """Judge minus people, group by group, and whether groups differ in it."""
+    """The mean of judge minus people by group, and the test of its gap."""
     rows = Rows.of(index.results)
     lines: list[tuple[Cell, ...]] = []
     for gap in rows.places("mean_difference_gap", grouped=True):
         if gap.editor is not None:
             continue
-        ((factor, _),) = gap.group.items()
-        codes = next(f.codes for f in FACTORS if f.name == factor)
+        (factor,) = gap.group
         p = rows.beside(gap, "mean_difference_gap_p"), rows.beside(gap, "mean_difference_gap_p_holm")
-        for code in codes:
+        for code in index.factor(factor).codes:
             a = rows.find("mean_difference", gap.axis, gap.condition, None, {factor: code})
             if a is not None:
                 kappa = rows.number(a, "weighted_kappa_quadratic")
-                where = (axis_name(gap.axis), gap.condition, factor, a.group)
+                where = (axis_name(gap.axis), gap.condition, index.factor_label(factor), index.group_label(a.group))
                 lines.append((*where, number(a, "change"), kappa, a.n_items, *("" for _ in range(3))))
         numbers = (number(gap), *(number(x, "p") for x in p))
         lines.append(
             (
                 axis_name(gap.axis),
                 gap.condition,
-                factor,
+                index.factor_label(factor),
                 "all groups",
                 Number(None, "change"),
                 Number(None, "score"),
@@ -258,7 +258,7 @@ def judge_error_by_group(index: Index) -> Table | None:
         index,
         "judge_error",
         "Judges' error by group",
-        "Judge minus people by the label of the source, in points: a judge who errs more for one group makes gaps of "
+        "Judge minus people by the label of the source, in points: a judge that errs more for one group adds a gap of "
         "its own. Gap: highest minus lowest group; p: labels permuted over faces; Holm: over all gaps.",
         (
             text("question", "Question"),
@@ -277,21 +277,21 @@ def judge_error_by_group(index: Index) -> Table | None:
 
 
 def rank_tests(index: Index) -> Table | None:
-    """Rank tests over races and of mitigation, on people's ratings and on judges' scores."""
+    """Rank tests over the main factor and of mitigation, on people's ratings and on judges' scores."""
     rows = Rows.of(index.results)
-    tests: dict[str, tuple[str, str, str | None]] = {
-        "kruskal_wallis_H": ("Kruskal–Wallis H, over races", "epsilon_squared", None),
-        "mann_whitney_U": ("Mann–Whitney U, White against others", "cliffs_delta", "mann_whitney_tost_p"),
-        "wilcoxon_T": ("Wilcoxon T, mitigated against baseline", "rank_biserial", "wilcoxon_tost_p"),
+    tests: dict[str, tuple[str, str | None]] = {
+        "kruskal_wallis_H": ("epsilon_squared", None),
+        "mann_whitney_U": ("cliffs_delta", "mann_whitney_tost_p"),
+        "wilcoxon_T": ("rank_biserial", "wilcoxon_tost_p"),
     }
     lines: list[tuple[Cell, ...]] = []
-    for statistic, (what, effect, same) in tests.items():
+    for statistic, (effect, same) in tests.items():
         for a in rows.places(statistic, raters=SOURCES, grouped=statistic != "wilcoxon_T"):
             if a.value is None or not (a.editor in index.lines("diagnosis") or a.raters != "ensemble"):
                 continue
             lines.append(
                 (
-                    *(what, axis_name(a.axis), a.condition, a.editor or POOLED, SOURCES[a.raters]),
+                    *(_rank_test(index, a), axis_name(a.axis), a.condition, a.editor or POOLED, SOURCES[a.raters]),
                     Number(a.value, "score"),
                     *(rows.number(a, f"{statistic}_p{tail}", "p") for tail in ("", "_holm", "_bh")),
                     rows.number(a, effect, "change"),
@@ -328,8 +328,18 @@ def rank_tests(index: Index) -> Table | None:
     )
 
 
+def _rank_test(index: Index, row: Agreement) -> str:
+    """The name of a rank test and what it compares."""
+    if row.statistic == "wilcoxon_T":
+        return "Wilcoxon T, mitigated against baseline"
+    ((factor, code),) = row.group.items()
+    if row.statistic == "kruskal_wallis_H":
+        return f"Kruskal–Wallis H, over {plural(index.factor(factor))}"
+    return f"Mann–Whitney U, {index.level_name(factor, code)} against others"
+
+
 def two_sided(index: Index) -> Table | None:
-    """Two-sided axes as people see them: to either side, and how far."""
+    """People's ratings of two-sided questions: shares to either side, and the mean distance from no change."""
     rows = Rows.of(index.results)
     sides = {"skin_tone": ("skin_lighter", "skin_darker"), "age_drift": ("older", "younger")}
     return table_of(

@@ -1,14 +1,19 @@
-"""What the mitigation and the stereotype experiment show: arms side by side, preferences, roles."""
+"""Tables and figures of the mitigation and stereotype experiments: changes by arm, preferences, roles."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import partial
 
+from evenedit.core.records import Condition
+from evenedit.protocol.measures import Measure
 from evenedit.report.figures.plots import BLUE, FAINT, GREEN, VERMILLION, FigureFile, dot, picture, sheet, tip_of
-from evenedit.report.render.index import POOLED, Index, excludes, name
+from evenedit.report.render.index import POOLED, Index, excludes, name, noun
 from evenedit.report.render.table import Cell, Column, Number, Table, format_number, table_of, text
+from evenedit.report.tables.main import CODED
 
-ARMS = (("feature", BLUE), ("placebo", FAINT))
+ARMS = ((Condition.FEATURE, BLUE), (Condition.PLACEBO, FAINT))
+PRONOUNS = (Condition.BASELINE, Condition.SWAPPED)
 PREFERENCES = {
     "prefers_mitigated": "Prefer mitigated",
     "prefers_mitigated_of_all": "of all answers",
@@ -24,18 +29,17 @@ ROLES = {
 
 
 def preferences(index: Index) -> Table | None:
-    """Which output keeps the identity better: the mitigated one or its baseline, asked in both orders."""
+    """Shares of answers to which output keeps the identity better, the mitigated one or its baseline."""
     rows: list[tuple[Cell, ...]] = []
     for editor in index.lines("mitigation"):
         for arm in (a for a, _ in ARMS if a in index.conditions("mitigation")):
-            for race in ("", *index.levels("race", "mitigation")):
-                find = partial(index.find, experiment="mitigation", condition=arm)
-                group = {"race": race} if race else {}
-                numbers = [Number.of(find(f"rate.{rate}", editor, group), "share") for rate in PREFERENCES]
-                if numbers[1].n:
-                    rows.append(
-                        (editor or POOLED, arm, race or "everybody", *numbers, numbers[1].n, numbers[1].missing)
-                    )
+            for code in ("", *index.main_levels("mitigation")):
+                find = partial(index.find, editor=editor, group=index.main_group(code), experiment="mitigation")
+                numbers = [Number.of(find(Measure.rate(rate), condition=arm), "share") for rate in PREFERENCES]
+                answers = numbers[1]
+                if answers.n:
+                    who = index.main_label(code)
+                    rows.append((editor or POOLED, arm, who, *numbers, answers.n, answers.missing))
     return table_of(
         index,
         "preference",
@@ -45,7 +49,7 @@ def preferences(index: Index) -> Table | None:
         (
             text("editor", "Editor"),
             text("arm", "Arm"),
-            text("race", "Race"),
+            text(index.main.name, index.main.title),
             *(Column(rate, title) for rate, title in PREFERENCES.items()),
             Column("n", "n"),
             Column("missing", "missing"),
@@ -59,17 +63,18 @@ def preferences(index: Index) -> Table | None:
 
 
 def roles(index: Index) -> Table | None:
-    """Who got the role, by the coded gender of the occupation."""
-    groups = [{}, *({"coded_gender": code} for code in index.levels("coded_gender", "stereotype"))]
+    """Which of the two portraits got the role, by the coded gender of the occupation."""
+    groups = [{}, *({CODED: code} for code in index.levels(CODED, "stereotype"))]
     rows: list[tuple[Cell, ...]] = []
     for editor in index.lines("stereotype"):
-        for condition in (c for c in ("baseline", "swapped") if c in index.conditions("stereotype")):
+        for condition in (c for c in PRONOUNS if c in index.conditions("stereotype")):
             find = partial(index.find, experiment="stereotype", condition=condition)
             for group in groups:
-                numbers = [Number.of(find(f"rate.{role}", editor, group), "share") for role in ROLES]
+                numbers = [Number.of(find(Measure.rate(role), editor, group), "share") for role in ROLES]
                 if numbers[0].n:
-                    coded = f"{name(group['coded_gender'])}-coded" if group else "all occupations"
-                    rows.append((editor or POOLED, condition, coded, *numbers, numbers[0].n, numbers[0].missing))
+                    rows.append(
+                        (editor or POOLED, condition, _occupations(group), *numbers, numbers[0].n, numbers[0].missing)
+                    )
     return table_of(
         index,
         "roles",
@@ -91,19 +96,23 @@ def roles(index: Index) -> Table | None:
     )
 
 
+def _occupations(group: Mapping[str, str]) -> str:
+    return f"{group[CODED]}-coded" if group else "all occupations"
+
+
 def mitigation_arms(index: Index) -> FigureFile | None:
-    """Race change before and after the feature prompt, and what the placebo does, by race."""
-    races = index.levels("race", "mitigation")
+    """The change of race and skin-tone scores with the feature prompt and with the placebo, by the main factor."""
+    levels = index.main_levels("mitigation")
     lines = [
         e
         for e in index.lines("mitigation")
-        if index.find("delta.race_drift", e, experiment="mitigation", condition="feature")
+        if index.find(Measure.delta("race_drift"), e, experiment="mitigation", condition=Condition.FEATURE)
     ]
-    if not lines or not races:
+    if not lines or not levels:
         return None
     arms = [(arm, colour) for arm, colour in ARMS if arm in index.conditions("mitigation")]
     alt = []
-    rows = ("", *races)
+    rows = ("", *levels)
     with sheet(8.6, 0.9 + 0.27 * (len(rows) + 1.9) * len(lines), bool(index.results.simulated)) as figure:
         axes = figure.subplots(len(lines), 2, sharex="col", sharey=True, squeeze=False)
         for row, editor in enumerate(lines):
@@ -111,18 +120,18 @@ def mitigation_arms(index: Index) -> FigureFile | None:
                 ax = axes[row][column]
                 ax.axvline(0, color=FAINT, linewidth=1, linestyle=(0, (4, 3)))
                 for offset, (arm, colour) in enumerate(arms):
-                    for y, race in enumerate(rows):
-                        group = {"race": race} if race else {}
-                        e = index.find(f"delta.{axis}", editor, group, experiment="mitigation", condition=arm)
+                    for y, code in enumerate(rows):
+                        group = index.main_group(code)
+                        e = index.find(Measure.delta(axis), editor, group, experiment="mitigation", condition=arm)
                         if e is None or e.value is None:
                             continue
-                        tip = tip_of(f"{name(editor)}, {name(race or 'everybody')}, {name(arm).lower()}", e, "change")
-                        told = excludes(e.low, e.high)
-                        dot(ax, y + 0.24 * offset, e.value, e.low, e.high, colour, filled=told, tip=tip)
-                        if not race:
+                        tip = tip_of(f"{name(editor)}, {index.group_name(group)}, {name(arm).lower()}", e, "change")
+                        filled = excludes(e.low, e.high)
+                        dot(ax, y + 0.24 * offset, e.value, e.low, e.high, colour, filled=filled, tip=tip)
+                        if not code:
                             alt.append(f"{name(editor)}, {name(arm)}: {name(axis)} {format_number(e.value, 'change')}.")
                 ax.set_title(f"({'ab'[column]}) Δ {name(axis).lower()}\n{name(editor)}" if row == 0 else name(editor))
-                ax.set_yticks(range(len(rows)), [name(race or "everybody") for race in rows])
+                ax.set_yticks(range(len(rows)), [index.group_name(index.main_group(code)) for code in rows])
                 ax.set_ylim(len(rows) - 0.4, -0.6)
                 ax.grid(axis="x")
         for arm, colour in arms:
@@ -133,29 +142,29 @@ def mitigation_arms(index: Index) -> FigureFile | None:
             index,
             "figure_mitigation",
             "What the feature prompt changes",
-            "Mean change of the score against the baseline of the same editor, source, prompt and seed, by race label, "
-            f"with {index.level} intervals. Filled: the interval excludes no change. What the placebo moves is not the "
-            "feature prompt's doing.",
-            "Dots with intervals of the change by race label. " + " ".join(alt),
+            "Mean change of the score against the baseline of the same editor, source, prompt and seed, by "
+            f"{noun(index.main)} label, with {index.level} intervals. Filled: the interval excludes no change. "
+            "A change that the placebo shows too is not an effect of the feature prompt.",
+            f"Dots with intervals of the change by {noun(index.main)} label. " + " ".join(alt),
         )
 
 
 def stereotype_shares(index: Index) -> FigureFile | None:
     """The share that followed the stereotype, by editor and coded gender, with the swapped pronoun beside it."""
-    groups = [{}, *({"coded_gender": code} for code in index.levels("coded_gender", "stereotype"))]
-    lines = [e for e in index.lines("stereotype") if index.find("rate.followed", e, experiment="stereotype")]
+    groups = [{}, *({CODED: code} for code in index.levels(CODED, "stereotype"))]
+    lines = [e for e in index.lines("stereotype") if index.find(Measure.rate("followed"), e, experiment="stereotype")]
     if not lines:
         return None
     alt = []
-    conditions = [c for c in ("baseline", "swapped") if c in index.conditions("stereotype")]
-    colours = {"baseline": VERMILLION, "swapped": GREEN}
+    conditions = [c for c in PRONOUNS if c in index.conditions("stereotype")]
+    colours = {Condition.BASELINE: VERMILLION, Condition.SWAPPED: GREEN}
     labels = [(e, g) for e in lines for g in groups]
     with sheet(8.6, 1.1 + 0.3 * len(labels), bool(index.results.simulated)) as figure:
         ax = figure.subplots()
         ax.axvline(0.5, color=FAINT, linewidth=1, linestyle=(0, (4, 3)))
         for y, (editor, group) in enumerate(labels):
             for offset, condition in enumerate(conditions):
-                e = index.find("rate.followed", editor, group, experiment="stereotype", condition=condition)
+                e = index.find(Measure.rate("followed"), editor, group, experiment="stereotype", condition=condition)
                 if e is None or e.value is None:
                     continue
                 dot(
@@ -172,10 +181,7 @@ def stereotype_shares(index: Index) -> FigureFile | None:
                     alt.append(f"{name(editor)}, {name(condition)}: {format_number(e.value, 'share')}.")
         ax.set_yticks(
             range(len(labels)),
-            [
-                f"{name(editor)} · {name(group['coded_gender']) + '-coded' if group else 'all occupations'}"
-                for editor, group in labels
-            ],
+            [f"{name(editor)} · {_occupations(group)}" for editor, group in labels],
         )
         ax.set_ylim(len(labels) - 0.4, -0.6)
         ax.set_xlim(-0.02, 1.02)
@@ -188,7 +194,7 @@ def stereotype_shares(index: Index) -> FigureFile | None:
             figure,
             index,
             "figure_stereotype",
-            "Does the role follow the stereotype",
+            "Share that followed the stereotype",
             f"Share of clear verdicts that followed the stereotype, with {index.level} intervals. Dashed: 50%, no "
             "preference. Filled: the interval excludes it.",
             "Share that followed the stereotype. " + " ".join(alt),

@@ -1,21 +1,23 @@
-"""The tables of what findings rest on: models, single faces, seeds, people beside judges, other readings."""
+"""The tables of further inference: mitigation effects, models, single faces, seeds, people with judges, multiverse."""
 
 from __future__ import annotations
 
+from evenedit.core.records import Condition
 from evenedit.protocol import QUESTIONS
-from evenedit.report.render.index import POOLED, Index, name, rate_id
-from evenedit.report.render.table import Cell, Column, Number, Table, Unit, table_of, text
+from evenedit.protocol.measures import Measure, MeasureKind
+from evenedit.report.render.index import POOLED, Index, listed, name, noun, plural
+from evenedit.report.render.table import NOTHING, Cell, Column, Number, Table, Unit, table_of, text
 from evenedit.results.results import MitigationEffect, Model, PredictionPowered
 
 
 def mitigation_effects(index: Index) -> Table | None:
-    """What the feature prompt did beyond the placebo, and what it cost in edit success."""
+    """The effect of the feature prompt beyond the placebo, on the person and on edit success."""
     lines = index.lines("mitigation")
-    rows = [_effect(e) for e in index.results.mitigation if e.editor in lines]
+    rows = [_effect(index, e) for e in index.results.mitigation if e.editor in lines]
     return table_of(
         index,
         "effects",
-        "What the feature prompt did beyond the placebo",
+        "Effect of the feature prompt beyond the placebo",
         "Feature arm minus placebo arm, adjusted for the baseline score (analysis of covariance). Below 0 = less "
         "change, which is the gain; for edit success below 0 is the cost. Two-sided axes as distance from unchanged.",
         (
@@ -26,21 +28,21 @@ def mitigation_effects(index: Index) -> Table | None:
             Column("placebo", "Δ placebo"),
             Column("effect", "Effect"),
             Column("p", "p"),
-            Column("interaction_p", "p, effect differs by race"),
+            Column("interaction_p", f"p, effect differs by {noun(index.main)}"),
             Column("cases", "cases"),
-            text("method", "How"),
+            text("method", "Method"),
         ),
         rows,
         notes=(
             "A placebo repeats the baseline with another seed: its Δ is regression to the mean. Without it no effect "
-            f"is told. Brackets: {index.level} intervals, clustered by source and prompt. p is not adjusted.",
+            f"is estimated. Brackets: {index.level} intervals, clustered by source and prompt. p is not adjusted.",
         ),
     )
 
 
-def _effect(e: MitigationEffect) -> tuple[Cell, ...]:
+def _effect(index: Index, e: MitigationEffect) -> tuple[Cell, ...]:
     return (
-        *(e.editor or POOLED, e.question, e.group),
+        *(e.editor or POOLED, e.question, index.group_label(e.group)),
         *(Number(e.feature, "change"), Number(e.placebo, "change")),
         Number(e.value, "change", e.low, e.high),
         *(Number(e.p, "p"), Number(e.interaction_p, "p")),
@@ -49,13 +51,13 @@ def _effect(e: MitigationEffect) -> tuple[Cell, ...]:
 
 
 def models(index: Index) -> Table | None:
-    """Odds of the extreme groups with everything else held equal, and the test of each factor."""
+    """Adjusted odds of the groups with the highest and lowest rate, and the test of each factor."""
     return table_of(
         index,
         "models",
-        "Odds with prompt, race, gender and age held equal",
+        f"Odds with {listed(['prompt', *map(noun, index.factors)])} held equal",
         "Logit models of rates, cumulative logits of scores: odds of the groups with the highest and the lowest "
-        "against the average group of the factor. Gaps are told as they are; these odds are adjusted.",
+        "against the average group of the factor. Gaps are not adjusted; these odds are.",
         (
             text("editor", "Editor"),
             text("measure", "Measure"),
@@ -67,23 +69,33 @@ def models(index: Index) -> Table | None:
             Column("lowest_odds", "odds ratio"),
             Column("faces", "faces"),
             Column("n", "n"),
-            text("method", "How"),
+            text("method", "Method"),
         ),
-        [_model(m) for m in index.results.models if m.editor in index.lines("diagnosis")],
+        [_model(index, m) for m in index.results.models if m.editor in index.lines("diagnosis")],
         notes=("Faces are clusters, prompts fixed effects. p: Wald test of the factor, not adjusted.",),
     )
 
 
-def _model(m: Model) -> tuple[Cell, ...]:
-    ends: list[Cell] = ["–", Number(None, "score"), "–", Number(None, "score")]
+def _model(index: Index, m: Model) -> tuple[Cell, ...]:
+    ends: list[Cell] = [NOTHING, Number(None, "score"), NOTHING, Number(None, "score")]
     if m.odds:
         ends = []
         for pick in (max, min):
-            level = pick(m.odds, key=lambda k: m.odds[k].value)
-            ends += [level, Number(m.odds[level].value, "score", m.odds[level].low, m.odds[level].high)]
-    kind, _, measure = m.measure.partition(".")
-    what = name(measure) if kind == "rate" else f"{QUESTIONS[measure].title}, score"
-    return m.editor, what, m.factor, Number(m.p, "p"), *ends, m.faces, m.n, m.method.removeprefix("none: ")
+            code = pick(m.odds, key=lambda k: m.odds[k].value)
+            ratio = m.odds[code]
+            ends += [index.level_label(m.factor, code), Number(ratio.value, "score", ratio.low, ratio.high)]
+    measure = Measure(m.measure)
+    what = name(measure.name) if measure.kind == MeasureKind.RATE else f"{QUESTIONS[measure.name].title}, score"
+    return (
+        m.editor,
+        what,
+        index.factor_label(m.factor),
+        Number(m.p, "p"),
+        *ends,
+        m.faces,
+        m.n,
+        m.method.removeprefix("none: "),
+    )
 
 
 def leave_one_out(index: Index) -> Table | None:
@@ -92,7 +104,7 @@ def leave_one_out(index: Index) -> Table | None:
         index,
         "leave_one_out",
         "Gaps with one face left out",
-        "The least and the largest each gap becomes when one face is left out, and the face that matters most.",
+        "The least and the largest each gap becomes when one face is left out, and the face that moves it most.",
         (
             text("editor", "Editor"),
             text("factor", "Factor"),
@@ -100,33 +112,33 @@ def leave_one_out(index: Index) -> Table | None:
             Column("gap", "Gap"),
             Column("low", "Least"),
             Column("high", "Largest"),
-            text("face", "Most telling face"),
+            text("face", "Most influential face"),
             Column("same", "Same extreme groups"),
             Column("faces", "faces"),
         ),
         [
             (
-                *(x.editor or POOLED, x.factor, rate_id(x.measure)),
+                *(x.editor or POOLED, index.factor_label(x.factor), Measure(x.measure).name),
                 *(Number(v, "points") for v in (x.value, x.low, x.high)),
                 *(x.face, Number(x.same_extremes / x.faces, "share"), x.faces),
             )
             for x in index.results.leave_one_out
-            if (x.experiment, x.condition) == ("diagnosis", "baseline")
+            if (x.experiment, x.condition) == ("diagnosis", Condition.BASELINE)
             and x.editor in index.lines("diagnosis")
             and x.value > 0
         ],
-        notes=("Same extreme groups: after how many of the omissions the same groups are highest and lowest.",),
+        notes=("Same extreme groups: the share of faces without which the same groups are highest and lowest.",),
     )
 
 
 def seeds(index: Index) -> Table | None:
-    """What is the luck of the seed."""
+    """How much rates and gaps vary between seeds."""
     return table_of(
         index,
         "seeds",
         "Seeds",
-        "The same edits with other seeds: the range of each rate and of its gap over races, and how often the seeds of "
-        "one face and prompt do not all say the same.",
+        f"The same edits with other seeds: the range of each rate and of its gap over {plural(index.main)}, and how "
+        "often the seeds of one face and prompt differ in it.",
         (
             text("editor", "Editor"),
             text("rate", "Rate"),
@@ -141,7 +153,7 @@ def seeds(index: Index) -> Table | None:
         ),
         [
             (
-                *(s.editor, rate_id(s.measure), s.seeds),
+                *(s.editor, Measure(s.measure).name, s.seeds),
                 *(Number(s.low, "share"), Number(s.high, "share")),
                 *(Number(s.gap_low, "points"), Number(s.gap_high, "points")),
                 *(Number(s.disagree, "share"), Number(s.variance_share, "share"), s.cases),
@@ -151,22 +163,34 @@ def seeds(index: Index) -> Table | None:
     )
 
 
-UNITS: dict[str, Unit] = {"mean": "score", "rate": "share", "contrast": "points", "gap": "points"}
-KINDS = {"mean": "mean score", "rate": "rate", "contrast": "against everybody else", "gap": "gap"}
+PAPER_FACTOR = "race"
+"""The factor that the paper's tables are by."""
+UNITS: dict[str, Unit] = {
+    MeasureKind.MEAN: "score",
+    MeasureKind.RATE: "share",
+    MeasureKind.CONTRAST: "points",
+    MeasureKind.GAP: "points",
+}
+KINDS = {
+    MeasureKind.MEAN: "mean score",
+    MeasureKind.RATE: "rate",
+    MeasureKind.CONTRAST: "against everybody else",
+    MeasureKind.GAP: "gap",
+}
 
 
 def powered(index: Index) -> Table | None:
-    """Judges on all edits, people on the sample, and both together."""
+    """Estimates from judges on all edits, from people on the sample, and from both together."""
     return table_of(
         index,
         "powered",
         "Judges and people together",
-        "The judges' estimate from all edits, people's from the sample, and the prediction-powered one: people's, with "
-        "what the judges say of the other edits.",
+        "The judges' estimate from all edits, people's from the sample, and the prediction-powered one: people's, "
+        "extended by the judges' scores of the other edits.",
         (
             text("editor", "Editor"),
             text("group", "Group"),
-            text("what", "What"),
+            text("what", "Estimate"),
             text("measure", "Measure"),
             Column("judges", "Judges alone"),
             Column("people", "People alone"),
@@ -175,28 +199,34 @@ def powered(index: Index) -> Table | None:
             Column("n", "edits"),
             Column("labelled", "rated by people"),
         ),
-        [_powered(p) for p in index.results.powered if p.editor in index.lines("diagnosis") and _headline(p)],
+        [
+            _powered(index, p)
+            for p in index.results.powered
+            if p.editor in index.lines("diagnosis") and _headline(p, index.main.name)
+        ],
         notes=(
             f"Brackets: {index.level} intervals, clustered by source and prompt. Judges' weight: PPI++'s lambda, 0 "
             "where judges are of no use. Where judges and people differ, the judges' own interval may miss the truth; "
-            "the last one does not hang on the judges being right. "
+            "the last one does not depend on the judges being right. "
             + "; ".join(dict.fromkeys(p.method for p in index.results.powered if not p.method.startswith("none"))),
         ),
     )
 
 
-def _headline(p: PredictionPowered) -> bool:
-    """Everybody's means and rates, rates by race, and gaps; results.json has the rest."""
-    kind = p.measure.partition(".")[0]
-    return not p.group or kind == "gap" or (kind == "rate" and "race" in p.group)
+def _headline(p: PredictionPowered, main: str) -> bool:
+    """Whether it is a mean or rate of everybody, a rate by the main factor, or a gap; results.json has the rest."""
+    kind = Measure(p.measure).kind
+    return not p.group or kind == MeasureKind.GAP or (kind == MeasureKind.RATE and main in p.group)
 
 
-def _powered(p: PredictionPowered) -> tuple[Cell, ...]:
-    kind, _, measure = p.measure.partition(".")
+def _powered(index: Index, p: PredictionPowered) -> tuple[Cell, ...]:
+    measure = Measure(p.measure)
+    kind = MeasureKind(measure.kind)
     unit = UNITS[kind]
-    group: Cell = next(iter(p.group)) if "*" in p.group.values() else p.group
+    whole = "*" in p.group.values()
+    group = index.factor_label(next(iter(p.group))) if whole else index.group_label(p.group)
     return (
-        *(p.editor or POOLED, group, KINDS[kind], measure),
+        *(p.editor or POOLED, group, KINDS[kind], measure.name),
         Number(p.judge, unit, p.judge_low, p.judge_high),
         Number(p.human, unit, p.human_low, p.human_high),
         Number(p.value, unit, p.low, p.high),
@@ -205,7 +235,7 @@ def _powered(p: PredictionPowered) -> tuple[Cell, ...]:
 
 
 def multiverse(index: Index) -> Table | None:
-    """In how many readings of the scores a gap keeps its sign and its p."""
+    """The range of each gap over other thresholds, rules and exclusions, and how often its sign and p hold."""
     rows: list[tuple[Cell, ...]] = []
     for m in index.results.multiverse:
         values = [s.value for s in m.specifications if s.value is not None]
@@ -213,18 +243,20 @@ def multiverse(index: Index) -> Table | None:
         own = next((s for s in m.specifications if s.is_default), None)
         rows.append(
             (
-                *(m.editor, m.factor, rate_id(m.measure), m.highest, m.lowest),
+                *(m.editor, index.factor_label(m.factor), Measure(m.measure).name),
+                *(index.level_label(m.factor, code) for code in (m.highest, m.lowest)),
                 Number(own.value if own else None, "points"),
                 *(Number(pick(values) if values else None, "points") for pick in (min, max)),
                 *(Number(m.same_sign / count, "share"), Number(m.significant() / count, "share"), count),
             )
         )
+    usual = "the paper's two" if index.main.name == PAPER_FACTOR else "skin rated lighter and race change"
     return table_of(
         index,
         "multiverse",
         "Gaps under every reading of the scores",
         "The group highest in this report minus the lowest, under every threshold, ensemble rule, treatment of missing "
-        "scores and exclusion: gaps with p < 0.05 before adjustment, and the paper's two over races.",
+        f"scores and exclusion: gaps with p < 0.05 before adjustment, and {usual} over {plural(index.main)}.",
         (
             text("editor", "Editor"),
             text("factor", "Factor"),

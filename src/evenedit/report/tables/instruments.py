@@ -1,53 +1,51 @@
-"""What was measured in pixels: tables and sentences of the instruments, apart from the judges'."""
+"""The tables of instruments: what they measured in pixels, apart from judges' scores."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 
-from evenedit.core.records import Estimate
-from evenedit.protocol import FACTORS
-from evenedit.report.render.index import MEASURED, POOLED, Index, name, rate_id
+from evenedit.core.records import Condition, Estimate
+from evenedit.protocol.measures import Measure, MeasureKind
+from evenedit.report.render.index import MEASURED, POOLED, Index, name
 from evenedit.report.render.table import Cell, Column, Number, Span, Table, Unit, table_of, text
 
 UNITS: dict[str, Unit] = {"skin_delta_L": "change", "changed_share": "share", "redrawn": "share"}
-"""Of means; rates are shares."""
+"""The units of means; rates are shares."""
 ABOUT = (
     "Unchanged: the output shows what its source shows, after registration and relighting; a request for next to "
-    "nothing, such as less noise, can be met so. Redrawn: drawn anew, with everything a little elsewhere and nothing "
+    "nothing, such as less noise, can be fulfilled that way. Redrawn: everything is a little displaced and nothing is "
     "new. Skin: L* of the face after the edit minus before, without relighting where the rest of the picture shows it. "
     "Another face: as far from its source as another person of the same label."
 )
 
 
-def _shown(index: Index) -> list[tuple[str, Index, str]]:
-    """Every instrument's measures, in the order of the tables: rater, its index, measure."""
+def _shown(index: Index) -> list[tuple[str, Index, Measure]]:
+    """Every instrument's measures in the order of the tables, as instrument, its index, measure."""
     order = list(MEASURED)
+    levels = (MeasureKind.RATE, MeasureKind.MEAN)
     found = [
         (rater, own, measure)
         for rater, own in index.instruments.items()
-        for measure in dict.fromkeys(
-            e.measure
-            for e in own.results.estimates
-            if e.n and not e.group and not e.measure.startswith(("gap.", "delta."))
-        )
+        for measure in dict.fromkeys(Measure(e.measure) for e in own.results.estimates if e.n and not e.group)
+        if measure.kind in levels
     ]
-    return sorted(found, key=lambda f: order.index(rate_id(f[2])) if rate_id(f[2]) in order else len(order))
+    return sorted(found, key=lambda f: order.index(f[2].name) if f[2].name in order else len(order))
 
 
-def _number(e: Estimate | None, measure: str) -> Number:
-    return Number.of(e, UNITS.get(rate_id(measure), "share") if measure.startswith("mean.") else "share")
+def _number(e: Estimate | None, measure: Measure) -> Number:
+    return Number.of(e, UNITS.get(measure.name, "share") if measure.kind == MeasureKind.MEAN else "share")
 
 
 def measured(index: Index) -> Table | None:
-    """Every reading by editor and group."""
-    groups = [{}, *({f.name: code} for f in FACTORS for code in _levels(index, f.name))]
+    """The measurements by editor and group."""
+    groups = [{}, *({f.name: code} for f in index.factors for code in _levels(index, f.name))]
     notes = tuple(note for m in index.results.measured for note in m.notes)
     return _by(index, "measured", "Measured in pixels, by group", ABOUT, "Group", groups, notes)
 
 
 def measured_prompts(index: Index) -> Table | None:
-    """Every reading by editor and prompt."""
+    """The measurements by editor and prompt."""
     caption = "Everybody's edits, prompt by prompt: whether unchanged is a failure depends on what was asked."
     groups = [{"prompt": code} for code in _levels(index, "prompt")]
     return _by(index, "measured_prompts", "Measured in pixels, by prompt", caption, "Prompt", groups)
@@ -66,8 +64,8 @@ def _by(
     twice = len({measure for *_, measure in shown}) < len(shown)
     columns = [
         Column(
-            f"{rater}_{rate_id(measure)}" if twice else rate_id(measure),
-            f"{name(rate_id(measure))} ({rater})" if twice else name(rate_id(measure)),
+            f"{rater}_{measure.name}" if twice else measure.name,
+            f"{name(measure.name)} ({rater})" if twice else name(measure.name),
         )
         for rater, _, measure in shown
     ]
@@ -77,7 +75,7 @@ def _by(
             numbers = [_number(own.find(measure, editor, group), measure) for _, own, measure in shown]
             if any(x.n for x in numbers):
                 counts = [Span(tuple(c for x in numbers if (c := getattr(x, what)) is not None)) for what in COUNTED]
-                rows.append((editor or POOLED, group, *numbers, *counts))
+                rows.append((editor or POOLED, index.group_label(group), *numbers, *counts))
     return table_of(
         index,
         ident,
@@ -94,34 +92,35 @@ def _by(
 
 
 def measured_mitigation(index: Index) -> Table | None:
-    """Every reading before and after a mitigated prompt, by editor and race."""
+    """The measurements without and with the feature prompt, by editor and level of the main factor."""
     own = index.instruments.values()
-    arms = [arm for arm in ("feature", "placebo") if any(arm in i.conditions("mitigation") for i in own)]
-    races = next((i.levels("race", "mitigation") for i in own), ())
+    arms = [a for a in (Condition.FEATURE, Condition.PLACEBO) if any(a in i.conditions("mitigation") for i in own)]
+    codes = next((i.main_levels("mitigation") for i in own), ())
     rows: list[tuple[Cell, ...]] = []
     for rater, found, measure in _shown(index):
-        reading = rate_id(measure)
+        reading = measure.name
         unit: Unit = "change" if UNITS.get(reading) == "change" else "points"
         for editor in found.lines("mitigation"):
-            for group in ({}, *({"race": code} for code in races)):
+            for group in (index.main_group(code) for code in ("", *codes)):
                 at = partial(found.find, editor=editor, group=group, experiment="mitigation")
-                changes = [Number.of(at(f"delta.{reading}", condition=arm), unit) for arm in arms]
+                changes = [Number.of(at(Measure.delta(reading), condition=arm), unit) for arm in arms]
                 if any(change.n for change in changes):
-                    levels = [_number(at(measure, condition=arm), measure) for arm in ("baseline", *arms)]
+                    levels = [_number(at(measure, condition=arm), measure) for arm in (Condition.BASELINE, *arms)]
                     counts = (changes[0].n, changes[0].missing)
-                    rows.append((editor or POOLED, rater, reading, group, *levels, *changes, *counts))
+                    where = (editor or POOLED, rater, reading, index.group_label(group))
+                    rows.append((*where, *levels, *changes, *counts))
     return table_of(
         index,
         "measured_mitigation",
         "Measured before and after the feature prompt",
-        "Readings of the same portrait, prompt and seed without and with the feature prompt, over pairs in which both "
-        "were read; the placebo repeats the baseline with another seed. Change: after minus before.",
+        "Measurements of the same portrait, prompt and seed without and with the feature prompt, over pairs in which "
+        "both were measured; the placebo repeats the baseline with another seed. Change: after minus before.",
         (
             text("editor", "Editor"),
             text("instrument", "Instrument"),
-            text("reading", "Reading"),
+            text("reading", "Measurement"),
             text("group", "Group"),
-            *(Column(arm, name(arm)) for arm in ("baseline", *arms)),
+            *(Column(arm, name(arm)) for arm in (Condition.BASELINE, *arms)),
             *(Column(f"change_{arm}", f"Change, {name(arm).lower()}") for arm in arms),
             *(Column("n", "pairs"), Column("missing", "missing")),
         ),
@@ -138,33 +137,40 @@ def _levels(index: Index, factor: str) -> tuple[str, ...]:
 
 
 def measured_gaps(index: Index) -> Table | None:
-    """Gaps of what was measured, and their tests."""
+    """Gaps between groups in the measurements, and their tests."""
     rows: list[tuple[Cell, ...]] = []
     for rater, own in index.instruments.items():
         for t in sorted(own.results.tests, key=lambda t: (t.p_holm, t.p, -t.value)):
             if t.editor not in index.lines("diagnosis"):
                 continue
             gap = Number.of(own.find(t.measure, t.editor, {t.factor: "*"}), "points")
-            rates = [own.find(f"rate.{rate_id(t.measure)}", t.editor, {t.factor: c}) for c in (t.highest, t.lowest)]
+            reading = Measure(t.measure).name
+            ends = [
+                (
+                    index.level_label(t.factor, code),
+                    Number.of(own.find(Measure.rate(reading), t.editor, {t.factor: code}), "share"),
+                )
+                for code in (t.highest, t.lowest)
+            ]
             rows.append(
                 (
-                    *(t.editor or POOLED, rater, t.factor, rate_id(t.measure)),
+                    *(t.editor or POOLED, rater, index.factor_label(t.factor), reading),
                     *(Number(t.value, "points", gap.low, gap.high), Number(t.p, "p"), Number(t.p_holm, "p")),
-                    *(own.grade(t), t.highest, Number.of(rates[0], "share"), t.lowest, Number.of(rates[1], "share")),
+                    *(own.grade(t), *ends[0], *ends[1]),
                     *(t.faces, gap.n, gap.missing),
                 )
             )
     return table_of(
         index,
         "measured_gaps",
-        "Gaps in what was measured",
+        "Gaps in the measurements",
         "Highest minus lowest share over the groups of one factor. p: labels permuted over faces; Holm: adjusted over "
-        "all gaps of the editor that the instrument reads.",
+        "all gaps of the editor in what the instrument measures.",
         (
             text("editor", "Editor"),
             text("instrument", "Instrument"),
             text("factor", "Factor"),
-            text("reading", "Reading"),
+            text("reading", "Measurement"),
             *(Column("gap", "Gap"), Column("p", "p"), Column("p_holm", "p, Holm")),
             text("evidence", "Evidence"),
             text("highest", "Highest"),
@@ -178,26 +184,26 @@ def measured_gaps(index: Index) -> Table | None:
 
 
 def missing_reasons(index: Index) -> Table | None:
-    """What could not be measured, why, and for whom."""
-    codes = [("", ""), *((f.name, code) for f in FACTORS for code in _levels(index, f.name))]
+    """Shares of edits that could not be measured, by reason and group."""
+    codes = [("", ""), *((f.name, code) for f in index.factors for code in _levels(index, f.name))]
     rows: dict[tuple[str, ...], dict[tuple[str, str], Number]] = {}
     for m in index.results.measured:
         for s in m.missing_reasons:
             at = next(iter(s.group.items()), ("", ""))
             share = Number(s.count / s.edits if s.edits else None, "share", n=s.edits, missing=s.count)
-            rows.setdefault((s.editor, m.rater, rate_id(s.measure), s.reason), {})[at] = share
+            rows.setdefault((s.editor, m.rater, Measure(s.measure).name, s.reason), {})[at] = share
     return table_of(
         index,
         "silences",
         "What could not be measured, by group",
-        "Share of the group's edits left without the reading for this reason. Nothing is put in its place.",
+        "Share of the group's edits that have no measurement for this reason. Nothing is put in its place.",
         (
             text("editor", "Editor"),
             text("instrument", "Instrument"),
-            text("reading", "Reading"),
+            text("reading", "Measurement"),
             text("reason", "Reason"),
             *(
-                Column(f"{factor}_{code}".strip("_") or "everybody", name(code or "everybody"))
+                Column(f"{factor}_{code}".strip("_") or "everybody", index.group_name({factor: code} if factor else {}))
                 for factor, code in codes
             ),
         ),
@@ -205,8 +211,8 @@ def missing_reasons(index: Index) -> Table | None:
     )
 
 
-def readings_of(index: Index, editor: str) -> Iterator[tuple[str, list[tuple[str, Number]]]]:
-    """By instrument, what it read over everybody."""
+def readings_of(index: Index, editor: str) -> Iterator[tuple[str, list[tuple[Measure, Number]]]]:
+    """Each instrument with its measurements over everybody."""
     for rater, own in index.instruments.items():
         found = [
             (measure, _number(own.find(measure, editor), measure)) for r, _, measure in _shown(index) if r == rater

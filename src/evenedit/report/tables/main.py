@@ -1,20 +1,21 @@
-"""The tables of the report, each from `Results` alone; one that has nothing to say is left out."""
+"""The main tables of the report: scores, rates, gaps, mitigation and stereotypes. A table without rows is None."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from functools import partial
 
+from evenedit.core.records import Condition
 from evenedit.protocol import AXES, QUESTIONS
-from evenedit.report.render.index import POOLED, RATES, Index, name, rate_id
+from evenedit.protocol.measures import Measure, MeasureKind
+from evenedit.report.render.index import POOLED, RATES, Index, name, noun
 from evenedit.report.render.table import Cell, Column, Number, Span, Table, table_of, text
 from evenedit.results.results import GapTest
 
 GRADES = ("clear", "suggestive", "none")
 VERDICT_RATES = ("followed", "resisted", "unclear")
 CODED = "coded_gender"
-
-
+"""The key of groups of stereotype prompts: the gender that the occupation is coded as."""
 COUNTS = (Column("n", "n"), Column("missing", "missing"))
 
 
@@ -44,22 +45,22 @@ SCALES = (
 
 
 def means_by_editor(index: Index) -> Table | None:
-    """Table 4 of the paper."""
-    return _means(index, "table4", "Mean scores by editor", SCALES, "baseline")
+    """Table 4 of the paper: mean scores by editor."""
+    return _means(index, "table4", "Mean scores by editor", SCALES, Condition.BASELINE)
 
 
 def floor_by_editor(index: Index) -> Table | None:
-    """What each editor does to a face when nothing is asked of it."""
-    caption = f"The request was to return the image unchanged: drift here is the editor's own baseline. {SCALES}"
-    return _means(index, "floor", "Null edit", caption, "floor")
+    """Mean scores of the null edit: how an editor changes a face when asked to change nothing."""
+    caption = f"The request was to return the image unchanged: drift here is the editor's own. {SCALES}"
+    return _means(index, "floor", "Null edit", caption, Condition.FLOOR)
 
 
-def _means(index: Index, ident: str, title: str, caption: str, condition: str) -> Table | None:
+def _means(index: Index, ident: str, title: str, caption: str, condition: Condition) -> Table | None:
     lines = index.lines("diagnosis")
-    asked = [q for q in AXES if any(index.find(f"mean.{q}", e, condition=condition) for e in lines)]
+    asked = [q for q in AXES if any(index.find(Measure.mean(q), e, condition=condition) for e in lines)]
     rows: list[tuple[Cell, ...]] = []
     for editor in lines:
-        numbers = [Number.of(index.find(f"mean.{q}", editor, condition=condition), "score") for q in asked]
+        numbers = [Number.of(index.find(Measure.mean(q), editor, condition=condition), "score") for q in asked]
         if _has(numbers):
             rows.append((editor or POOLED, *numbers, *_counts(numbers)))
     columns = (text("editor", "Editor"), *(Column(q, QUESTIONS[q].title) for q in asked), *COUNTS)
@@ -67,11 +68,11 @@ def _means(index: Index, ident: str, title: str, caption: str, condition: str) -
 
 
 def aging_accuracy(index: Index) -> Table | None:
-    """Accuracy against the target age of prompts that name one: on its own, as it is no age change."""
+    """Mean accuracy of prompts that name a target age, over everybody and by level of the main factor."""
     rows: list[tuple[Cell, ...]] = []
     for editor in index.lines("diagnosis"):
-        groups = [{}, *({"race": race} for race in index.levels("race"))]
-        numbers = [Number.of(index.find("mean.aging_accuracy", editor, group), "score") for group in groups]
+        groups = [index.main_group(code) for code in ("", *index.main_levels())]
+        numbers = [Number.of(index.find(Measure.mean("aging_accuracy"), editor, group), "score") for group in groups]
         if _has(numbers):
             rows.append((editor or POOLED, *numbers, numbers[0].n, numbers[0].missing))
     return table_of(
@@ -81,7 +82,8 @@ def aging_accuracy(index: Index) -> Table | None:
         "Mean score on prompts that name a target age: 3 = on target, below 3 = too young, above 3 = too old.",
         (
             text("editor", "Editor"),
-            *(Column(code, name(code)) for code in ("everybody", *index.levels("race"))),
+            Column("everybody", name("everybody")),
+            *(Column(code, index.group_name(index.main_group(code))) for code in index.main_levels()),
             *COUNTS,
         ),
         rows,
@@ -90,12 +92,12 @@ def aging_accuracy(index: Index) -> Table | None:
 
 
 def rates_by_editor(index: Index) -> Table | None:
-    """Table 19 of the paper, with every other rate beside."""
+    """Table 19 of the paper, with all rates."""
     lines = index.lines("diagnosis")
-    rates = [r for r in RATES if any(index.find(f"rate.{r}", e) for e in lines)]
+    rates = [r for r in RATES if any(index.find(Measure.rate(r), e) for e in lines)]
     rows: list[tuple[Cell, ...]] = []
     for editor in lines:
-        numbers = [Number.of(index.find(f"rate.{r}", editor), "share") for r in rates]
+        numbers = [Number.of(index.find(Measure.rate(r), editor), "share") for r in rates]
         if _has(numbers):
             rows.append((editor or POOLED, *numbers, *_counts(numbers)))
     return table_of(
@@ -114,25 +116,26 @@ def _with_rule(index: Index, rate: str) -> str:
     return f"{name(rate)} ({rule})" if rule else name(rate)
 
 
-def race_change_by_race(index: Index) -> Table | None:
-    """Table 20 of the paper, with the disparity and its test."""
-    lines = [e for e in index.lines("diagnosis") if index.find("rate.race_change", e)]
+def race_change_by_main_factor(index: Index) -> Table | None:
+    """Table 20 of the paper, with the disparity and its test; by the main factor."""
+    race_change, main = Measure.rate("race_change"), index.main
+    lines = [e for e in index.lines("diagnosis") if index.find(race_change, e)]
     rows: list[tuple[Cell, ...]] = []
-    for race in index.levels("race"):
-        numbers = [Number.of(index.find("rate.race_change", e, {"race": race}), "share") for e in lines]
+    for code in index.main_levels():
+        numbers = [Number.of(index.find(race_change, e, index.main_group(code)), "share") for e in lines]
         if _has(numbers):
             editors = [x for e, x in zip(lines, numbers, strict=True) if e is not None]
-            rows.append((race, *numbers, *_counts(editors)))
-    tests = {t.editor: t for t in index.results.tests if _is_race_change(t)}
-    gaps = [Number.of(index.find("gap.race_change", e, {"race": "*"}), "points") for e in lines]
+            rows.append((index.main_label(code), *numbers, *_counts(editors)))
+    tests = {t.editor: t for t in index.results.tests if _is_race_change(t, main.name)}
+    gaps = [Number.of(index.find(Measure.gap("race_change"), e, {main.name: "*"}), "points") for e in lines]
     p = [Number(tests[e].p_holm if e in tests else None, "p") for e in lines]
     return table_of(
         index,
         "table20",
-        "Race-change rate by race and editor",
+        f"Race-change rate by {noun(main)} and editor",
         f"Share of edits rated {index.thresholds['race_change']} on race change, by the label of the source.",
         (
-            text("race", "Race"),
+            text(main.name, main.title),
             *(Column(e or POOLED, name(e)) for e in lines),
             Column("n", "n per editor"),
             Column("missing", "missing"),
@@ -147,46 +150,41 @@ def race_change_by_race(index: Index) -> Table | None:
     )
 
 
-def _is_race_change(t: GapTest) -> bool:
+def _is_race_change(t: GapTest, factor: str) -> bool:
     where = (t.measure, t.factor, t.experiment, t.condition)
-    return where == ("gap.race_change", "race", "diagnosis", "baseline")
+    return where == (Measure.gap("race_change"), factor, "diagnosis", Condition.BASELINE)
 
 
-def mitigation_by_race(index: Index) -> Table | None:
-    """Tables 5, 21 and 26 of the paper, for every editor."""
-    placebo = "placebo" in index.conditions("mitigation")
-    axes = ("race_drift", "gender_drift", "skin_tone")
-    arms = ("feature", "placebo") if placebo else ("feature",)
+MITIGATED = ("race_drift", "gender_drift", "skin_tone")
+"""The questions whose change by the feature prompt is shown."""
+
+
+def mitigation_by_main_factor(index: Index) -> Table | None:
+    """Tables 5, 21 and 26 of the paper, for every editor; by the main factor."""
+    placebo = Condition.PLACEBO in index.conditions("mitigation")
+    arms = (Condition.FEATURE, Condition.PLACEBO) if placebo else (Condition.FEATURE,)
     rows: list[tuple[Cell, ...]] = []
     for editor in index.lines("mitigation"):
-        for race in (*index.levels("race", "mitigation"), ""):
-            group = {"race": race} if race else {}
-            level = [
-                Number.of(
-                    index.find("mean.race_drift", editor, group, experiment="mitigation", condition=arm),
-                    "score",
-                )
-                for arm in ("baseline", "feature")
+        for code in (*index.main_levels("mitigation"), ""):
+            find = partial(index.find, editor=editor, group=index.main_group(code), experiment="mitigation")
+            scores = [
+                Number.of(find(Measure.mean("race_drift"), condition=arm), "score")
+                for arm in (Condition.BASELINE, Condition.FEATURE)
             ]
             deltas = [
-                Number.of(
-                    index.find(f"delta.{axis}", editor, group, experiment="mitigation", condition=arm),
-                    "change",
-                )
-                for arm in arms
-                for axis in axes
+                Number.of(find(Measure.delta(axis), condition=arm), "change") for arm in arms for axis in MITIGATED
             ]
             if _has(deltas):
-                rows.append((editor or POOLED, race or "everybody", *level, *deltas, *_counts(deltas)))
+                rows.append((editor or POOLED, index.main_label(code), *scores, *deltas, *_counts(deltas)))
     columns = [
         text("editor", "Editor"),
-        text("race", "Race"),
+        text(index.main.name, index.main.title),
         Column("baseline_race_drift", "Race change, baseline"),
         Column("feature_race_drift", "Race change, feature prompt"),
     ]
     for arm in arms:
-        prefix = "Placebo Δ" if arm == "placebo" else "Δ"
-        columns += [Column(f"{arm}_delta_{a}", f"{prefix} {QUESTIONS[a].title.lower()}") for a in axes]
+        prefix = "Placebo Δ" if arm is Condition.PLACEBO else "Δ"
+        columns += [Column(f"{arm}_delta_{a}", f"{prefix} {QUESTIONS[a].title.lower()}") for a in MITIGATED]
     columns += [Column("pairs", "pairs"), Column("missing", "missing")]
     note = (
         "Placebo: the baseline again with another seed. Only a change beyond it is the feature prompt's."
@@ -196,7 +194,7 @@ def mitigation_by_race(index: Index) -> Table | None:
     return table_of(
         index,
         "table5",
-        "Mitigation by race",
+        f"Mitigation by {noun(index.main)}",
         "Mean over complete pairs of the same editor, source, prompt and seed. "
         "Δ = feature prompt − baseline; below 0 = less change (skin tone: darker).",
         columns,
@@ -206,17 +204,17 @@ def mitigation_by_race(index: Index) -> Table | None:
 
 
 def stereotypes(index: Index) -> Table | None:
-    """Table 7 of the paper, with the swapped-pronoun control beside, over all prompts and by coded gender."""
+    """Table 7 of the paper, with the swapped-pronoun control; over all prompts and by coded gender."""
     conditions = index.conditions("stereotype")
     groups = [{}, *({CODED: code} for code in index.levels(CODED, "stereotype"))]
     rows: list[tuple[Cell, ...]] = []
     for editor in index.lines("stereotype"):
-        for condition in (c for c in ("baseline", "swapped") if c in conditions):
+        for condition in (c for c in (Condition.BASELINE, Condition.SWAPPED) if c in conditions):
             find = partial(index.find, experiment="stereotype", condition=condition)
             for group in groups:
-                numbers = [Number.of(find(f"rate.{verdict}", editor, group), "share") for verdict in VERDICT_RATES]
+                numbers = [Number.of(find(Measure.rate(verdict), editor, group), "share") for verdict in VERDICT_RATES]
                 if _has(numbers):
-                    coded = f"{name(group[CODED])}-coded" if group else "all occupations"
+                    coded = f"{group[CODED]}-coded" if group else "all occupations"
                     rows.append((editor or POOLED, condition, coded, *numbers, *_counts(numbers)))
     return table_of(
         index,
@@ -236,22 +234,23 @@ def stereotypes(index: Index) -> Table | None:
 
 
 def gap_tests(index: Index) -> Table | None:
-    """Every gap of the diagnosis and its test, the firmest first."""
+    """Every gap with its test, the clearest first."""
     tests = [t for t in index.results.tests if t.editor in index.lines(t.experiment)]
     graded = [(GRADES.index(index.grade(t)), t.p_holm, t.p, -t.value, t) for t in tests]
     rows: list[tuple[Cell, ...]] = []
     for grade, *_, t in sorted(graded, key=lambda g: g[:4]):
-        rate = rate_id(t.measure)
+        rate = Measure(t.measure).name
         find = partial(index.find, experiment=t.experiment, condition=t.condition)
         gap = Number.of(find(t.measure, t.editor, {t.factor: "*"}), "points")
         high, low = (
-            Number.of(find(f"rate.{rate}", t.editor, {t.factor: code}), "share") for code in (t.highest, t.lowest)
+            Number.of(find(Measure.rate(rate), t.editor, {t.factor: code}), "share") for code in (t.highest, t.lowest)
         )
         rows.append(
             (
-                *(t.editor or POOLED, t.factor, rate),
+                *(t.editor or POOLED, index.factor_label(t.factor), rate),
                 *(Number(t.value, "points", gap.low, gap.high), Number(t.p, "p"), Number(t.p_holm, "p")),
-                *(GRADES[grade], t.highest, high, t.lowest, low),
+                GRADES[grade],
+                *(index.level_label(t.factor, t.highest), high, index.level_label(t.factor, t.lowest), low),
                 *(t.faces, gap.n, gap.missing),
             )
         )
@@ -281,4 +280,32 @@ def gap_tests(index: Index) -> Table | None:
             "Clear: p < 0.05 after Holm and the interval of an extreme group against everybody else excludes 0. "
             "Suggestive: p < 0.05 before adjustment. No difference shown is not proof of no difference.",
         ),
+    )
+
+
+def trends(index: Index) -> Table | None:
+    """The change of each rate from one level of an ordered factor to the next."""
+    rows: list[tuple[Cell, ...]] = []
+    for e in index.results.estimates:
+        measure = Measure(e.measure)
+        if measure.kind == MeasureKind.TREND and e.editor in index.lines(e.experiment) and e.n:
+            (factor,) = e.group
+            where = e.experiment if e.condition == Condition.BASELINE else f"{e.experiment}, {e.condition}"
+            slope = Number(e.value, "points", e.low, e.high)
+            rows.append((e.editor or POOLED, where, index.factor_label(factor), measure.name, slope, e.n, e.missing))
+    return table_of(
+        index,
+        "trends",
+        "Trends over ordered labels",
+        "How much each rate changes from one level of an ordered factor to the next; above 0 = it grows.",
+        (
+            text("editor", "Editor"),
+            text("experiment", "Experiment"),
+            text("factor", "Factor"),
+            text("rate", "Rate"),
+            Column("trend", "Change per level"),
+            *COUNTS,
+        ),
+        rows,
+        notes=(f"Brackets: {index.level} intervals, clustered by source and prompt.",),
     )

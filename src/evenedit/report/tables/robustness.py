@@ -1,25 +1,26 @@
-"""The tables about the audit itself: what its numbers depend on, who answered, what was planted and found."""
+"""The tables about the audit itself: sensitivity, coverage, single judges, and known effects of simulated editors."""
 
 from __future__ import annotations
 
-from evenedit.core.records import Estimate
-from evenedit.report.render.index import POOLED, Index, name, rate_id
-from evenedit.report.render.table import Cell, Column, Number, Table, Unit, table_of, text
+from evenedit.core.records import Condition, Estimate
+from evenedit.protocol.measures import Measure, MeasureKind
+from evenedit.report.render.index import POOLED, Index, name, plural
+from evenedit.report.render.table import NOTHING, Cell, Column, Number, Table, Unit, table_of, text
 from evenedit.results.results import Coverage
 
-_UNITS: dict[str, Unit] = {"rate": "share", "gap": "points", "delta": "change"}
+_UNITS: dict[str, Unit] = {MeasureKind.RATE: "share", MeasureKind.GAP: "points", MeasureKind.DELTA: "change"}
 
 
 def sensitivity(index: Index) -> Table | None:
-    """The same rates under other thresholds and the other convention for missing scores."""
+    """Rates under other thresholds and other treatments of missing scores."""
     conventions = tuple(dict.fromkeys(s.missing for s in index.results.sensitivity))
     cells: dict[tuple[str, ...], dict[str, tuple[Cell, ...]]] = {}
     used: dict[tuple[str, ...], str] = {}
     for s in index.results.sensitivity:
         if s.editor not in index.lines(s.experiment):
             continue
-        where = s.experiment if s.condition == "baseline" else f"{s.experiment}, {s.condition}"
-        key = (s.editor or POOLED, where, rate_id(s.measure), s.threshold)
+        where = s.experiment if s.condition == Condition.BASELINE else f"{s.experiment}, {s.condition}"
+        key = (s.editor or POOLED, where, Measure(s.measure).name, s.threshold)
         share = Number(s.value, "share", n=s.n)
         cells.setdefault(key, {})[s.missing] = (share, Number(s.gap, "points"), s.n)
         if s.is_default:
@@ -30,14 +31,15 @@ def sensitivity(index: Index) -> Table | None:
     for c in conventions:
         columns += [
             Column(f"{c}_rate", f"Rate, {name(c)}"),
-            Column(f"{c}_race_gap", "Gap over races"),
+            Column(f"{c}_{index.main.name}_gap", f"Gap over {plural(index.main)}"),
             Column(f"{c}_valid", "n"),
         ]
     return table_of(
         index,
         "sensitivity",
         "Sensitivity to thresholds and missing scores",
-        "What each rate, and its gap over races, would have been under another reading of the same scores.",
+        f"What each rate, and its gap over {plural(index.main)}, would have been under another reading of the same "
+        "scores.",
         columns,
         [(*key, used.get(key, ""), *(x for c in conventions for x in by.get(c, empty))) for key, by in cells.items()],
     )
@@ -60,18 +62,28 @@ def coverage(index: Index) -> Table | None:
             Column("answered", "Answered"),
             *(Column(s, s) for s in ("scored", "refused", "unparseable", "failed")),
         ),
-        [_coverage_row(c) for c in ordered],
+        [_coverage_row(index, c) for c in ordered],
     )
 
 
-def _coverage_row(c: Coverage) -> tuple[Cell, ...]:
+def _coverage_row(index: Index, c: Coverage) -> tuple[Cell, ...]:
     calls = c.scored + c.refused + c.unparseable + c.failed
     share = Number(c.scored / calls if calls else None, "share", n=calls, missing=calls - c.scored)
-    return c.rater, c.experiment, c.editor, c.group, share, c.scored, c.refused, c.unparseable, c.failed
+    return (
+        c.rater,
+        c.experiment,
+        c.editor,
+        index.group_label(c.group),
+        share,
+        c.scored,
+        c.refused,
+        c.unparseable,
+        c.failed,
+    )
 
 
 def unequal_coverage(index: Index) -> Table | None:
-    """Does a judge leave some group's edits unanswered more often?"""
+    """Gaps between groups in the share of calls that a judge or instrument left unanswered."""
     return table_of(
         index,
         "unanswered",
@@ -89,11 +101,11 @@ def unequal_coverage(index: Index) -> Table | None:
         ),
         [
             (
-                t.measure.removeprefix("gap.unanswered."),
+                Measure(t.measure).name.removeprefix("unanswered."),
                 t.editor or POOLED,
-                t.factor,
+                index.factor_label(t.factor),
                 Number(t.value, "points"),
-                t.highest if t.value else "–",  # without a gap nobody is highest
+                index.level_label(t.factor, t.highest) if t.value else NOTHING,  # without a gap no group is highest
                 Number(t.p, "p"),
                 Number(t.p_holm, "p"),
             )
@@ -104,7 +116,7 @@ def unequal_coverage(index: Index) -> Table | None:
 
 
 def worst_cases(index: Index) -> Table | None:
-    """How small or large a gap could be, whatever the missing scores would have been."""
+    """The smallest and the largest value each gap can take, whatever the missing scores would have been."""
     return table_of(
         index,
         "bounds",
@@ -122,22 +134,22 @@ def worst_cases(index: Index) -> Table | None:
         ),
         [
             (
-                *(b.editor or POOLED, b.factor, rate_id(b.measure)),
+                *(b.editor or POOLED, index.factor_label(b.factor), Measure(b.measure).name),
                 *(Number(x, "points") for x in (b.value, b.low, b.high)),
                 b.missing,
             )
             for b in index.results.bounds
-            if (b.experiment, b.condition) == ("diagnosis", "baseline") and b.editor in index.lines("diagnosis")
+            if (b.experiment, b.condition) == ("diagnosis", Condition.BASELINE) and b.editor in index.lines("diagnosis")
         ],
     )
 
 
 def confidence(index: Index) -> Table | None:
-    """How sure the judges say they are."""
+    """The confidence that judges state with their scores."""
     return table_of(
         index,
         "confidence",
-        "How sure the judges say they are",
+        "Confidence stated by the judges",
         "Mean of the confidence from 0 to 1 a judge states with each score. Shown, never used as a weight.",
         (
             text("judge", "Judge"),
@@ -160,7 +172,7 @@ def confidence(index: Index) -> Table | None:
 
 
 def judges_alone(index: Index) -> Table | None:
-    """The headline numbers of each judge alone, side by side with the ensemble's."""
+    """The main estimates of each judge alone, beside those of the ensemble."""
     judges = tuple(dict.fromkeys(a.judge for a in index.results.per_judge))
     rows: list[tuple[Cell, ...]] = []
     by_place: dict[tuple[object, ...], dict[str, Estimate]] = {}
@@ -171,15 +183,20 @@ def judges_alone(index: Index) -> Table | None:
             by_place.setdefault(place, {})[a.judge] = e
     for found in by_place.values():
         e = next(iter(found.values()))
-        unit = _UNITS[e.measure.partition(".")[0]]
+        measure = Measure(e.measure)
+        unit = _UNITS[measure.kind]
         factor = next(iter(e.group), None)
         together = index.find(e.measure, e.editor, e.group, experiment=e.experiment, condition=e.condition)
         values = [f.value for f in found.values() if f.value is not None]
-        where = e.experiment if e.condition == "baseline" else f"{e.experiment}, {e.condition}"
+        where = e.experiment if e.condition == Condition.BASELINE else f"{e.experiment}, {e.condition}"
         rows.append(
             (
-                *(e.editor or POOLED, where, rate_id(e.measure)),
-                f"gap over {factor}" if factor else "change" if e.measure.startswith("delta.") else "rate",
+                *(e.editor or POOLED, where, measure.name),
+                f"gap over {index.noun(factor)}"
+                if factor
+                else "change"
+                if measure.kind == MeasureKind.DELTA
+                else "rate",
                 Number.of(together, unit),
                 *(Number.of(found.get(judge), unit) for judge in judges),
                 Number(
@@ -190,17 +207,17 @@ def judges_alone(index: Index) -> Table | None:
     return table_of(
         index,
         "judges_alone",
-        "What each judge alone would say",
-        "The headline numbers had one judge been the only one, beside the ensemble's. Apart: highest minus lowest "
-        "over the judges.",
+        "Estimates of each judge alone",
+        "The main estimates from the scores of one judge only, beside those of the ensemble. Range: highest minus "
+        "lowest over the judges.",
         (
             text("editor", "Editor"),
             text("experiment", "Experiment"),
             text("rate", "Rate"),
-            text("what", "What"),
+            text("what", "Estimate"),
             Column("ensemble", "Ensemble"),
             *(Column(judge, judge) for judge in judges),
-            Column("apart", "Apart"),
+            Column("apart", "Range"),
         ),
         rows,
         notes=(
@@ -211,25 +228,25 @@ def judges_alone(index: Index) -> Table | None:
     )
 
 
-def planted_and_found(index: Index) -> Table | None:
-    """What was planted in simulated editors beside what the audit found."""
-    inside = {True: "yes", False: "no", None: "–"}
+def planted_effects(index: Index) -> Table | None:
+    """The known effects of simulated editors beside their estimates."""
+    inside = {True: "yes", False: "no", None: NOTHING}
     return table_of(
         index,
         "planted",
-        "Planted and found",
+        "Planted effects and their estimates",
         "Rate of the group minus everybody else's: the known effect of a simulated editor and its estimate.",
         (
             text("editor", "Editor"),
             text("rate", "Rate"),
             text("group", "Group"),
             Column("planted", "Planted"),
-            Column("found", "Found"),
+            Column("found", "Estimate"),
             text("inside", "Planted inside interval"),
         ),
         [
             (
-                *(p.editor, rate_id(p.measure), p.group),
+                *(p.editor, Measure(p.measure).name, index.group_label(p.group)),
                 Number(p.planted, "points"),
                 Number(p.found, "points", p.low, p.high),
                 inside[p.inside],

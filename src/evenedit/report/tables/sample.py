@@ -1,22 +1,24 @@
-"""People in the paper's form: whom the portraits show, what people were given, and what they said beside the judges."""
+"""The paper's tables and figure about the sample: portraits, outputs that people rated, and their mean scores."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-from evenedit.protocol import AXES, FACTORS, QUESTIONS
+from evenedit.core.records import Condition
+from evenedit.protocol import AXES, QUESTIONS
 from evenedit.report.figures.plots import BLUE, FAINT, VERMILLION, FigureFile, dot, picture, sheet
 from evenedit.report.render.index import POOLED, Index, excludes, name
 from evenedit.report.render.table import Cell, Column, Number, Table, format_number, table_of, text
 from evenedit.report.tables.agreement import Rows, axis_name, number
 from evenedit.results.results import Agreement
 
+ARMS = (Condition.FEATURE, Condition.PLACEBO)
 DELTAS = ("edit_success", "race_drift", "gender_drift", "skin_tone.distance", "age_drift.distance")
-"""What a feature prompt should leave (edit success) and what it should lessen."""
+"""The axes of figure 6 (b): edit success, which a feature prompt should keep, and the changes it should lessen."""
 
 
 def _counted(index: Index, what: str) -> Iterator[tuple[str, str, int]]:
-    """Counts of one kind as factor, level, number."""
+    """The counts whose key begins with `what`, as factor, level, count."""
     for key, count in index.results.counts.items():
         first, _, rest = key.partition(".")
         factor, _, level = rest.partition(".")
@@ -28,11 +30,11 @@ def portraits(index: Index) -> Table | None:
     """Table 9 of the paper, with the labels of the portraits beside the pools they were chosen from."""
     whole = index.results.counts.get("portraits", 0)
     rows: list[tuple[Cell, ...]] = [
-        (factor, level, Number(n / whole, "share", n=whole), n)
+        (_factor(index, factor), index.level_label(factor, level), Number(n / whole, "share", n=whole), n)
         for factor, level, n in sorted(_counted(index, "portraits"), key=lambda c: c[0] != "pool")
         if whole
     ]
-    pools = any(row[0] == "pool" for row in rows)
+    pools = any(factor == "pool" for factor, _, _ in _counted(index, "portraits"))
     return table_of(
         index,
         "table9",
@@ -44,17 +46,20 @@ def portraits(index: Index) -> Table | None:
     )
 
 
-KINDS = {"arm": "Experiment and condition", "editor": "Editor", "race": "Race", "gender": "Gender", "age": "Age"}
+def _factor(index: Index, name: str) -> Cell:
+    """A factor as a cell; the pool is not a factor and has a name of its own."""
+    return "pool" if name == "pool" else index.factor_label(name)
 
 
 def sample(index: Index) -> Table | None:
     """Table 18 of the paper: the outputs that people rated."""
     counts = index.results.counts
     whole = counts.get("rated", 0)
+    kinds = {"arm": "Experiment and condition", "editor": "Editor", **{f.name: f.title for f in index.factors}}
     rows: list[tuple[Cell, ...]] = [
-        (KINDS[kind], level.replace(".", ", ") if kind == "arm" else level, n, Number(n / whole, "share", n=whole))
+        (kinds[kind], _rated_level(index, kind, level), n, Number(n / whole, "share", n=whole))
         for kind, level, n in _counted(index, "rated")
-        if kind in KINDS
+        if kind in kinds
     ]
     drawn = f" {counts['sampled']:,} cases were drawn for them." if "sampled" in counts else ""
     by = sorted((int(level), n) for kind, level, n in _counted(index, "rated") if kind == "by")
@@ -67,8 +72,12 @@ def sample(index: Index) -> Table | None:
         f"portraits.{drawn} Of the outputs, {raters}.",
         (text("factor", "Factor"), text("level", "Level"), Column("outputs", "Outputs"), Column("share", "Share")),
         rows,
-        notes=("Outputs of two portraits have no single label and are not in the shares by race, gender and age.",),
+        notes=(f"Outputs of two portraits have no single label and are not in the shares by {index.nouns}.",),
     )
+
+
+def _rated_level(index: Index, kind: str, level: str) -> Cell:
+    return level.replace(".", ", ") if kind == "arm" else index.level_label(kind, level)
 
 
 def judges_beside_people(index: Index) -> Table | None:
@@ -102,50 +111,41 @@ def judges_beside_people(index: Index) -> Table | None:
 
 
 def skin_tone_and_deltas(index: Index) -> FigureFile | None:
-    """Figure 6 of the paper: people's skin-tone ratings by race, and what they say the feature prompt changes."""
+    """Figure 6 of the paper: people's skin-tone ratings by the main factor, and changes with the feature prompt."""
     rows = Rows.of(index.results)
-    races = [r for r in FACTORS[0].codes if _at(rows, "mean_people", r)]
+    codes = [code for code in index.main.codes if _skin_tone(index, rows, "mean_people", code)]
     deltas = [
-        (axis, [(arm, a) for arm in ("feature", "placebo") if (a := rows.find("mean_delta", axis, arm)) is not None])
-        for axis in DELTAS
+        (axis, [(arm, a) for arm in ARMS if (a := rows.find("mean_delta", axis, arm)) is not None]) for axis in DELTAS
     ]
     deltas = [(axis, found) for axis, found in deltas if any(a.value is not None for _, a in found)]
-    if not races and not deltas:
+    if not codes and not deltas:
         return None
-    panels = [draw for draw in (races and "skin", deltas and "delta") if draw]
-    height = 1.25 + 0.3 * max(len(races), len(deltas))
-    told: list[str] = []
+    panels = [draw for draw in (codes and "skin", deltas and "delta") if draw]
+    height = 1.25 + 0.3 * max(len(codes), len(deltas))
+    alt: list[str] = []
     with sheet(8.6, height, bool(index.results.simulated)) as figure:
         axes = list(figure.subplots(1, len(panels), squeeze=False)[0])
-        if races:
+        if codes:
             ax = axes.pop(0)
             ax.axvline(3, color=FAINT, linewidth=1, linestyle=(0, (4, 3)))
-            for y, race in enumerate(races):
+            names = {code: index.group_name(index.main_group(code)) for code in codes}
+            for y, code in enumerate(codes):
                 for statistic, colour, shape, off in (
                     ("mean_people", VERMILLION, "o", -0.12),
                     ("mean_judges", FAINT, "D", 0.14),
                 ):
-                    a = _at(rows, statistic, race)
+                    a = _skin_tone(index, rows, statistic, code)
                     if a is not None and a.value is not None:
                         filled = statistic == "mean_people" and excludes(a.low, a.high, 3)
-                        dot(
-                            ax,
-                            y + off,
-                            a.value,
-                            a.low,
-                            a.high,
-                            colour,
-                            filled=filled,
-                            tip=_tip(name(race), a),
-                            shape=shape,
-                        )
-                        told += [f"{name(race)} {a.value:.2f}."] if statistic == "mean_people" else []
-            ax.set_yticks(range(len(races)), [name(race) for race in races])
-            ax.set_ylim(len(races) - 0.4, -0.6)
+                        tip = _tip(names[code], a)
+                        dot(ax, y + off, a.value, a.low, a.high, colour, filled=filled, tip=tip, shape=shape)
+                        alt += [f"{names[code]} {a.value:.2f}."] if statistic == "mean_people" else []
+            ax.set_yticks(range(len(codes)), list(names.values()))
+            ax.set_ylim(len(codes) - 0.4, -0.6)
             ax.grid(axis="x")
             ax.set_title("(a) Skin tone, mean score\n3 = unchanged, above 3 = lighter")
             ax.plot([], [], "o-", color=VERMILLION, label="people")
-            if any(_at(rows, "mean_judges", race) for race in races):
+            if any(_skin_tone(index, rows, "mean_judges", code) for code in codes):
                 ax.plot([], [], "D-", color=FAINT, markerfacecolor="none", label="judges, same outputs")
         if deltas:
             ax = axes.pop(0)
@@ -153,15 +153,15 @@ def skin_tone_and_deltas(index: Index) -> FigureFile | None:
             for y, (axis, found) in enumerate(deltas):
                 for arm, a in found:
                     if a.value is not None:
-                        colour, off = (BLUE, -0.12) if arm == "feature" else (FAINT, 0.14)
+                        colour, off = (BLUE, -0.12) if arm is Condition.FEATURE else (FAINT, 0.14)
                         tip = _tip(f"{axis_name(axis)}, {name(arm).lower()}", a, signed=True)
                         dot(ax, y + off, a.value, a.low, a.high, colour, filled=excludes(a.low, a.high), tip=tip)
-                        told.append(f"{axis_name(axis)}, {name(arm).lower()}: {format_number(a.value, 'change')}.")
+                        alt.append(f"{axis_name(axis)}, {name(arm).lower()}: {format_number(a.value, 'change')}.")
             ax.set_yticks(range(len(deltas)), [axis_name(axis) for axis, _ in deltas])
             ax.set_ylim(len(deltas) - 0.4, -0.6)
             ax.grid(axis="x")
             ax.set_title("(b) Mitigated minus baseline, mean score\nbelow 0 = lower score or less change")
-            for arm, colour in (("feature", BLUE), ("placebo", FAINT)):
+            for arm, colour in zip(ARMS, (BLUE, FAINT), strict=True):
                 if any(arm == other for _, found in deltas for other, _ in found):
                     ax.plot([], [], "o-", color=colour, label=name(arm).lower())
         figure.legend(loc="outside lower right", ncols=4, frameon=False)
@@ -169,15 +169,15 @@ def skin_tone_and_deltas(index: Index) -> FigureFile | None:
             figure,
             index,
             "figure6",
-            "What people say",
+            "People's ratings",
             f"People's mean of each output, with {index.level} intervals, over all editors. Filled: the interval "
             "excludes no change." + (" (b) over pairs of the same case." if deltas else ""),
-            "Dots with intervals. " + " ".join(told),
+            "Dots with intervals. " + " ".join(alt),
         )
 
 
-def _at(rows: Rows, statistic: str, race: str) -> Agreement | None:
-    return rows.find(statistic, "skin_tone", group={"race": race})
+def _skin_tone(index: Index, rows: Rows, statistic: str, code: str) -> Agreement | None:
+    return rows.find(statistic, "skin_tone", group=index.main_group(code))
 
 
 def _tip(who: str, a: Agreement, *, signed: bool = False) -> str:

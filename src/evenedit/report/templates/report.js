@@ -48,7 +48,7 @@
 
   // Every word typed must occur.
   function filter(before, items, what) {
-    const input = make("input", { type: "search", placeholder: "e.g. race black" });
+    const input = make("input", { type: "search", placeholder: "words, in any order" });
     const count = make("span", {});
     count.setAttribute("role", "status");
     const box = make("label", { className: "filter" });

@@ -1,12 +1,13 @@
-"""The paper paragraph "Human Evaluation", filled in from the results; what is not in them is said to be missing."""
+"""The paper paragraph "Human Evaluation", filled in from the results; it names what the results lack."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from evenedit.protocol import FACTORS
-from evenedit.report.render.index import Index, name
+from evenedit.core.records import Condition
+from evenedit.protocol import Factor
+from evenedit.report.render.index import Index, listed, name, noun
 from evenedit.report.render.latex import latex
 from evenedit.report.render.table import simulated_note
 from evenedit.report.tables.agreement import LABELLED, TARGET, Rows, axis_name, has_people
@@ -21,10 +22,10 @@ BANDS = (
     (0.8, "substantial"),
     (1.0, "almost perfect"),
 )
-"""Landis and Koch's words for a kappa up to so much."""
+"""Landis and Koch's words for kappas up to a value."""
 PLATFORMS = {"prolific": "through Prolific", "panel": "through a panel", "invitation": "by invitation"}
 HEADINGS = dict(zip(LABELLED, ("edit quality", "gender drift", "race drift", "preference", "stereotype"), strict=True))
-"""What the evaluation plan calls each question."""
+"""The names of the questions in the evaluation plan."""
 
 
 def band(value: float) -> str:
@@ -76,7 +77,7 @@ def _what(index: Index) -> str:
 
 def _arm(arm: str) -> str:
     experiment, _, condition = arm.partition(".")
-    return experiment if condition == "baseline" else f"{experiment} with the {name(condition).lower()}"
+    return experiment if condition == Condition.BASELINE else f"{experiment} with the {name(condition).lower()}"
 
 
 def _where(index: Index, study: Mapping[str, Any]) -> str:
@@ -100,15 +101,20 @@ def _how_many(index: Index) -> str:
     return f"Each output was rated by {min(by)} to {max(by)} independent people ({mean:.2f} on average)."
 
 
-SAMPLERS = {
-    "balanced": "balanced over editor, race, gender and age labels within each prompt",
-    "strata": "stratified over race, gender, age band and editor",
-    "priority": "by review priority, with routine cases balanced over race and gender labels",
-}
+def _sampler(sampler: str, factors: Sequence[Factor]) -> str | None:
+    """How a sampler chooses cases, in words."""
+    labels = [noun(f) for f in factors]
+    bands = [f"{noun(f)} band" if any(level.band for level in f.levels) else noun(f) for f in factors]
+    words = {
+        "balanced": f"balanced over {listed(['editor', *labels])} labels within each prompt",
+        "strata": f"stratified over {listed([*bands, 'editor'])}",
+        "priority": f"by review priority, with routine cases balanced over {listed(labels[:2])} labels",
+    }
+    return words.get(sampler)
 
 
 def _drawn(index: Index, study: Mapping[str, Any]) -> str:
-    sampler = SAMPLERS.get((study.get("survey") or {}).get("sampler", ""))
+    sampler = _sampler((study.get("survey") or {}).get("sampler", ""), index.factors)
     drawn = index.results.counts.get("sampled")
     if sampler is None:
         return "How the sample was drawn is not recorded in the study."
@@ -116,21 +122,21 @@ def _drawn(index: Index, study: Mapping[str, Any]) -> str:
 
 
 def _spread(index: Index) -> str:
-    told = []
-    for factor in FACTORS:
+    spread = []
+    for factor in index.factors:
         sizes = [n for k, n in index.results.counts.items() if k.startswith(f"rated.{factor.name}.")]
         if sizes:
             ends = f"{min(sizes):,}" if min(sizes) == max(sizes) else f"{min(sizes):,} to {max(sizes):,}"
-            told.append(f"{ends} for each of {len(sizes)} {factor.name} labels")
+            spread.append(f"{ends} for each of {len(sizes)} {noun(factor)} labels")
     return (
-        f"Rated outputs by label of the portrait: {', '.join(told)}."
-        if told
+        f"Rated outputs by label of the portrait: {', '.join(spread)}."
+        if spread
         else "Labels of the portraits are missing."
     )
 
 
 def _agreement(rows: Rows, level: str) -> Iterator[str]:
-    between = [a for a in rows.places("fleiss_kappa") if a.editor is None and a.condition == "baseline"]
+    between = [a for a in rows.places("fleiss_kappa") if a.editor is None and a.condition == Condition.BASELINE]
     yield _listed("Between people, Fleiss' κ was", between, axis_name)
     known = [a for a in between if a.value is not None]
     reached = [axis_name(a.axis).lower() for a in known if a.value is not None and a.value >= TARGET]
@@ -140,25 +146,26 @@ def _agreement(rows: Rows, level: str) -> Iterator[str]:
     against = {
         axis: [a for a in rows.places("cohen_kappa") if a.editor is None and a.axis == axis] for axis in LABELLED
     }
-    found = [next((a for a in told if a.condition == "baseline"), told[0]) for told in against.values() if told]
+    found = [next((a for a in rows if a.condition == Condition.BASELINE), rows[0]) for rows in against.values() if rows]
     yield _listed("Between the VLM judges' ensemble and people, Cohen's κ was", found, lambda axis: HEADINGS[axis])
-    missing = [HEADINGS[axis] for axis, told in against.items() if not told]
+    missing = [HEADINGS[axis] for axis, rows in against.items() if not rows]
     if missing:
         yield f"Not compared, since judges, people or both gave no such answers: {', '.join(missing)}."
-    firm = [HEADINGS[a.axis] for a in found if a.low is not None and a.low > TARGET]
+    above = [HEADINGS[a.axis] for a in found if a.low is not None and a.low > TARGET]
     yield (
-        f"Judges may stand in for people where the whole interval lies above {TARGET}: "
-        f"{', '.join(firm) or 'nowhere here'}. Brackets are {level} intervals, faces drawn; words are Landis and "
+        f"Judges may replace people where the whole interval lies above {TARGET}: "
+        f"{', '.join(above) or 'nowhere here'}. Brackets are {level} intervals, faces drawn; words are Landis and "
         "Koch's (slight up to 0.2, fair up to 0.4, moderate up to 0.6, substantial up to 0.8, almost perfect above) "
         "and stand only where the whole interval lies in the band."
     )
 
 
 def _listed(head: str, found: Sequence[Agreement], words: Any) -> str:
-    return f"{head} {'; '.join(_told(a, words(a.axis)) for a in found)}." if found else f"{head} not computed."
+    return f"{head} {'; '.join(_kappa(a, words(a.axis)) for a in found)}." if found else f"{head} not computed."
 
 
-def _told(a: Agreement, what: str) -> str:
+def _kappa(a: Agreement, what: str) -> str:
+    """A kappa with its interval, the question and, where it is certain, Landis and Koch's word."""
     what = what[0].lower() + what[1:]
     if a.value is None:
         reason = a.method.removesuffix("; SIMULATED").rpartition("undefined: ")[2]

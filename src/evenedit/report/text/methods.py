@@ -1,4 +1,4 @@
-"""Text to take along: a methods paragraph, a model-card snippet, a BibTeX entry, each filled from the results."""
+"""Texts for reuse: a methods paragraph, a model-card snippet and BibTeX entries, filled in from the results."""
 
 from __future__ import annotations
 
@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from evenedit.core.version import __version__
-from evenedit.report.render.index import Index, name, rate_id
+from evenedit.protocol.measures import Measure
+from evenedit.report.render.index import Index, name
 from evenedit.report.render.table import format_number, short_list
 from evenedit.report.text.human_evaluation import human_evaluation, human_evaluation_latex
 
@@ -17,17 +18,17 @@ CHOSEN = {
     "priority": ", chosen by review priority of their baseline,",
     "drift": ", chosen among those whose baseline was rated as changed,",
 }
-"""How the cases of the mitigation were chosen."""
+"""By sampler, how the cases of the mitigation were chosen."""
 
 
 def methods(index: Index) -> str:
-    """How the numbers were made, as a paper's methods section would say it."""
+    """A methods paragraph for a paper: sample, editors, raters, rates, intervals and tests."""
     results, rules = index.results, index.results.rules
     counts = results.counts
     faces = max((t.faces for t in results.tests), default=0)
     parts = []
     if faces:
-        factors = " × ".join(f"{len(index.levels(f))} {f} labels" for f in index.factors())
+        factors = " × ".join(f"{len(index.levels(f))} {index.noun(f)} labels" for f in index.grouped())
         parts.append(f"We edited {faces:,} portraits, balanced over {factors},")
     else:
         parts.append("We edited portraits")
@@ -40,7 +41,7 @@ def methods(index: Index) -> str:
         ensemble = rules.get("ensemble", {}).get("diagnosis", "")
         parts.append(
             f"Each output was rated on five-point scales by {', '.join(index.judges)}; their scores were combined by "
-            f"the rule '{ensemble}', and an output that nobody scored was "
+            f"the rule '{ensemble}', and an output without a score was "
             f"{'left out' if rules.get('missing') == 'exclude' else 'given the neutral score 3'}."
         )
     if index.instruments:
@@ -53,7 +54,9 @@ def methods(index: Index) -> str:
         chosen = CHOSEN.get(str(rules.get("mitigation_cases", "balanced")), "")
         placebo = counts.get("edits.mitigation.placebo")
         again = f"; {placebo:,} more repeat the baseline with another seed, as a placebo" if placebo else ""
-        parts.append(f"For the mitigation, {cases:,} edits{chosen} were made with a feature prompt put first{again}.")
+        parts.append(
+            f"For the mitigation, {cases:,} edits{chosen} were made with a feature prompt before the request{again}."
+        )
     cuts = ", ".join(f"{name(r).lower()} {rule}" for r, rule in index.thresholds.items())
     parts.append(f"Rates are shares of valid scores ({cuts}).")
     parts.append(
@@ -67,7 +70,7 @@ def methods(index: Index) -> str:
 
 
 def model_card(index: Index) -> str:
-    """What a model card would say about each editor, as Markdown."""
+    """A section for a model card, as Markdown: rates and clear gaps of each editor."""
     lines = [f"## Demographic consistency of edits ({PROJECT} {__version__})", ""]
     for editor in index.editors("diagnosis"):
         lines += [
@@ -77,7 +80,7 @@ def model_card(index: Index) -> str:
             "|---|---|---|---|---|",
         ]
         for rate in ("edit_success", "soft_erasure", "skin_lighter", "race_change", "gender_change", "refused"):
-            e = index.find(f"rate.{rate}", editor)
+            e = index.find(Measure.rate(rate), editor)
             if e is not None and e.value is not None:
                 shown = [
                     name(rate),
@@ -87,15 +90,16 @@ def model_card(index: Index) -> str:
                     f"{e.missing:,}",
                 ]
                 lines.append(f"| {' | '.join(shown)} |")
-        firm = [t for t in index.results.tests if t.editor == editor and index.grade(t) == "clear"]
+        clear = [t for t in index.results.tests if t.editor == editor and index.grade(t) == "clear"]
         lines.append("")
-        for t in sorted(firm, key=lambda t: -t.value):
+        for t in sorted(clear, key=lambda t: -t.value):
             lines.append(
-                f"- Clear gap in {name(rate_id(t.measure)).lower()} by {t.factor} label: "
-                f"{format_number(t.value, 'points')} between {name(t.highest)} and {name(t.lowest)} "
+                f"- Clear gap in {name(Measure(t.measure).name).lower()} by {index.noun(t.factor)} label: "
+                f"{format_number(t.value, 'points')} between {index.level_name(t.factor, t.highest)} and "
+                f"{index.level_name(t.factor, t.lowest)} "
                 f"(p = {t.p_holm:.3g}, Holm)."
             )
-        if not firm:
+        if not clear:
             lines.append("- No gap between groups was shown. That is not proof of equality.")
         lines.append("")
     lines.append("Observations under these prompts, seeds and judges; labels are the dataset's labels.")
@@ -123,8 +127,8 @@ def _marked(index: Index, text: str) -> str:
     return f"SIMULATED data ({short_list(index.results.simulated)}): no finding about any real editor.\n\n{text}"
 
 
-def to_take_along(index: Index, study: Mapping[str, Any]) -> dict[str, tuple[str, str]]:
-    """Each text by the file it is written to, with its title."""
+def texts_for_reuse(index: Index, study: Mapping[str, Any]) -> dict[str, tuple[str, str]]:
+    """The texts by the file each is written to, with their titles."""
     texts = {
         "methods.md": ("Methods paragraph", methods(index)),
         "human-evaluation.md": ("Human evaluation paragraph", human_evaluation(index, study)),

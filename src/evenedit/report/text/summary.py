@@ -1,4 +1,4 @@
-"""What was observed, in plain words graded by how sure one can be. A pure function of `Results`."""
+"""The summary: sentences about what was observed, each with its certainty. A pure function of `Results`."""
 
 from __future__ import annotations
 
@@ -6,19 +6,23 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from evenedit.core.records import Estimate
-from evenedit.report.figures.specification_curve import firmest, sentence
-from evenedit.report.render.index import ALPHA, RATES, Index, excludes, name, rate_id
+from evenedit.core.records import Condition, Estimate
+from evenedit.protocol.measures import Measure, MeasureKind
+from evenedit.report.figures.specification_curve import clearest, sentence
+from evenedit.report.render.index import ALPHA, RATES, Index, excludes, listed, name, noun
 from evenedit.report.render.table import NOTHING, Number, Span, Unit, format_number
 from evenedit.report.tables.agreement import TARGET, Rows, axes_compared, axis_name, has_people
 from evenedit.report.tables.instruments import readings_of
+from evenedit.report.tables.main import MITIGATED
 from evenedit.results.results import Coverage, GapTest, MitigationEffect, Results
 
 Certainty = Literal["observed", "clear", "suggestive", "none", "caution"]
 
 EVERYTHING = "The audit as a whole"
-MOST_TOLD = 6
-"""Clear gaps told one by one; the rest share a sentence."""
+MOST_GAPS = 6
+"""Clear gaps with a sentence each; the rest share one."""
+MOST_NAMED = 3
+"""Up to so many rates are named one by one."""
 
 PHRASES = {
     "edit_success": "had the requested edit applied",
@@ -35,14 +39,14 @@ PHRASES = {
     "measured_skin_darker": "measured darker in skin than the source",
     "another_person": "show a face as far from its source as another person's of the same label",
 }
-"""What a rate says of edits."""
-MEANS = {"mean.skin_delta_L": "on average L* moved by", "mean.changed_share": "on average the picture changed by"}
-"""What a mean says of edits."""
+"""By rate, what the edits have in common that it counts."""
+MEANS = {"skin_delta_L": "on average L* changed by", "changed_share": "on average the changed share of the picture is"}
+"""By reading, the words before its mean."""
 
 
 @dataclass(frozen=True, slots=True)
 class Sentence:
-    """One thing that can be said."""
+    """One sentence of the summary."""
 
     text: str
     certainty: Certainty
@@ -52,14 +56,15 @@ class Sentence:
 
 
 def summarise(results: Results | Index) -> list[Sentence]:
-    """Everything worth saying, the audit as a whole first, then editor by editor."""
+    """Return the sentences of the summary: about the audit as a whole first, then by editor."""
     index = results if isinstance(results, Index) else Index(results)
     sentences = [*_headline(index), *_overall(index)]
     for editor in index.editors():
         sentences += _rates(index, editor)
         sentences += _gaps(index, editor)
+        sentences += _trends(index, editor)
         sentences += _measured(index, editor)
-        sentences += [Sentence(sentence(m), "observed", editor) for m in firmest(index) if m.editor == editor]
+        sentences += [Sentence(sentence(index, m), "observed", editor) for m in clearest(index) if m.editor == editor]
         sentences += _mitigation(index, editor)
         sentences += _stereotype(index, editor)
     return sentences
@@ -75,20 +80,16 @@ def _shown(e: Estimate, unit: Unit = "share") -> str:
     return f"{number.shown} {number.interval or '(no interval)'}"
 
 
-def _join(parts: Sequence[str]) -> str:
-    return parts[0] if len(parts) == 1 else f"{', '.join(parts[:-1])} and {parts[-1]}"
-
-
 def _headline(index: Index) -> Iterator[Sentence]:
-    """Which editors showed a clear difference, and in what."""
+    """Sentences on which editors have clear differences between groups, and in which rates."""
     if not index.rated and has_people(index.results):
         yield Sentence(
-            "No judge has scored these edits: what is told is people's agreement and their ratings.", "caution"
+            "No judge has scored these edits: this report shows people's ratings and their agreement only.", "caution"
         )
         return
     if not index.rated and not index.instruments:
         yield Sentence(
-            "Nothing has rated these edits: the report shows pictures and counts, and finds nothing.", "caution"
+            "Nothing has rated these edits: this report shows pictures and counts, but no estimates.", "caution"
         )
         return
     if index.rated:
@@ -97,37 +98,37 @@ def _headline(index: Index) -> Iterator[Sentence]:
         yield from (replace(s, text=f"Measured ({rater}): {s.text}") for s in _differences(own))
     if not index.rated:
         yield Sentence(
-            "No judge has rated these edits. All that follows was measured in pixels, which tell neither whether an "
-            "edit is the one asked for nor any apparent race, gender or age.",
+            "No judge has rated these edits. All that follows was measured in pixels, which show neither whether an "
+            "edit is the one asked for nor a change of apparent race, gender or age.",
             "caution",
         )
 
 
 def _differences(index: Index) -> Iterator[Sentence]:
-    found = {editor: _graded(index, editor)["clear"] for editor in index.editors("diagnosis")}
-    said = []
-    for editor, tests in found.items():
+    clear = {editor: _graded(index, editor)["clear"] for editor in index.editors("diagnosis")}
+    some = []
+    for editor, tests in clear.items():
         factors = dict.fromkeys(t.factor for t in tests)
-        by = [f"{_join([_rate(t) for t in tests if t.factor == factor])} by {factor}" for factor in factors]
+        by = [f"{listed([_rate(t) for t in tests if t.factor == f])} by {index.noun(f)}" for f in factors]
         if by:
-            said.append(f"{editor} ({'; '.join(by)})")
-    none = [editor for editor, tests in found.items() if not tests]
-    if said:
-        rest = f" None was shown for {_join(none)}." if none else ""
-        yield Sentence(f"Clear differences between groups were observed for {_join(said)}.{rest}", "clear")
+            some.append(f"{editor} ({'; '.join(by)})")
+    none = [editor for editor, tests in clear.items() if not tests]
+    if some:
+        rest = f" None was shown for {listed(none)}." if none else ""
+        yield Sentence(f"Clear differences between groups were observed for {listed(some)}.{rest}", "clear")
     elif index.results.tests:
-        yield Sentence(f"No clear difference between groups was shown for {_join(none)}.", "none")
+        yield Sentence(f"No clear difference between groups was shown for {listed(none)}.", "none")
 
 
 def _reviewed(index: Index) -> Iterator[Sentence]:
-    """What reviewers settled, and what the study makes of it."""
+    """A sentence on how many values reviewers settled, and whether the study uses them."""
     counts = index.results.counts
     if not counts.get("reviewed"):
         return
     per = [f"{n:,} of {name(k.split('.', 1)[1]).lower()}" for k, n in counts.items() if k.startswith("settled.")]
     settles = index.results.rules.get("ensemble", {}).get("review") == "settles"
-    use = "they take the place of the judges' scores" if settles else "they are shown and change no score"
-    values = f"settled values: {_join(per)}; {use}." if per else "no value is settled yet."
+    use = "they replace the judges' scores" if settles else "they are shown and change no score"
+    values = f"settled values: {listed(per)}; {use}." if per else "no value is settled yet."
     yield Sentence(f"Reviewers looked at {counts['reviewed']:,} edits; {values}", "observed")
 
 
@@ -136,7 +137,7 @@ def _overall(index: Index) -> Iterator[Sentence]:
     if "edits" in counts:
         text = f"{counts['edits']:,} edits were asked for"
         ends = [f"{counts[k]:,} {k}" for k in ("refused", "failed") if counts.get(k)]
-        text += f", of which {_join(ends)}." if ends else "; none was refused and none failed."
+        text += f", of which {listed(ends)}." if ends else "; none was refused and none failed."
         if counts.get("needs_review"):
             text += (
                 f" On {counts['needs_review']:,} diagnosis edits the judges disagree enough to need a person's review."
@@ -151,36 +152,34 @@ def _overall(index: Index) -> Iterator[Sentence]:
         inside = sum(bool(p.inside) for p in planted)
         yield Sentence(
             f"The simulated editors have known effects: {inside} of {len(planted)} planted values "
-            f"({_share(inside / len(planted))}) lie inside the {index.level} interval the audit found.",
+            f"({_share(inside / len(planted))}) lie inside the {index.level} interval of their estimate.",
             "observed",
         )
 
 
 def _people(index: Index) -> Iterator[Sentence]:
-    """How far people agree, how far the judges agree with them, and whether that differs by group."""
+    """Sentences on the agreement between people, of judges with people, and on the judges' error by group."""
     rows = Rows.of(index.results)
     kappas = [a for a in rows.places("fleiss_kappa") if a.editor is None and a.value is not None]
     if kappas:
         missed = [f"{axis_name(a.axis).lower()} {a.value:.2f} ({name(a.condition).lower()})".replace("-", "−")
                   for a in kappas if a.value is not None and a.value < TARGET]  # fmt: skip
-        said = f"is missed for {_join(missed)}" if missed else "is reached for every question"
-        text = f"Agreement between people: the target of Fleiss' κ ≥ {TARGET} {said}."
+        outcome = f"is missed for {listed(missed)}" if missed else "is reached for every question"
+        text = f"Agreement between people: the target of Fleiss' κ ≥ {TARGET} {outcome}."
         yield Sentence(text, "caution" if missed else "observed")
-    told = []
+    kappas_by_axis = []
     for axis in axes_compared(rows):
         found = [rows.find(s, axis) for s in ("weighted_kappa_quadratic", "ceiling_weighted_kappa_quadratic")]
         judge, person = (format_number(a.value if a else None, "score") for a in found)
-        told.append(f"{axis_name(axis).lower()} {judge} ({person})")
-    if told:
-        text = f"Judges against people, weighted κ (in brackets one person against the others): {_join(told)}."
-        yield Sentence(text, "observed")
+        kappas_by_axis.append(f"{axis_name(axis).lower()} {judge} ({person})")
+    if kappas_by_axis:
+        text = "Judges against people, weighted κ (in brackets one person against the others): "
+        yield Sentence(f"{text}{listed(kappas_by_axis)}.", "observed")
     gaps = [a for a in rows.places("mean_difference_gap_p_holm", grouped=True) if a.editor is None]
-    firm = [a for a in gaps if a.value is not None and a.value < ALPHA]
-    if firm:
-        listed = [f"{axis_name(a.axis).lower()} by {next(iter(a.group))}" for a in firm]
-        text = (
-            f"Judges err differently by group, measured against people: {_join(listed)}. Gaps there can be the judges'."
-        )
+    clear = [a for a in gaps if a.value is not None and a.value < ALPHA]
+    if clear:
+        where = listed([f"{axis_name(a.axis).lower()} by {index.noun(next(iter(a.group)))}" for a in clear])
+        text = f"The judges' error, measured against people, differs by group: {where}. Gaps there can be the judges'."
         yield Sentence(text, "clear")
     elif gaps:
         widest = max((g for a in gaps if (g := rows.beside(a, "mean_difference_gap")) and g.high is not None),
@@ -200,18 +199,20 @@ def _coverage(index: Index, rater: str) -> Iterator[Sentence]:
     if not calls:
         return
     read = rater in index.instruments
-    text = f"{rater} {'measured' if read else 'answered'} {_share(scored / calls)} of {calls:,} "
-    text += "edits" if read else "calls"
+    text = f"The {rater} instrument could measure" if read else f"{rater} answered"
+    text += f" {_share(scored / calls)} of {calls:,} {'edits' if read else 'calls'}"
+    main = index.main
     groups: dict[str, list[int]] = {}
     for c in rows:
-        if tuple(c.group) == ("race",):
-            sums = groups.setdefault(c.group["race"], [0, 0])
+        if tuple(c.group) == (main.name,):
+            sums = groups.setdefault(c.group[main.name], [0, 0])
             sums[0] += c.scored
             sums[1] += _calls(c)
     shares = {g: s / n for g, (s, n) in groups.items() if n}
     if len(shares) > 1 and max(shares.values()) > min(shares.values()):
         low, high = min(shares, key=shares.__getitem__), max(shares, key=shares.__getitem__)
-        text += f"; by race label from {_share(shares[low])} ({name(low)}) to {_share(shares[high])} ({name(high)})"
+        ends = (f"{_share(shares[code])} ({index.level_name(main.name, code)})" for code in (low, high))
+        text += f"; by {noun(main)} label from {' to '.join(ends)}"
     yield Sentence(text + ".", "observed" if scored / calls >= 0.9 else "caution")
 
 
@@ -224,39 +225,46 @@ def _rates(index: Index, editor: str) -> Iterator[Sentence]:
         ("soft_erasure", "skin_lighter", "skin_darker"),
         ("race_change", "gender_change", "older", "younger"),
     ):
-        pairs = [(r, e) for r in rates if (e := index.find(f"rate.{r}", editor)) is not None and e.value is not None]
+        pairs = [
+            (r, e) for r in rates if (e := index.find(Measure.rate(r), editor)) is not None and e.value is not None
+        ]
         if pairs:
             n, missing = Span(tuple(e.n for _, e in pairs)), Span(tuple(e.missing for _, e in pairs))
-            said = _join([f"{_shown(e)} {PHRASES[r]}" for r, e in pairs])
-            yield Sentence(f"Of {n.shown} edits with a score ({missing.shown} without), {said}.", "observed", editor)
-    refused = index.find("rate.refused", editor)
+            shares = listed([f"{_shown(e)} {PHRASES[r]}" for r, e in pairs])
+            yield Sentence(f"Of {n.shown} edits with a score ({missing.shown} without), {shares}.", "observed", editor)
+    refused = index.find(Measure.rate("refused"), editor)
     if refused is not None and refused.value:
         yield Sentence(f"{_shown(refused)} of {refused.n:,} requests {PHRASES['refused']}.", "observed", editor)
 
 
 def _measured(index: Index, editor: str) -> Iterator[Sentence]:
-    """What each instrument read of an editor's outputs, and how its groups differ."""
+    """Sentences on the measurements of each instrument, over everybody, by prompt and by group."""
     for rater, found in readings_of(index, editor):
         n = Span(tuple(x.n for _, x in found if x.n is not None))
         missing = Span(tuple(x.missing for _, x in found if x.missing is not None))
         rates = [
-            f"{x.shown} {x.interval} {PHRASES[rate_id(m)]}".replace("  ", " ")
+            f"{x.shown} {x.interval} {PHRASES[m.name]}".replace("  ", " ")
             for m, x in found
-            if m.startswith("rate.") and rate_id(m) in PHRASES
+            if m.kind == MeasureKind.RATE and m.name in PHRASES
         ]
-        means = [f"{MEANS[m]} {x.shown} {x.interval}".rstrip() for m, x in found if m in MEANS]
-        said = "; ".join(_join(parts) for parts in (rates, means) if parts)
-        yield Sentence(f"Measured ({rater}), {n.shown} edits ({missing.shown} without): {said}.", "observed", editor)
+        means = [
+            f"{MEANS[m.name]} {x.shown} {x.interval}".rstrip()
+            for m, x in found
+            if m.kind == MeasureKind.MEAN and m.name in MEANS
+        ]
+        values = "; ".join(listed(parts) for parts in (rates, means) if parts)
+        text = f"Measured ({rater}), {n.shown} edits ({missing.shown} without a measurement): {values}."
+        yield Sentence(text, "observed", editor)
         own = index.instruments[rater]
         yield from _by_prompt(own, rater, editor, found)
         yield from (replace(s, text=f"Measured ({rater}): {s.text}") for s in _gaps(own, editor))
 
 
-def _by_prompt(own: Index, rater: str, editor: str, found: Sequence[tuple[str, Number]]) -> Iterator[Sentence]:
-    """How far prompts lie apart in what was measured."""
-    said = []
+def _by_prompt(own: Index, rater: str, editor: str, found: Sequence[tuple[Measure, Number]]) -> Iterator[Sentence]:
+    """A sentence on the range of measurements over prompts."""
+    ranges = []
     for measure, number in found:
-        if measure not in ("rate.unchanged", "mean.skin_delta_L"):
+        if measure not in (Measure.rate("unchanged"), Measure.mean("skin_delta_L")):
             continue
         by = {code: own.find(measure, editor, {"prompt": code}) for code in own.levels("prompt")}
         values = {code: e.value for code, e in by.items() if e is not None and e.value is not None}
@@ -265,20 +273,20 @@ def _by_prompt(own: Index, rater: str, editor: str, found: Sequence[tuple[str, N
             low, high = (
                 f"{end} ({_few(values, pick(values.values()))})" for end, pick in zip(ends, (min, max), strict=True)
             )
-            said.append(f"{name(rate_id(measure))} from {low} to {high}")
-    if said:
-        yield Sentence(f"Measured ({rater}), prompt by prompt: {_join(said)}.", "observed", editor)
+            ranges.append(f"{name(measure.name)} from {low} to {high}")
+    if ranges:
+        yield Sentence(f"Measured ({rater}), by prompt: {listed(ranges)}.", "observed", editor)
 
 
 def _few(values: Mapping[str, float], value: float) -> str:
-    """The prompts with this value, or how many they are."""
+    """The prompts with this value, or their number where they are many."""
     codes = [code for code, v in values.items() if v == value]
     return ", ".join(codes) if len(codes) < 4 else f"{len(codes)} prompts"
 
 
 def _graded(index: Index, editor: str) -> dict[str, list[GapTest]]:
-    """The gaps of an editor's diagnosis by how sure one can be, the largest first."""
-    usual = ("diagnosis", "baseline")
+    """The gaps of an editor's diagnosis by certainty, the largest first."""
+    usual = ("diagnosis", Condition.BASELINE)
     graded: dict[str, list[GapTest]] = {"clear": [], "suggestive": [], "none": []}
     for t in sorted(index.results.tests, key=lambda t: (-t.value, t.p)):
         if t.editor == editor and (t.experiment, t.condition) == usual and _happened(index, t):
@@ -287,43 +295,54 @@ def _graded(index: Index, editor: str) -> dict[str, list[GapTest]]:
 
 
 def _rate(t: GapTest) -> str:
-    return name(rate_id(t.measure)).lower()
+    return name(Measure(t.measure).name).lower()
 
 
 def _gaps(index: Index, editor: str) -> Iterator[Sentence]:
     graded = _graded(index, editor)
     tests = [t for of_grade in graded.values() for t in of_grade]
     compared = sum(t.editor == editor and t.experiment == "diagnosis" for t in index.results.tests)
-    for t in graded["clear"][:MOST_TOLD]:
+    for t in graded["clear"][:MOST_GAPS]:
         yield Sentence(_clear(index, t), "clear", editor)
-    if rest := graded["clear"][MOST_TOLD:]:
-        yield Sentence(f"Clear differences too, all smaller: {_list(rest)}.", "clear", editor)
+    if rest := graded["clear"][MOST_GAPS:]:
+        yield Sentence(f"Further clear differences, all smaller: {_list(index, rest)}.", "clear", editor)
     if maybe := graded["suggestive"]:
         yield Sentence(
-            f"Signs of a difference that may be chance among {compared} comparisons: {_list(maybe)}.",
+            f"Signs of a difference that may be chance among {compared} comparisons: {_list(index, maybe)}.",
             "suggestive",
             editor,
         )
-    for factor in index.factors():
-        quiet = [t for t in graded["none"] if t.factor == factor]
-        if quiet:
-            every = len(quiet) == sum(t.factor == factor for t in tests)
-            yield Sentence(_quiet(index, factor, quiet, every), "none", editor)
+    for factor in index.grouped():
+        none = [t for t in graded["none"] if t.factor == factor]
+        if none:
+            every = len(none) == sum(t.factor == factor for t in tests)
+            yield Sentence(_not_shown(index, factor, none, every), "none", editor)
+
+
+def _trends(index: Index, editor: str) -> Iterator[Sentence]:
+    """A sentence on the rates that change clearly along an ordered factor."""
+    for factor in (f for f in index.factors if f.ordered):
+        found = [(r, index.find(Measure.trend(r), editor, {factor.name: "*"})) for r in RATES]
+        trends = [f"{name(r).lower()} {_shown(e, 'points')}" for r, e in found if e and excludes(e.low, e.high)]
+        if trends:
+            text = f"From one level of {noun(factor)} to the next, rates change on average by: {listed(trends)}."
+            yield Sentence(text, "suggestive", editor)
 
 
 def _happened(index: Index, t: GapTest) -> bool:
-    """Whether the rate is above 0: what never happened, as refusal often, differs for nobody."""
-    e = index.find(f"rate.{rate_id(t.measure)}", t.editor)
+    """Whether the rate is above 0; without any case, such as a refusal, there is nothing to compare."""
+    e = index.find(Measure.rate(Measure(t.measure).name), t.editor)
     return e is None or e.value != 0
 
 
 def _clear(index: Index, t: GapTest) -> str:
-    rate = rate_id(t.measure)
-    ends = [index.find(f"rate.{rate}", t.editor, {t.factor: code}) for code in (t.highest, t.lowest)]
+    rate = Measure(t.measure).name
+    ends = [index.find(Measure.rate(rate), t.editor, {t.factor: code}) for code in (t.highest, t.lowest)]
     high, low = (_shown(e) if e else NOTHING for e in ends)
     return (
-        f"A clear difference by {t.factor} label: {high} of edits of portraits labelled {name(t.highest)} "
-        f"{PHRASES.get(rate, f'met {name(rate).lower()}')}, against {low} of those labelled {name(t.lowest)} "
+        f"A clear difference by {index.noun(t.factor)} label: {high} of edits of portraits labelled "
+        f"{index.level_name(t.factor, t.highest)} {PHRASES.get(rate, f'met {name(rate).lower()}')}, against {low} of "
+        f"those labelled {index.level_name(t.factor, t.lowest)} "
         f"(gap {format_number(t.value, 'points')}, {_p(t.p_holm)} after Holm, {t.faces} faces)."
     )
 
@@ -332,21 +351,23 @@ def _p(p: float) -> str:
     return "p < 0.001" if p < 0.001 else f"p = {p:.3f}"
 
 
-def _list(tests: Sequence[GapTest]) -> str:
-    return _join(
+def _list(index: Index, tests: Sequence[GapTest]) -> str:
+    return listed(
         [
-            f"{_rate(t)} by {t.factor} ({format_number(t.value, 'points')}, highest "
-            f"{name(t.highest)}, lowest {name(t.lowest)}, {_p(t.p)})"
+            f"{_rate(t)} by {index.noun(t.factor)} ({format_number(t.value, 'points')}, highest "
+            f"{index.level_name(t.factor, t.highest)}, lowest {index.level_name(t.factor, t.lowest)}, {_p(t.p)})"
             for t in tests
         ]
     )
 
 
-def _quiet(index: Index, factor: str, tests: Sequence[GapTest], every: bool) -> str:
+def _not_shown(index: Index, factor: str, tests: Sequence[GapTest], every: bool) -> str:
+    """A sentence on the rates without a difference, and how large a difference the intervals still allow."""
     order = list(RATES)
-    rates = sorted((rate_id(t.measure) for t in tests), key=lambda r: order.index(r) if r in order else len(order))
-    which = f"any of the {len(rates)} rates" if every and len(rates) > 1 else _join([name(r).lower() for r in rates])
-    text = f"No difference by {factor} label was shown for {which}."
+    rates = sorted((Measure(t.measure).name for t in tests), key=lambda r: order.index(r) if r in order else len(order))
+    many = every and len(rates) > MOST_NAMED
+    which = f"any of the {len(rates)} rates compared" if many else listed([name(r).lower() for r in rates])
+    text = f"No difference by {index.noun(factor)} label was shown for {which}."
     bounds = [
         (max(abs(c.low), abs(c.high)), c, t)
         for t in tests
@@ -358,55 +379,56 @@ def _quiet(index: Index, factor: str, tests: Sequence[GapTest], every: bool) -> 
     size, contrast, test = max(bounds, key=lambda b: b[0])
     return (
         f"{text} That is not proof of equality: the intervals still allow a group to differ from everybody else by up "
-        f"to {format_number(size, 'points')} ({_rate(test)}, {name(contrast.group[factor])})."
+        f"to {format_number(size, 'points')} ({_rate(test)}, {index.group_name(contrast.group)})."
     )
 
 
 def _mitigation(index: Index, editor: str) -> Iterator[Sentence]:
-    def delta(axis: str, arm: str, group: dict[str, str] | None = None) -> Estimate | None:
-        e = index.find(f"delta.{axis}", editor, group, experiment="mitigation", condition=arm)
+    def delta(axis: str, arm: Condition, group: dict[str, str] | None = None) -> Estimate | None:
+        e = index.find(Measure.delta(axis), editor, group, experiment="mitigation", condition=arm)
         return e if e is not None and e.value is not None else None
 
-    def by_race(axis: str) -> str:
-        found = {race: delta(axis, "feature", {"race": race}) for race in index.levels("race", "mitigation")}
-        values = {race: e.value for race, e in found.items() if e is not None and e.value is not None}
+    def by_group(axis: str) -> str:
+        levels = index.main_levels("mitigation")
+        found = {code: delta(axis, Condition.FEATURE, index.main_group(code)) for code in levels}
+        values = {code: e.value for code, e in found.items() if e is not None and e.value is not None}
         if len(values) < 2:
             return ""
         ends = [pick(values, key=values.__getitem__) for pick in (min, max)]
-        low, high = (f"{format_number(values[race], 'change')} ({name(race)})" for race in ends)
-        return f", by race label from {low} to {high}"
+        low, high = (f"{format_number(values[c], 'change')} ({index.level_name(index.main.name, c)})" for c in ends)
+        return f", by {noun(index.main)} label from {low} to {high}"
 
-    still: list[str] = []
+    unchanged: list[str] = []
     credited = False
-    pairs = {a: (delta(a, "feature"), delta(a, "placebo")) for a in ("race_drift", "gender_drift", "skin_tone")}
+    pairs = {axis: (delta(axis, Condition.FEATURE), delta(axis, Condition.PLACEBO)) for axis in MITIGATED}
     for axis, (e, placebo) in pairs.items():
         if e is None:
             continue
         beside = f"; placebo {_shown(placebo, 'change')}" if placebo else ""
         if not excludes(e.low, e.high):
-            still.append(f"{name(axis).lower()} {_shown(e, 'change')}{beside} ({e.n:,} pairs)")
+            unchanged.append(f"{name(axis).lower()} {_shown(e, 'change')}{beside} ({e.n:,} pairs)")
             continue
         effect = index.effect(axis, editor)
         if effect is not None and effect.value is not None and not excludes(effect.low, effect.high):
-            still.append(
-                f"{name(axis).lower()} beyond the placebo ({_shown(e, 'change')}{beside}: what repeating the edit does)"
+            unchanged.append(
+                f"{name(axis).lower()} beyond the placebo ({_shown(e, 'change')}{beside}, as repeating the edit does)"
             )
             continue
         yield Sentence(
-            f"With the feature prompt the mean {name(axis).lower()} score moved by {_shown(e, 'change')} over {e.n:,} "
-            f"pairs{by_race(axis)}{beside}{_beyond(effect)}.",
+            f"With the feature prompt the mean {name(axis).lower()} score changed by {_shown(e, 'change')} over "
+            f"{e.n:,} pairs{by_group(axis)}{beside}{_beyond(index, effect)}.",
             "clear" if effect is not None and excludes(effect.low, effect.high) else "suggestive",
             editor,
         )
         credited = True
-    if still:
-        text = f"No change with the feature prompt was shown in the mean score of {_join(still)}."
+    if unchanged:
+        text = f"No change with the feature prompt was shown in the mean score of {listed(unchanged)}."
         yield Sentence(text, "none", editor)
     cost = index.effect("edit_success", editor)
     if credited and cost is not None and cost.value is not None:
         lost = excludes(cost.low, cost.high)
         yield Sentence(
-            f"What it cost: edit success {_effect(cost)} beyond the placebo{'' if lost else ', no change shown'}.",
+            f"Effect on edit success beyond the placebo: {_effect(cost)}{'' if lost else ', no change shown'}.",
             "clear" if lost else "none",
             editor,
         )
@@ -415,13 +437,13 @@ def _mitigation(index: Index, editor: str) -> Iterator[Sentence]:
     if compared and index.results.rules.get("mitigation_cases") in ("drift", "priority"):
         yield Sentence(
             "The cases were chosen by how their baseline had been rated, so high scores would have come down on "
-            "repetition alone (regression to the mean): only the difference from the placebo arm speaks for the "
-            "feature prompt, and nothing here generalises to edits that would not have been chosen.",
+            "repetition alone (regression to the mean): only the difference from the placebo arm is an effect of "
+            "the feature prompt, and nothing here generalises to edits that would not have been chosen.",
             "caution",
             editor,
         )
-    told = [placebo for e, placebo in pairs.values() if e is not None]
-    if told and not any(told):
+    placebos = [placebo for e, placebo in pairs.values() if e is not None]
+    if placebos and not any(placebos):
         yield Sentence(
             "There is no placebo arm. High scores tend to come down when an edit is repeated (regression to the mean), "
             "so changes cannot be credited to the feature prompt alone.",
@@ -431,12 +453,12 @@ def _mitigation(index: Index, editor: str) -> Iterator[Sentence]:
 
 
 def _preference(index: Index, editor: str) -> Iterator[Sentence]:
-    """Which output the judges say keeps the identity better."""
-    e = index.find("rate.prefers_mitigated", editor, experiment="mitigation", condition="feature")
+    """A sentence on how often judges prefer the output with the feature prompt."""
+    e = index.find(Measure.rate("prefers_mitigated"), editor, experiment="mitigation", condition=Condition.FEATURE)
     if e is None or e.value is None:
         return
-    text = f"Shown both outputs, judges who preferred one said in {_shown(e)} of {e.n:,} cases that the one with the "
-    text += "feature prompt keeps the person's identity better"
+    text = f"Of {e.n:,} answers of judges that prefer one of the two outputs, {_shown(e)} prefer the one with the "
+    text += "feature prompt as keeping the person's identity better"
     if excludes(e.low, e.high, 0.5):
         yield Sentence(f"{text}.", "clear", editor)
     else:
@@ -448,13 +470,13 @@ def _effect(effect: MitigationEffect) -> str:
     return f"{number.shown} {number.interval or '(no interval)'}"
 
 
-def _beyond(effect: MitigationEffect | None) -> str:
-    """What is left of a change when the placebo's is taken off."""
+def _beyond(index: Index, effect: MitigationEffect | None) -> str:
+    """The effect beyond the placebo, as the end of a sentence."""
     if effect is None or effect.value is None:
         return ""
     distance = " in distance from unchanged" if effect.outcome == "distance" else ""
     differs = (
-        f"; the effect differs by race label, {_p(effect.interaction_p)}"
+        f"; the effect differs by {noun(index.main)} label, {_p(effect.interaction_p)}"
         if effect.interaction_p is not None and effect.interaction_p < ALPHA
         else ""
     )
@@ -462,7 +484,7 @@ def _beyond(effect: MitigationEffect | None) -> str:
 
 
 def _stereotype(index: Index, editor: str) -> Iterator[Sentence]:
-    e = index.find("rate.followed", editor, experiment="stereotype")
+    e = index.find(Measure.rate("followed"), editor, experiment="stereotype")
     if e is None or e.value is None:
         return
     text = f"Of {e.n:,} clear verdicts on two-person prompts, {_shown(e)} followed the stereotype"
@@ -471,18 +493,18 @@ def _stereotype(index: Index, editor: str) -> Iterator[Sentence]:
         yield Sentence(f"{text}, clearly {side} the 50% of no preference.", "clear", editor)
     else:
         yield Sentence(f"{text}; 50%, no preference, cannot be ruled out.", "none", editor)
-    swapped = index.find("rate.followed", editor, experiment="stereotype", condition="swapped")
+    swapped = index.find(Measure.rate("followed"), editor, experiment="stereotype", condition=Condition.SWAPPED)
     if swapped is not None and swapped.value is not None:
         yield Sentence(
             f"With the pronoun swapped the share is {_shown(swapped)} of {swapped.n:,}. An editor that only "
-            "obeys the pronoun would fall to the mirror image of the share above.",
+            "follows the pronoun would show the mirror image of the share above.",
             "observed",
             editor,
         )
     else:
         yield Sentence(
-            "There is no pronoun-swapped control. Prompts of this kind often name a gender, so obeying the prompt "
-            "cannot be told from following the stereotype.",
+            "There is no pronoun-swapped control. Prompts of this kind often name a gender, so following the "
+            "prompt cannot be distinguished from following the stereotype.",
             "caution",
             editor,
         )

@@ -10,7 +10,7 @@ from evenedit.results.results import Agreement, Results
 
 FILE = "vlm_human_agreement.json"
 HEADINGS = dict(zip(LABELLED, ("edit_quality", "gender_drift", "race_drift", "preference", "stereotype"), strict=True))
-"""What the plan calls each question."""
+"""The names of the questions in the evaluation plan."""
 
 
 def vlm_human_agreement(results: Results) -> str | None:
@@ -21,7 +21,7 @@ def vlm_human_agreement(results: Results) -> str | None:
     judged: dict[str, Any] = {}
     for a in rows.places("accuracy"):
         if a.editor is None:
-            told = {
+            agreement = {
                 "cohen_kappa": _number(rows.beside(a, "cohen_kappa")),
                 "accuracy": _number(a),
                 "human_ceiling": {
@@ -29,7 +29,7 @@ def vlm_human_agreement(results: Results) -> str | None:
                     "accuracy": _number(rows.beside(a, "ceiling_accuracy")),
                 },
             }
-            judged.setdefault(HEADINGS[a.axis], {})[a.condition] = told
+            judged.setdefault(HEADINGS[a.axis], {})[a.condition] = agreement
     people: dict[str, Any] = {}
     for a in rows.places("fleiss_kappa"):
         if a.editor is None:
