@@ -531,8 +531,9 @@ def _problems(file: Sections) -> Iterator[str]:
 RESERVED = frozenset(
     {"request_id", "experiment", "condition", "editor", "source_id", "prompt_id", "seed", "outcome", "judge", "status"}
     | {"file", "id", "origin", "source", "edited", "prompt", "category", "priority", "rater", *QUESTIONS}
+    | {"q", "sort", "page", "review", "people", "face"}  # of the gallery's addresses
 )
-"""Columns that tables have already: no factor can be called so."""
+"""Columns and filters that there are already: no factor can have such a name."""
 
 
 def _factor_problems(file: Sections) -> Iterator[str]:

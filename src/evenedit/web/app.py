@@ -68,13 +68,13 @@ def create_app(study: Study, setup: Setup | None = None) -> FastAPI:
     if study.file.sections.editors:
         app.state.gallery = LiveGallery(study)
         app.state.rooms |= {"/gallery": "Gallery"}
-        app.include_router(gallery.room())
+        app.include_router(gallery.router())
     if study.file.sections.curation:
         app.state.rooms |= {"/curate": "Portraits"}
         app.include_router(curation.room())
     if study.file.sections.judges and study.store.edits():
         app.state.rooms |= {"/review": "Review"}
-        app.include_router(review.room())
+        app.include_router(review.router())
     handle_errors(app)
     app.add_middleware(Envelope, production=setup.production)
 
