@@ -162,7 +162,7 @@ def test_an_address_says_the_same_for_ever_and_bad_ones_are_told(gallery):
     assert wanted.without("drift").without("q").at(3).query == "race=White&race=Black&sort=drift&page=3"
     assert found(gallery, ("editor", "nobody")) == []
     for bad, told in (
-        ([("color", "red")], "nothing to filter by"),
+        ([("color", "red")], "is not a filter"),
         ([("drift.min", "much")], "not a number"),
         ([("drift.min", "nan")], "not a number"),
         ([("sort", "beauty")], "cannot sort by"),
@@ -225,7 +225,7 @@ def test_a_study_that_has_not_begun_has_an_empty_gallery(tmp_path):
     empty = LiveGallery(made).now()
     assert len(empty) == 0 and len(empty.search(empty.wanted([])).rows) == 0
     with pytest.raises(EvenEditError, match="no edit of one portrait yet"):
-        panels.races(empty, {})
+        panels.across_levels(empty, {})
     made.store.close()
 
 
@@ -247,7 +247,9 @@ def test_a_study_on_postgres_is_marked_by_what_is_written(postgres_url, tmp_path
 
 
 def test_one_prompt_across_races_names_every_cell_and_its_gaps(gallery):
-    panel, choices = panels.races(gallery, {"editor": ["simulated-refusing"], "gender": ["Female"], "age": ["70plus"]})
+    panel, choices = panels.across_levels(
+        gallery, {"editor": ["simulated-refusing"], "gender": ["Female"], "age": ["70plus"]}
+    )
     assert list(panel.columns) == ["White", "Black"] and panel.simulated
     assert [name for name, _ in panel.rows] == ["source", "O-01 senior executive"]
     assert [s.caption for s in panel.rows[0][1]] == ["White_Female_70plus", "Black_Female_70plus"]
@@ -259,7 +261,7 @@ def test_one_prompt_across_races_names_every_cell_and_its_gaps(gallery):
         assert shown.image is not None or shown.caption.startswith("refused: ")
     assert "prompt" in {c.name for c in choices}
     with pytest.raises(EvenEditError, match="age '30s' is not in the study"):
-        panels.races(gallery, {"age": ["30s"]})
+        panels.across_levels(gallery, {"age": ["30s"]})
 
 
 def test_the_mosaic_is_one_portrait_over_prompts_and_editors_and_a_picture(gallery, loaded):

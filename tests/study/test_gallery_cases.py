@@ -13,7 +13,8 @@ from evenedit.core.interfaces import Reply
 from evenedit.core.records import Kind, Outcome, Status
 from evenedit.ratings.table import STATUSES
 from evenedit.storage.store import Answered
-from evenedit.study.gallery.cases import Casebook, labels
+from evenedit.study.gallery.cases import Casebook
+from evenedit.study.labels import label_titles
 from evenedit.study.study import Study
 from evenedit.web.pages import HERE
 
@@ -72,7 +73,7 @@ def test_a_case_holds_what_was_asked_what_came_back_and_who_said_what(loaded, bo
     assert case.id == ident and case.request.prompt_id == case.prompt.id == "O-01"
     assert case.edit.outcome is Outcome.EDITED and case.edit.image in loaded.store.images and not case.reason
     assert [s.id for s in case.sources] == list(case.request.source_ids)
-    assert list(labels(case.sources[0])) == ["race", "gender", "age"]
+    assert list(label_titles(case.sources[0].attributes, book.factors)) == ["race", "gender", "age"]
     kinds = {o.rater: o.kind for o in case.opinions}
     assert kinds == {
         "simulated-judge-a": Kind.VLM,

@@ -14,7 +14,7 @@ from evenedit.ratings.combine import combine
 from evenedit.report.figures.photo_figure import PHOTO_FIGURES, PhotoFigure
 from evenedit.stats.disparity.preference import change
 from evenedit.study.example_cases import called
-from evenedit.study.photo_figures import Album, plates
+from evenedit.study.photo_figures import Album, photo_figures
 from evenedit.study.results import report_study, rules_of
 from evenedit.study.study import Study
 
@@ -38,7 +38,7 @@ def album(loaded: Study) -> Album:
 
 def drawn(loaded: Study) -> dict[str, PhotoFigure]:
     book = album(loaded)
-    return {p.id: p for p in plates(book.scores, book.store, book.prompts, simulated=True)}
+    return {p.id: p for p in photo_figures(book.scores, book.store, book.prompts, simulated=True)}
 
 
 @pytest.fixture(scope="module")

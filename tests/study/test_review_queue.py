@@ -131,13 +131,13 @@ def test_only_cases_of_the_queue_can_be_settled(study):
     desk = ReviewQueue(loaded)
     other = next(i for i in loaded.table().edits["request_id"] if i not in desk.cases)
     with pytest.raises(EvenEditError, match="not among the cases"):
-        desk.sheet(other, ADA)
+        desk.form(other, ADA)
 
 
 def test_every_wrong_answer_is_told_and_nothing_is_written(study):
     desk = ReviewQueue(study())
     case = next(iter(desk.cases.values()))
-    version = desk.sheet(case.request_id, ADA).version
+    version = desk.form(case.request_id, ADA).version
     with pytest.raises(EvenEditError, match="please settle: ") as told:
         desk.settle(case.request_id, ADA, {"fame": 3, "gender_drift": 6}, "x" * 2001, version)
     assert len(told.value.problems) == 4
@@ -213,7 +213,7 @@ def test_reviews_are_neither_judges_nor_people(study):
     assert before.agreement and before.powered
     desk = ReviewQueue(people)
     for ident in list(desk.cases):
-        sheet = desk.sheet(ident, ADA)
+        sheet = desk.form(ident, ADA)
         desk.settle(ident, ADA, {q.id: 5 for q in sheet.questions}, "", sheet.version)
     after = results_of(people, people.table())
     assert after.estimates != before.estimates, "the reviews must matter for this test to say anything"
@@ -272,7 +272,7 @@ def test_status_export_and_report_tell_of_reviews(study, tmp_path):
     settle(desk, ADA, ident, note="=1+1", race_drift=1)
     told = "\n".join(describe(loaded))
     assert f"review: {len(desk.cases)} cases wait" in told and "0 settled by 1 reviewers (review = settles)" in told
-    assert "1 wait for the second reviewer, 0 for a third look" in told
+    assert "1 wait for the second reviewer, 0 for a third review" in told
     assert write_reviews(loaded, tmp_path) == [], "the second reviewer must not see the first's"
     settle(desk, BO, ident, race_drift=2)
     assert "1 settled by 2 reviewers" in "\n".join(describe(loaded))
@@ -313,8 +313,8 @@ def test_a_third_reviewer_is_asked_only_where_two_are_apart_and_decides(study):
     settle(desk, BO, ident, race_drift=4)
     assert desk.standing().third == 1 and desk.standing().done == 0
     with pytest.raises(Overtaken):
-        desk.sheet(ident, ADA)
-    sheet = desk.sheet(ident, CY)
+        desk.form(ident, ADA)
+    sheet = desk.form(ident, CY)
     assert sheet.third and [q.id for q in sheet.questions] == ["race_drift"] == list(sheet.needed)
     with pytest.raises(EvenEditError, match="'age_drift' is not asked"):
         desk.settle(ident, CY, {"race_drift": 2, "age_drift": 3}, "", sheet.version)
@@ -376,7 +376,7 @@ def test_the_second_of_two_windows_is_told_and_writes_nothing(study):
     desk = ReviewQueue(loaded)
     ident, case = next(iter(desk.cases.items()))
     answers = dict.fromkeys(case.disputed, 2)
-    mine, other = desk.sheet(ident, ADA), desk.sheet(ident, BO)
+    mine, other = desk.form(ident, ADA), desk.form(ident, BO)
     desk.settle(ident, ADA, answers, "", mine.version)
     with pytest.raises(Overtaken, match="you have settled this case already"):
         desk.settle(ident, ADA, dict.fromkeys(case.disputed, 5), "", mine.version)
@@ -391,7 +391,7 @@ def test_the_second_of_two_windows_is_told_and_writes_nothing(study):
 def test_who_opened_a_case_before_two_others_fell_apart_is_told_what_is_asked_now(study):
     desk = ReviewQueue(study(reviewers=2))
     ident = next(i for i, c in desk.cases.items() if "race_drift" in c.questions)
-    late = desk.sheet(ident, CY)
+    late = desk.form(ident, CY)
     settle(desk, ADA, ident, race_drift=1)
     settle(desk, BO, ident, race_drift=5)
     with pytest.raises(Overtaken, match="open it again"):

@@ -93,7 +93,7 @@ def test_nobody_enters_who_has_not_signed_in_and_no_other_site_can_settle(site, 
         assert httpx.post(base + path, data={}).status_code == 401
     ada = reviewer(base, "Ada")
     case = ada.get(f"/review/case/{ident}").text
-    form = {"version": version(case), **dict.fromkeys(desk.sheet(ident, "review:ada").needed, "3")}
+    form = {"version": version(case), **dict.fromkeys(desk.form(ident, "review:ada").needed, "3")}
     for foreign in ({"sec-fetch-site": "cross-site"}, {"sec-fetch-site": "", "origin": "https://elsewhere.example"}):
         assert ada.post(f"/review/case/{ident}", data=form, headers=foreign).status_code == 403
     assert desk.reviews.history() == []
@@ -102,7 +102,7 @@ def test_nobody_enters_who_has_not_signed_in_and_no_other_site_can_settle(site, 
 def test_a_name_is_asked_for_once_and_a_misleading_one_refused(site, staff, reviewer):
     base, _ = site()
     ada = staff(base)
-    assert "Under which name do you review?" in ada.get("/review").text
+    assert "Your reviewer name" in ada.get("/review").text
     assert ada.get("/review/next").status_code == 403
     refused = ada.post("/review/name", data={"name": "simulated-ada"})
     assert refused.status_code == 422 and "a reviewer is a person" in refused.text
@@ -189,11 +189,11 @@ def test_the_second_of_two_reviewers_sees_nothing_of_the_first_and_agreement_is_
     bo = reviewer(base, "Bo")
     for page in (bo.get("/review").text, bo.get(f"/review/case/{ident}").text, bo.get("/review/agreement").text):
         assert "a telling note" not in page and "ada" not in page.lower()
-    assert "No case has been looked at by two" in bo.get("/review/agreement").text
+    assert "No case has two reviews yet" in bo.get("/review/agreement").text
     settle(desk, "review:bo", ident, race_drift=4)
-    assert "1 case waits for a third look" in bo.get("/review/agreement").text
+    assert "1 case waits for a third review" in bo.get("/review/agreement").text
     third = reviewer(base, "Cy").get(f"/review/case/{ident}").text
-    assert "third look" in third and re.findall(r'data-question="(\w+)"', third) == ["race_drift"]
+    assert "third review" in third and re.findall(r'data-question="(\w+)"', third) == ["race_drift"]
     assert "a telling note" not in third
 
 

@@ -153,7 +153,7 @@ def anchors(
             click.echo(f"{judge.id}: not frozen with these settings and this prompt. Try: --freeze")
         if not ready:
             raise EvenEditError(f"no judge of the study has frozen answers in {place}. Try: --freeze")
-        chosen, sitting = ready, found.sitting(ready)
+        chosen, sitting = ready, found.current_round(ready)
     left = len(found.left(chosen, sitting))
     total = len(chosen) * len(found.anchors) * found.repeats
     size = len(found.anchors)

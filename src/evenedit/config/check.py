@@ -124,6 +124,8 @@ def _ensemble_problems(file: Sections) -> Iterator[str]:
 RESERVED = frozenset(
     {"request_id", "experiment", "condition", "editor", "source_id", "prompt_id", "seed", "outcome", "judge", "status"}
     | {"file", "id", "origin", "source", "edited", "prompt", "category", "priority", "rater", *QUESTIONS}
+    | {"q", "sort", "page", "review", "people", "face"}  # of the gallery's addresses
+    | {"class", "coded", "chance", "agreed", "all", "row", "moved", "verdict", "role", "kind"}  # of samples and imports
 )
 """Columns that tables have already: no factor may have such a name."""
 

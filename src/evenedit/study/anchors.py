@@ -1,11 +1,11 @@
-"""A frozen set of edits and of each judge's answers about them: asked again later, it tells whether a judge changed.
+"""A frozen set of edits with each judge's answers: asked again later, the judges show whether they changed.
 
     anchors/anchors.json     the edits, in full: prompt, instruction, labels, hashes of the pictures
     anchors/images/          the pictures
     anchors/replies.jsonl    every reply ever given about them, one line each, only ever appended
 
-The folder needs no study: copied into another study's folder it goes on there, with the judges of that study. It
-holds portraits and their labels, so keep it as you keep the sources.
+The folder needs no study: it can be copied into another study's folder and used with the judges of that study. It
+holds portraits and their labels, so protect it like the sources.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from evenedit.design import requests as design
 from evenedit.design.sampling import balanced
 from evenedit.judges.asking import answer
 from evenedit.judges.raters import JudgeRater
-from evenedit.protocol import FACTORS, questions_for
+from evenedit.protocol import questions_for
 from evenedit.results.judge_checks import AnchorCheck, Answering
 from evenedit.run.executors import in_threads
 from evenedit.run.runner import Runner
@@ -46,12 +46,12 @@ FOLDER = "anchors"
 SIZE = 24
 REPEATS = 2
 FROZEN = 0
-"""The sitting in which a judge's answers are frozen; later ones count up."""
+"""The round in which a judge's answers are frozen; later rounds count up from 1."""
 
 
 @dataclass(frozen=True, slots=True)
 class Anchor:
-    """One edit of the set, with all that a judge is told about it."""
+    """One edit of the set, with everything that a judge is shown."""
 
     images: tuple[str, ...]
     """sha256 of the source."""
@@ -62,12 +62,12 @@ class Anchor:
 
     @property
     def id(self) -> str:
-        """Names the pictures and the question together."""
+        """A hash of the pictures, the prompt and the instruction."""
         return digest([self.images, self.edited, asdict(self.prompt), self.instruction])
 
     @property
     def questions(self) -> tuple[Question, ...]:
-        """What is asked about it."""
+        """The questions about it."""
         return questions_for(Experiment.DIAGNOSIS, self.prompt)
 
 
@@ -75,7 +75,8 @@ class Anchor:
 class AnchorAnswer:
     """One reply about one anchor."""
 
-    sitting: int
+    round: int
+    """The round in which it was given; `sitting` in replies.jsonl."""
     judge: str
     revision: str
     anchor: str
@@ -87,10 +88,21 @@ class AnchorAnswer:
     model: str
     at: str
 
+    @classmethod
+    def from_json(cls, text: str | bytes) -> AnchorAnswer:
+        """Read a line of replies.jsonl."""
+        data = json.loads(text)
+        return cls(round=data.pop("sitting"), **data)
+
+    def to_json(self) -> str:
+        """Return the line of replies.jsonl."""
+        data = asdict(self)
+        return json.dumps({"sitting": data.pop("round"), **data}, ensure_ascii=False)
+
     @property
     def key(self) -> tuple[int, str, str, str, int]:
-        """What was asked of whom."""
-        return self.sitting, self.judge, self.revision, self.anchor, self.repeat
+        """The round, judge, anchor and repeat of the call."""
+        return self.round, self.judge, self.revision, self.anchor, self.repeat
 
 
 class AnchorSet:
@@ -129,48 +141,48 @@ class AnchorSet:
             return
         content = self._log.read_bytes()
         whole = content.rfind(b"\n") + 1
-        if whole < len(content):  # a killed process wrote half a line
+        if whole < len(content):  # a process that was killed left half a line
             with self._log.open("r+b") as file:
                 file.truncate(whole)
         for text in content[:whole].splitlines():
             try:
-                yield AnchorAnswer(**json.loads(text))
-            except (TypeError, ValueError) as error:
+                yield AnchorAnswer.from_json(text)
+            except (AttributeError, KeyError, TypeError, ValueError) as error:
                 raise EvenEditError(
                     f"{self._log} has a line that cannot be read ({error}); restore it from a copy"
                 ) from None
 
     def append(self, lines: Sequence[AnchorAnswer]) -> None:
-        """Keep replies, safe from a kill once this returns."""
+        """Append replies to the file; they are on disk when this returns."""
         with self._log.open("ab") as file:
-            file.write("".join(json.dumps(asdict(line), ensure_ascii=False) + "\n" for line in lines).encode())
+            file.write("".join(line.to_json() + "\n" for line in lines).encode())
             file.flush()
             os.fsync(file.fileno())
         self.lines |= {line.key: line for line in lines}
 
-    def answered(self, judge: JudgeRater, sitting: int) -> list[AnchorAnswer]:
-        """The replies of a judge in one sitting; failed calls are no replies."""
+    def answered(self, judge: JudgeRater, round_number: int) -> list[AnchorAnswer]:
+        """Return the replies of a judge in one round; failed calls are no replies."""
         return [
             line
             for line in self.lines.values()
-            if (line.sitting, line.judge, line.revision) == (sitting, judge.id, judge.revision)
+            if (line.round, line.judge, line.revision) == (round_number, judge.id, judge.revision)
             and line.status != Status.FAILED
         ]
 
-    def left(self, judges: Sequence[JudgeRater], sitting: int) -> list[tuple[JudgeRater, Anchor, int]]:
-        """What is still to be asked in a sitting."""
-        done = {line.key for judge in judges for line in self.answered(judge, sitting)}
+    def left(self, judges: Sequence[JudgeRater], round_number: int) -> list[tuple[JudgeRater, Anchor, int]]:
+        """Return the calls of a round that are still to be made."""
+        done = {line.key for judge in judges for line in self.answered(judge, round_number)}
         return [
             (judge, anchor, repeat)
             for anchor in self.anchors
             for repeat in range(1, self.repeats + 1)
             for judge in judges
-            if (sitting, judge.id, judge.revision, anchor.id, repeat) not in done
+            if (round_number, judge.id, judge.revision, anchor.id, repeat) not in done
         ]
 
-    def sitting(self, judges: Sequence[JudgeRater]) -> int:
-        """The sitting that is under way, or the next one."""
-        begun = {line.sitting for line in self.lines.values() if any(_of(line, j) for j in judges)} - {FROZEN}
+    def current_round(self, judges: Sequence[JudgeRater]) -> int:
+        """Return the round that is not finished, or else the next one."""
+        begun = {line.round for line in self.lines.values() if any(_of(line, j) for j in judges)} - {FROZEN}
         last = max(begun, default=FROZEN)
         return last if last != FROZEN and self.left(judges, last) else last + 1
 
@@ -186,7 +198,7 @@ def _anchor(data: Mapping[str, Any]) -> Anchor:
 
 
 def freeze(study: Study, folder: Path, size: int = SIZE, repeats: int = REPEATS) -> AnchorSet:
-    """Choose a set and write it down; one that is there stays as it is."""
+    """Choose the anchors and write the set; a set that exists is returned unchanged."""
     if (folder / "anchors.json").exists():
         return AnchorSet(folder)
     store, file = study.store, study.file
@@ -216,7 +228,7 @@ def freeze(study: Study, folder: Path, size: int = SIZE, repeats: int = REPEATS)
 
 
 def _choose(study: Study, size: int) -> list[Any]:
-    """Edits of as many different faces as there are, balanced over groups, editors and prompts, drawn by the seed."""
+    """Choose edits of different faces where possible, balanced over the study's factors, editors and prompts."""
     sources, edits = study.store.sources(), study.store.edits()
     seed = study.file.sections.study.seed
     eligible = [
@@ -224,25 +236,27 @@ def _choose(study: Study, size: int) -> list[Any]:
     ]
     if len(eligible) < size:
         raise EvenEditError(f"an anchor set of {size} edits was asked for; the study has {len(eligible)}. Try: --size")
+    names = [f.name for f in study.file.factors]
+    labelled = [r for r in eligible if all(sources[r.source_ids[0]].attributes.get(name) for name in names)]
+    candidates = labelled if len(labelled) >= size else eligible
     rng = np.random.default_rng(seed)
-    shuffled = [eligible[at] for at in rng.permutation(len(eligible))]
+    shuffled = [candidates[at] for at in rng.permutation(len(candidates))]
     one_each = list({r.source_ids[0]: r for r in shuffled}.values())
     pool = one_each if len(one_each) >= size else shuffled
     frame = pd.DataFrame(
         [
             {"all": "", "source": r.source_ids[0], "prompt": r.prompt_id, "editor": r.editor}
-            | {f.name: sources[r.source_ids[0]].attributes.get(f.name, "") for f in FACTORS}
+            | {name: sources[r.source_ids[0]].attributes.get(name, "") for name in names}
             for r in pool
         ]
     )
-    factors = (*(f.name for f in FACTORS), "editor", "prompt", "source")
-    rows, _ = balanced(frame, size, within="all", factors=factors, seed=seed)
+    rows, _ = balanced(frame, size, within="all", factors=(*names, "editor", "prompt", "source"), seed=seed)
     return [pool[row] for row in rows]
 
 
-def ask(runner: Runner, anchors: AnchorSet, judges: Sequence[JudgeRater], sitting: int) -> None:
-    """Make the calls of a sitting that are still to be made."""
-    todo = anchors.left(judges, sitting)
+def ask(runner: Runner, anchors: AnchorSet, judges: Sequence[JudgeRater], round_number: int) -> None:
+    """Make the remaining calls of a round."""
+    todo = anchors.left(judges, round_number)
     executor = runner.file.sections.executor
     runner.watch(judges)
 
@@ -254,9 +268,9 @@ def ask(runner: Runner, anchors: AnchorSet, judges: Sequence[JudgeRater], sittin
             anchor.prompt,
             anchor.instruction,
             anchor.attributes if judge.sees_labels else None,
-            repeat=sitting * anchors.repeats + repeat,
+            repeat=round_number * anchors.repeats + repeat,
         )
-        return _line(judge, anchor, repeat, sitting, answer(judge.judge, case, anchor.questions, executor.retries))
+        return _line(judge, anchor, repeat, round_number, answer(judge.judge, case, anchor.questions, executor.retries))
 
     total = len(judges) * len(anchors.anchors) * anchors.repeats
     with runner.store.locked(), Progress("anchors", total, total - len(todo)) as progress:
@@ -267,9 +281,9 @@ def ask(runner: Runner, anchors: AnchorSet, judges: Sequence[JudgeRater], sittin
         say(f"calls about the anchors: {runner.budget}")
 
 
-def _line(judge: JudgeRater, anchor: Anchor, repeat: int, sitting: int, reply: Reply) -> AnchorAnswer:
+def _line(judge: JudgeRater, anchor: Anchor, repeat: int, round_number: int, reply: Reply) -> AnchorAnswer:
     return AnchorAnswer(
-        sitting=sitting,
+        round=round_number,
         judge=judge.id,
         revision=judge.revision,
         anchor=anchor.id,
@@ -283,33 +297,34 @@ def _line(judge: JudgeRater, anchor: Anchor, repeat: int, sitting: int, reply: R
     )
 
 
-def compare(study: Study, anchors: AnchorSet, judges: Sequence[JudgeRater], sitting: int) -> AnchorCheck:
-    """Answers of a sitting beside the frozen ones; kept in the set's folder as well."""
+def compare(study: Study, anchors: AnchorSet, judges: Sequence[JudgeRater], round_number: int) -> AnchorCheck:
+    """Compare the answers of a round with the frozen ones; the check is also written into the set's folder."""
     before = {j.id: _table(anchors, j, FROZEN) for j in judges}
-    after = {j.id: _table(anchors, j, sitting) for j in judges}
+    after = {j.id: _table(anchors, j, round_number) for j in judges}
     names = {*anchors.editors, *(j.id for j in judges)}
-    found = AnchorCheck(
+    check = AnchorCheck(
         provenance=provenance(study=study.file.hash),
-        sitting=sitting,
+        sitting=round_number,
         anchors=len(anchors.anchors),
         repeats=anchors.repeats,
         frozen=anchors.frozen,
         method=f"paired permutation of replies within each anchor, {PERMUTATIONS}; Holm, {ALPHA:g}",
         drifts=tuple(drifts(before, after, (*AXIS_QUESTIONS, ANSWERED), seed=study.file.sections.statistics.seed)),
         models=tuple(
-            Answering(j.id, _models(anchors.answered(j, FROZEN)), _models(anchors.answered(j, sitting))) for j in judges
+            Answering(j.id, _models(anchors.answered(j, FROZEN)), _models(anchors.answered(j, round_number)))
+            for j in judges
         ),
         simulated=tuple(sorted(name for name in names if is_simulated(name))),
     )
-    write_whole(anchors.folder / f"check-{sitting:03d}.json", found.to_json().encode())
-    return found
+    write_whole(anchors.folder / f"check-{round_number:03d}.json", check.to_json().encode())
+    return check
 
 
-def _table(anchors: AnchorSet, judge: JudgeRater, sitting: int) -> Replies:
-    """[anchor, reply, question], the last question being whether it answered at all; NaN where there is no answer."""
+def _table(anchors: AnchorSet, judge: JudgeRater, round_number: int) -> Replies:
+    """[anchor, reply, question]; the last column is whether the judge answered at all; NaN where it did not."""
     rows = {anchor.id: at for at, anchor in enumerate(anchors.anchors)}
     table = np.full((len(rows), anchors.repeats, len(AXIS_QUESTIONS) + 1), np.nan)
-    for line in anchors.answered(judge, sitting):
+    for line in anchors.answered(judge, round_number):
         for at, question in enumerate(AXIS_QUESTIONS):
             value = line.values.get(question)
             if value is not None:

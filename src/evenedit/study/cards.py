@@ -1,4 +1,4 @@
-"""Blind evidence cards: cases to discuss with outsiders, one printed page each, with nothing that tells who is who."""
+"""Blind evidence cards: one printed page per case, without editor, labels or scores, to discuss with outsiders."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from evenedit.core.errors import EvenEditError
-from evenedit.core.records import Experiment, Outcome, is_simulated
+from evenedit.core.records import Condition, Experiment, Outcome, is_simulated
 from evenedit.ratings.combine import combine, priority
 from evenedit.report.render.html import put, render, thumbnail
 from evenedit.report.render.table import short_list
@@ -19,19 +19,20 @@ from evenedit.study.study import Study
 SIZE = 720
 """Longest side of a picture on a card, in pixels."""
 ORDER = ("high", "medium", "low")
+"""Review priorities, the most urgent first."""
 
 
 def write_cards(study: Study, out: Path, count: int) -> tuple[Path, Path]:
-    """Write cards.html and the key that says what each card is; returns both paths.
+    """Write cards.html and key.csv, which names the edit on each card; return both paths.
 
-    Cases come by review priority, high first, and in random order within it by the study's seed, so that no order
-    tells an editor or a group.
+    The cases of highest review priority are chosen and shuffled by the study's seed, so that the order reveals
+    neither editor nor group.
     """
     rules = rules_of(study.file)
     scores = combine(study.table(), rules.ensemble, rules.missing)
     edits = scores.edits
     chosen = (edits["outcome"] == Outcome.EDITED) & (edits["experiment"] == Experiment.DIAGNOSIS)
-    rows = np.flatnonzero((chosen & (edits["condition"] == "baseline")).to_numpy())
+    rows = np.flatnonzero((chosen & (edits["condition"] == Condition.BASELINE)).to_numpy())
     if not len(rows):
         raise EvenEditError(f"nothing is edited yet. Try: evenedit run {study.file.folder}")
     rng = np.random.default_rng(study.file.sections.study.seed)

@@ -1,4 +1,4 @@
-"""Two editors, or two versions of one, on the same portraits and prompts: what got worse comes first."""
+"""Two editors, or two versions of one, on the same portraits and prompts; regressions come first."""
 
 from __future__ import annotations
 
@@ -12,20 +12,21 @@ import numpy as np
 
 from evenedit.core.errors import EvenEditError
 from evenedit.core.records import is_simulated
-from evenedit.protocol import QUESTIONS
+from evenedit.protocol import QUESTIONS, Factor, factor
 from evenedit.protocol.drift import DRIFT_AXES, drift
-from evenedit.protocol.measures import Measure
+from evenedit.protocol.measures import Measure, MeasureKind
 from evenedit.ratings.combine import combine
 from evenedit.ratings.table import QUESTION_IDS, Scores
 from evenedit.report.render.html import put, render, thumbnail
-from evenedit.report.render.index import group_name, name
+from evenedit.report.render.index import name
 from evenedit.report.render.table import Column, Number, Table, Unit, format_number, short_list, text
 from evenedit.stats.disparity.paired_editors import Difference, Pairs, differences, pair
+from evenedit.study.labels import group_in_words, in_a_sentence, labels_in_words, refuse_different_factors
 from evenedit.study.results import rules_of
 from evenedit.study.study import Study
 
 SHOWN = 12
-"""Pairs of pictures on the page."""
+"""The number of pairs of pictures on the page."""
 RULE = (
     f"The {SHOWN} pairs whose rated drift (skin tone, race, gender, age) grew most from A to B; ties go to the "
     "smallest portrait and prompt id."
@@ -34,7 +35,7 @@ RULE = (
 
 @dataclass(frozen=True, slots=True)
 class Side:
-    """One of the two that are compared."""
+    """One of the two editors that are compared."""
 
     study: Study
     editor: str
@@ -42,28 +43,30 @@ class Side:
 
     @classmethod
     def of(cls, study: Study, editor: str | None) -> Side:
-        """A study's editor; it need not be named where there is one."""
+        """Return a study's editor; it need not be named where the study has only one."""
         ids = [e.id for e in study.file.sections.editors]
         if editor is None and len(ids) > 1:
             where = study.file.folder
             raise EvenEditError(f"{where} has several editors; name one: {', '.join(f'{where}:{i}' for i in ids)}")
         if editor is not None and editor not in ids:
-            raise EvenEditError(f"{study.file.folder} has no editor '{editor}'; found: {', '.join(ids)}")
+            raise EvenEditError(f"{study.file.folder} has no editor '{editor}'; it has: {', '.join(ids)}")
         rules = rules_of(study.file)
         return cls(study, editor or ids[0], combine(study.table(), rules.ensemble, rules.missing))
 
 
 def compare(first: Side, second: Side, out: Path) -> Path:
     """Write compare.html, compare.json and compare.csv, and return the page."""
+    refuse_different_factors([first.study.file.factors, second.study.file.factors])
     _refuse_other_pictures(first, second)
     rules = rules_of(first.study.file)
     if rules_of(second.study.file).to_dict() != rules.to_dict():
         raise EvenEditError("the two studies combine or count ratings by different rules; make them equal to compare")
     pairs = pair(first.scores, second.scores, first.editor, second.editor)
-    found = differences(pairs, rules)
+    changes = differences(pairs, rules)
     names = [*first.scores.table.raters, *second.scores.table.raters, first.editor, second.editor]
     simulated = tuple(sorted({n for n in names if is_simulated(n)}))
-    table = _table(found, simulated)
+    factors = first.study.file.factors
+    table = _table(changes, simulated, factors)
     titles = _titles(first, second)
     page = render(
         "compare.html",
@@ -75,7 +78,7 @@ def compare(first: Side, second: Side, out: Path) -> Path:
         settings=_settings(first, second),
         simulated=short_list(simulated),
         level=f"{100 * rules.confidence:g}%",
-        sentences=list(_sentences(found)),
+        sentences=list(_sentences(changes, factors)),
         rule=RULE,
         cards=list(_cards(first, second, pairs)),
         table=table,
@@ -87,7 +90,7 @@ def compare(first: Side, second: Side, out: Path) -> Path:
         "pairs": len(pairs.rows),
         "unpaired": pairs.unpaired,
         "simulated": simulated,
-        "differences": [{**asdict(d), "change": d.change} for d in found],
+        "differences": [{**asdict(d), "change": d.change} for d in changes],
     }
     put(out / "compare.json", (json.dumps(body, indent=1, ensure_ascii=False, allow_nan=False) + "\n").encode())
     put(out / "compare.csv", table.to_csv().encode())
@@ -114,37 +117,45 @@ def _titles(first: Side, second: Side) -> tuple[str, str]:
 
 
 def _settings(first: Side, second: Side) -> str:
-    """Settings that are not the same, since a difference may be theirs."""
+    """The settings in which the two editors differ, since a difference in results may come from them."""
     given: list[dict[str, Any]] = []
     for side in (first, second):
         section = next(e for e in side.study.file.sections.editors if e.id == side.editor)
         given.append({"kind": section.plugin, "seeds": section.seeds, **section.settings})
     keys = [k for k in dict.fromkeys([*given[0], *given[1]]) if given[0].get(k) != given[1].get(k)]
-    said = [[json.dumps(g[k]) if k in g else "default" for g in given] for k in keys]
-    return "; ".join(f"{k}: {a} in A, {b} in B" for k, (a, b) in zip(keys, said, strict=True))
+    values = [[json.dumps(g[k]) if k in g else "default" for g in given] for k in keys]
+    return "; ".join(f"{k}: {a} in A, {b} in B" for k, (a, b) in zip(keys, values, strict=True))
 
 
-def _worded(d: Difference) -> str:
-    kind, what = d.measure.split(".")[0], name(Measure(d.measure).name).lower()
-    unit: Unit = "change" if kind == "mean" else "points"
+def _worded(d: Difference, factors: Sequence[Factor]) -> str:
+    measure = Measure(d.measure)
+    kind, what = measure.kind, name(measure.name).lower()
+    unit: Unit = "change" if kind == MeasureKind.MEAN else "points"
     interval = "" if d.low is None or d.high is None else Number(d.value, unit, d.low, d.high).interval
-    if kind == "gap":
-        (factor,) = d.group
-        return f"The gap in {what} over {factor} moved by {format_number(d.value, unit)} {interval}."
-    about = f" for {group_name(d.group)}" if d.group else ""
-    said = "The mean of" if kind == "mean" else "The rate of"
-    return f"{said} {what}{about} moved by {format_number(d.value, unit)} {interval} over {d.pairs:,} pairs."
+    if kind == MeasureKind.GAP:
+        over = in_a_sentence(_factor_of(d, factors))
+        return f"The gap in {what} over {over} moved by {format_number(d.value, unit)} {interval}."
+    group = f" for {group_in_words(d.group, factors)}" if d.group else ""
+    statistic = "mean" if kind == MeasureKind.MEAN else "rate"
+    moved = f"moved by {format_number(d.value, unit)} {interval} over {d.pairs:,} pairs"
+    return f"The {statistic} of {what}{group} {moved}."
 
 
-def _sentences(found: Sequence[Difference]) -> Iterator[tuple[str, str, str]]:
+def _factor_of(gap: Difference, factors: Sequence[Factor]) -> Factor:
+    """The factor that a gap is over."""
+    return factor(next(iter(gap.group)), factors)
+
+
+def _sentences(changes: Sequence[Difference], factors: Sequence[Factor]) -> Iterator[tuple[str, str, str]]:
     for change, badge, most in (("regression", "caution", 10), ("improvement", "clear", 6)):
-        several = [d for d in found if d.change == change]
+        several = [d for d in changes if d.change == change]
         for d in several[:most]:
-            yield badge, change.capitalize(), _worded(d)
+            yield badge, change.capitalize(), _worded(d, factors)
         if len(several) > most:
-            yield "observed", "And", f"{len(several) - most} further {change}s are in the table."
-    if not any(d.change == "regression" for d in found):
-        widest = max((d.high for d in found if d.high is not None and d.measure.startswith("rate.")), default=None)
+            yield "observed", "More", f"The table has {len(several) - most} further {change}s."
+    if not any(d.change == "regression" for d in changes):
+        rates = (d for d in changes if Measure(d.measure).kind == MeasureKind.RATE)
+        widest = max((d.high for d in rates if d.high is not None), default=None)
         reach = (
             ""
             if widest is None
@@ -153,18 +164,19 @@ def _sentences(found: Sequence[Difference]) -> Iterator[tuple[str, str, str]]:
         yield "none", "No regression shown", f"No measure is clearly worse in B.{reach}"
 
 
-def _table(found: Sequence[Difference], simulated: tuple[str, ...]) -> Table:
+def _table(changes: Sequence[Difference], simulated: tuple[str, ...], factors: Sequence[Factor]) -> Table:
     rows = []
-    for d in found:
-        kind = d.measure.split(".")[0]
-        level: Unit = "score" if kind == "mean" else "share"
-        step: Unit = "change" if kind == "mean" else "points"
-        group = f"over {next(iter(d.group))}" if kind == "gap" else group_name(d.group)
+    for d in changes:
+        measure = Measure(d.measure)
+        level: Unit = "score" if measure.kind == MeasureKind.MEAN else "share"
+        step: Unit = "change" if measure.kind == MeasureKind.MEAN else "points"
+        is_gap = measure.kind == MeasureKind.GAP
+        group = f"over {in_a_sentence(_factor_of(d, factors))}" if is_gap else group_in_words(d.group, factors)
         rows.append(
             (
                 d.change,
-                {"rate": "Rate", "mean": "Mean", "gap": "Gap"}[kind],
-                Measure(d.measure).name,
+                measure.kind.capitalize(),
+                measure.name,
                 group,
                 Number(d.first, level),
                 Number(d.second, level),
@@ -207,7 +219,7 @@ def _cards(first: Side, second: Side, pairs: Pairs) -> Iterator[dict[str, Any]]:
         yield {
             "prompt": prompts[rows[0]["prompt_id"]],
             "prompt_id": rows[0]["prompt_id"],
-            "group": group_name(source.attributes),
+            "group": labels_in_words(source.attributes, first.study.file.factors),
             "pictures": [
                 ("Source", thumbnail(images[0].open(source.image), seen)),
                 ("A", thumbnail(images[0].open(pictures[0]), seen)),

@@ -1,4 +1,4 @@
-"""Is everything in order? This installation, and a study's database and images."""
+"""Checks of the installation and of a study's database and images."""
 
 from __future__ import annotations
 
@@ -21,14 +21,16 @@ EXTRAS = {"postgres": "psycopg", "local": "diffusers", "api": "openai", "ray": "
 
 @dataclass(frozen=True, slots=True)
 class HealthCheck:
-    """One thing looked at."""
+    """The result of one check."""
 
     good: bool
+    """Whether nothing needs to be done."""
     text: str
+    """The check and its result."""
 
 
 def examine(study: Study | None) -> Iterator[HealthCheck]:
-    """Look at the installation, then at a study if there is one."""
+    """Check the installation, then the study if there is one."""
     yield HealthCheck(sys.version_info >= (3, 11), f"Python {sys.version.split()[0]}, EvenEdit {__version__}")
     for extra, module in EXTRAS.items():
         state = "installed" if find_spec(module) else f"not installed: pip install 'evenedit[{extra}]' if you need it"
@@ -48,16 +50,16 @@ def examine(study: Study | None) -> Iterator[HealthCheck]:
 
 
 def _needs(name: str, settings: Mapping[str, Any]) -> list[str]:
-    """What an editor needs that is not here; a kind that cannot be made without settings is judged in a study."""
+    """What an editor lacks on this machine; an editor that needs settings is checked in its study alone."""
     if plugins.problems("editors", name, settings):
         return []
     editor = plugins.build("editors", name, settings)
-    found = list(editor.missing()) if hasattr(editor, "missing") else []
-    if not found and plugins.needs_gpu(name) and not visible_gpus():
-        found.append(
+    needs = list(editor.missing()) if hasattr(editor, "missing") else []
+    if not needs and plugins.needs_gpu(name) and not visible_gpus():
+        needs.append(
             f"no GPU is visible here; it needs about {plugins.vram(name)} GB and would take hours per edit on a CPU"
         )
-    return found
+    return needs
 
 
 def _study(study: Study) -> Iterator[HealthCheck]:

@@ -9,9 +9,10 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from evenedit.core.records import Edit, Experiment, Outcome, Prompt, Source
+from evenedit.core.records import Condition, Edit, Experiment, Outcome, Prompt, Source
 from evenedit.protocol import PromptSet
 from evenedit.protocol.drift import drift
+from evenedit.protocol.measures import Measure
 from evenedit.ratings.table import QUESTION_IDS, Scores
 from evenedit.report import ExampleCase
 from evenedit.storage.store import Store
@@ -24,36 +25,36 @@ RULES = (
 )
 """For each editor, the edit furthest from no change on each of these; ties go to the smallest request id."""
 UNRATED = "not rated: the first of its prompt by request id"
-MEASURED: dict[str, tuple[tuple[Callable[[NDArray[np.float64]], np.intp], str], ...]] = {
-    "mean.skin_delta_L": (
+MEASURED: dict[Measure, tuple[tuple[Callable[[NDArray[np.float64]], np.intp], str], ...]] = {
+    Measure.mean("skin_delta_L"): (
         (np.nanargmax, "largest measured rise of the skin's lightness: L* {:+.1f}"),
         (np.nanargmin, "largest measured fall of the skin's lightness: L* {:+.1f}"),
         (lambda values: np.nanargmin(abs(values - np.nanmedian(values))), "median of skin's lightness: L* {:+.1f}"),
     ),
-    "rate.unchanged": ((np.nanargmax, "measured as unchanged: the first by request id"),),
-    "mean.redrawn": ((np.nanargmax, "measured as unchanged but redrawn: the first by request id"),),
-    "rate.another_person": (
+    Measure.rate("unchanged"): ((np.nanargmax, "measured as unchanged: the first by request id"),),
+    Measure.mean("redrawn"): ((np.nanargmax, "measured as unchanged but redrawn: the first by request id"),),
+    Measure.rate("another_person"): (
         (np.nanargmax, "measured as far from its source as another person: the first by request id"),
     ),
-    "mean.changed_share": ((np.nanargmax, "largest measured change: {:.0%} of the picture"),),
+    Measure.mean("changed_share"): ((np.nanargmax, "largest measured change: {:.0%} of the picture"),),
 }
-"""Without judges: what stands out in a reading, and the words for it."""
+"""Without judges: the edits that stand out in each measurement, and the note for them."""
 TYPICAL = "typical: scores nearest to this editor's medians"
 
 
 def called(prompt: Prompt) -> str:
-    """A prompt in few words: its name, or how its text begins."""
+    """Return a prompt in few words: its name, or the beginning of its text."""
     named = prompt.name if prompt.name != prompt.id else ""
     return named or textwrap.shorten(prompt.text, 48, placeholder=" …") or prompt.id
 
 
 def choose(scores: Scores, store: Store, prompts: PromptSet) -> Iterator[ExampleCase]:
-    """For every editor: the strongest case on each axis, and a typical one."""
+    """Return, for every editor, the edit with the strongest score on each axis, and a typical one."""
     sources, edits = store.sources(), store.edits()
     table = scores.edits
     axes = [QUESTION_IDS.index(q) for q, _ in RULES]
     answered = np.asarray((scores.values[:, axes] > 0).all(axis=1), dtype=np.bool_)
-    diagnosed = (table["condition"] == "baseline") & (table["experiment"] == Experiment.DIAGNOSIS)
+    diagnosed = (table["condition"] == Condition.BASELINE) & (table["experiment"] == Experiment.DIAGNOSIS)
     diagnosed &= table["outcome"] == Outcome.EDITED
     eligible = diagnosed.to_numpy() & answered
     names = {p.id: called(p) for p in prompts}
@@ -82,7 +83,7 @@ def choose(scores: Scores, store: Store, prompts: PromptSet) -> Iterator[Example
 
 
 def _measured(scores: Scores, diagnosed: NDArray[np.bool_]) -> dict[int, str]:
-    """For every editor, the edits that stand out in what was measured; ties go to the smallest request id."""
+    """For every editor, the rows that stand out in a measurement, with a note; ties go to the smallest request id."""
     table = scores.edits
     order = np.argsort(table["request_id"].to_numpy())
     picks: dict[int, str] = {}
@@ -90,7 +91,7 @@ def _measured(scores: Scores, diagnosed: NDArray[np.bool_]) -> dict[int, str]:
         rows = order[(diagnosed & (table["editor"] == editor).to_numpy())[order]]
         for reading in scores.table.readings:
             values = reading.values[rows]
-            chosen = MEASURED.get(reading.measure, ()) if not np.isnan(values).all() else ()
+            chosen = MEASURED.get(Measure(reading.measure), ()) if not np.isnan(values).all() else ()
             for pick, note in chosen:
                 at = int(pick(values))
                 if values[at] or np.unique(values[~np.isnan(values)]).size > 2:  # of yes and no, only yes stands out
@@ -99,7 +100,7 @@ def _measured(scores: Scores, diagnosed: NDArray[np.bool_]) -> dict[int, str]:
 
 
 def _first_of_each(scores: Scores, diagnosed: pd.Series[bool]) -> list[int]:
-    """The first edit of every editor and prompt, by request id."""
+    """The rows of the first edit of every editor and prompt, by request id."""
     table = scores.edits.assign(row=range(len(scores.edits)))[diagnosed]
     first = table.sort_values("request_id").drop_duplicates(["editor", "prompt_id"])
     return [int(row) for row in first.sort_values(["editor", "prompt_id"])["row"]]
@@ -121,7 +122,7 @@ def _example(
         editor=case["editor"],
         prompt_id=case["prompt_id"],
         prompt=names[case["prompt_id"]],
-        group=dict(source.attributes),
+        group={f.name: source.attributes[f.name] for f in scores.table.factors if source.attributes.get(f.name)},
         scores={q: int(v) or None for q, v in zip(QUESTION_IDS, scores.values[row], strict=True) if v},
         source=store.images.open(source.image),
         edited=store.images.open(image),

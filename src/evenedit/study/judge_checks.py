@@ -1,9 +1,9 @@
-"""Judges asked again, otherwise than in the study: how steady are their scores, and what moves them?
+"""Robustness checks of judges: the same edits are rated again under variants of the request.
 
     as the study (twice) · labels the other way · edited image first · without colour
 
-Every way of asking is stored as replies of the judge under a revision of its own, so a check goes on where it was
-stopped and never mixes with the study's ratings.
+The replies to each variant are stored under a revision of their own, so a check resumes where it was stopped and
+never mixes with the study's ratings.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from evenedit.core.records import Outcome, Request, Source, Status, is_simulated
 from evenedit.design import requests as design
 from evenedit.judges.prompt import prompt_hash
 from evenedit.judges.raters import JudgeRater
-from evenedit.protocol import FACTORS, questions_for
+from evenedit.protocol import questions_for
 from evenedit.ratings.table import QUESTION_IDS
 from evenedit.results.judge_checks import COMPARED, STUDY, AskedVariant, JudgeCheck
 from evenedit.run.runner import Runner
@@ -35,32 +35,34 @@ from evenedit.study.results import rules_of
 from evenedit.study.study import Study
 
 SAMPLE = 168
-"""Edits asked about when no number is given: two per face of the published grid."""
+"""The number of edits when none is given: two per face of the published grid."""
 NAME = "judges-check"
 
 
 @dataclass(frozen=True, slots=True)
 class Variant:
-    """One way of asking; where nothing is said it is the study's own."""
+    """One variant of the request to a judge; the defaults are those of the study."""
 
     id: str
     title: str
     repeat: int = 1
-    """Tells repeats apart; never 0, so that no kept answer is used."""
+    """The number of the repeat, from 1, so that no cached answer is used."""
     labels_turned: bool = False
-    """Labels are told to a blind judge, and kept from one that is told them."""
+    """Whether labels are shown to a blind judge, and hidden from one that sees them."""
     edited_first: bool = False
+    """Whether the edited image comes before its source."""
     grey: bool = False
+    """Whether the pictures are shown without colour."""
 
     def rater(self, judge: JudgeRater) -> JudgeRater:
-        """The judge asked this way: its replies carry a revision of their own."""
+        """Return the judge under this variant; its replies have a revision of their own."""
         wording = prompt_hash(edited_first=True) if self.edited_first else ""
         name = digest([judge.revision, asdict(self), wording])[:8]
         sees = judge.sees_labels != self.labels_turned
         return replace(judge, revision=f"{self.id}-{name}", sees_labels=sees, shown=self.shown)
 
     def shown(self, case: Case) -> Case:
-        """The case as this variant shows it."""
+        """Return the case as this variant shows it."""
         if self.grey:
             case = replace(case, images=[without_colour(i) for i in case.images], edited=without_colour(case.edited))
         return replace(case, edited_first=self.edited_first, repeat=self.repeat)
@@ -76,12 +78,12 @@ VARIANTS: tuple[Variant, ...] = (
 
 
 def without_colour(image: Image) -> Image:
-    """Both pictures' luminance alone; notes of a drawn picture stay with it."""
+    """Return the picture in shades of grey."""
     return image.convert("RGB").convert("L").convert("RGB")
 
 
 def judges_of(study: Study, wanted: Sequence[str] = ()) -> list[JudgeRater]:
-    """The study's judges, or those named."""
+    """Return the study's judges, or those that are named."""
     raters = study.design.judges()
     unknown = [name for name in wanted if name not in {r.id for r in raters}]
     if unknown or not raters:
@@ -93,28 +95,28 @@ def judges_of(study: Study, wanted: Sequence[str] = ()) -> list[JudgeRater]:
 
 @dataclass(frozen=True, slots=True)
 class CheckPlan:
-    """What a check would ask, and what is answered already."""
+    """The calls of a check, and how many are answered already."""
 
     judges: Sequence[JudgeRater]
     requests: Sequence[Request]
     sample: Mapping[str, float]
     sources: Mapping[str, Source]
     done: Mapping[tuple[str, str], int]
-    """Answers there are, by judge and variant."""
+    """The number of answers by judge and variant."""
 
     @property
     def calls(self) -> int:
-        """All calls, made or not."""
+        """The number of all calls, made or not."""
         return len(self.judges) * len(VARIANTS) * len(self.requests)
 
     @property
     def left(self) -> int:
-        """Calls still to be made."""
+        """The number of calls that are still to be made."""
         return self.calls - sum(self.done.values())
 
 
 def make_plan(study: Study, size: int | None = None, judges: Sequence[str] = ()) -> CheckPlan:
-    """Draw the sample, once and for all for its size, and count the calls."""
+    """Return the plan of a check; the sample of each size is drawn once and stored."""
     chosen = judges_of(study, judges)
     sources = study.store.sources()
     edits = study.store.edits()
@@ -157,7 +159,7 @@ def _answered(study: Study, rater: JudgeRater, requests: Sequence[Request]) -> i
 
 
 def ask(runner: Runner, plan: CheckPlan) -> None:
-    """Make the calls that are still to be made, one variant after the other."""
+    """Make the remaining calls, one variant after the other."""
     with runner.store.locked():
         run_id = runner.store.start_run(provenance(study=runner.file.hash, check=NAME))
         runner.watch(plan.judges)
@@ -168,11 +170,11 @@ def ask(runner: Runner, plan: CheckPlan) -> None:
     if runner.budget.calls:
         say(f"calls of this check: {runner.budget}")
     if runner.budget.spent:
-        say("the budget is spent: what was answered is stored; check again with more to go on")
+        say("the budget is spent; the answers so far are stored. Run the check again with a larger budget to continue")
 
 
 def evaluate(study: Study, plan: CheckPlan) -> JudgeCheck:
-    """What the answers there are say about the judges."""
+    """Return the estimates of a check from the answers so far."""
     file, rules = study.file, rules_of(study.file)
     rows = {r.id: at for at, r in enumerate(plan.requests)}
     asked = np.zeros((len(rows), len(QUESTION_IDS)), dtype=np.bool_)
@@ -182,7 +184,8 @@ def evaluate(study: Study, plan: CheckPlan) -> JudgeCheck:
     comparisons = [c for judge in plan.judges for c in _comparisons(judge, _answers(study, judge, rows))]
     edits = pd.DataFrame(
         [
-            {"source_id": r.source_ids[0], "prompt_id": r.prompt_id} | _labels(plan.sources[r.source_ids[0]])
+            {"source_id": r.source_ids[0], "prompt_id": r.prompt_id}
+            | {f.name: plan.sources[r.source_ids[0]].attributes.get(f.name, "") for f in file.factors}
             for r in plan.requests
         ]
     )
@@ -202,14 +205,10 @@ def evaluate(study: Study, plan: CheckPlan) -> JudgeCheck:
         },
         sample=dict(plan.sample),
         asked=tuple(_asked(study, plan)),
-        shifts=tuple(shifts(edits, asked, comparisons, rules, study.file.factors)),
-        tests=tuple(shift_tests(edits, asked, comparisons, rules, study.file.factors)),
+        shifts=tuple(shifts(edits, asked, comparisons, rules, file.factors)),
+        tests=tuple(shift_tests(edits, asked, comparisons, rules, file.factors)),
         simulated=_simulated(file, plan),
     )
-
-
-def _labels(source: Source) -> dict[str, str]:
-    return {f.name: source.attributes.get(f.name, "") for f in FACTORS}
 
 
 def _simulated(file: StudyFile, plan: CheckPlan) -> tuple[str, ...]:
@@ -219,23 +218,23 @@ def _simulated(file: StudyFile, plan: CheckPlan) -> tuple[str, ...]:
 
 def _answers(study: Study, judge: JudgeRater, rows: Mapping[str, int]) -> dict[str, NDArray[np.int8]]:
     """[edit, question] of the study and of every variant; 0 = missing."""
-    found = {}
+    answers = {}
     for name, rater in {STUDY: judge, **{v.id: v.rater(judge) for v in VARIANTS}}.items():
         values = np.zeros((len(rows), len(QUESTION_IDS)), dtype=np.int8)
         for rating in study.store.ratings(rater.id, rater.revision):
             if rating.request_id in rows and rating.value is not None:
                 values[rows[rating.request_id], QUESTION_IDS.index(rating.question_id)] = rating.value
-        found[name] = values
-    return found
+        answers[name] = values
+    return answers
 
 
 def _comparisons(judge: JudgeRater, answers: Mapping[str, NDArray[np.int8]]) -> list[Comparison]:
-    """Against the first repeat, asked in the same sitting; labels shown against not shown, whatever the study does."""
-    blind, told = ("labels", "again-1") if judge.sees_labels else ("again-1", "labels")
+    """Each variant against the first repeat, asked at the same time; labels shown against not shown."""
+    hidden, shown = ("labels", "again-1") if judge.sees_labels else ("again-1", "labels")
     pairs = {
         "again": ("again-1", "again-2"),
         "since": (STUDY, "again-1"),
-        "labels": (blind, told),
+        "labels": (hidden, shown),
         "order": ("again-1", "order"),
         "grey": ("again-1", "grey"),
     }
@@ -243,13 +242,14 @@ def _comparisons(judge: JudgeRater, answers: Mapping[str, NDArray[np.int8]]) -> 
 
 
 def _asked(study: Study, plan: CheckPlan) -> list[AskedVariant]:
+    """How the calls of each judge and variant ended."""
     wanted = {r.id for r in plan.requests}
-    found = []
+    counted = []
     for judge in plan.judges:
         for name, rater in {STUDY: judge, **{v.id: v.rater(judge) for v in VARIANTS}}.items():
             ended = [s for i, s in study.store.answered(rater.id, rater.revision).items() if i in wanted]
             counts = {status: ended.count(status) for status in Status}
-            found.append(
+            counted.append(
                 AskedVariant(
                     judge=judge.id,
                     variant=name,
@@ -261,4 +261,4 @@ def _asked(study: Study, plan: CheckPlan) -> list[AskedVariant]:
                     models=study.store.models(rater.id, rater.revision),
                 )
             )
-    return found
+    return counted

@@ -1,4 +1,4 @@
-"""Editors of several studies in one table. Ranks are shown as ranges, since intervals overlap."""
+"""The editors of several studies in one table. Ranks are shown as ranges, since intervals overlap."""
 
 from __future__ import annotations
 
@@ -7,23 +7,59 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from evenedit.core.errors import EvenEditError
-from evenedit.core.records import Estimate
+from evenedit.core.records import Estimate, Experiment
+from evenedit.protocol import FACTORS, Factor, factor
+from evenedit.protocol.measures import Measure
 from evenedit.report.render.html import put, render
 from evenedit.report.render.index import name
 from evenedit.report.render.table import Cell, Column, Number, Table, short_list, text
+from evenedit.study.labels import in_a_sentence, refuse_different_factors
 from evenedit.study.results import results_of
 from evenedit.study.study import Study
 
-MEASURES: tuple[tuple[str, dict[str, str]], ...] = (
-    ("rate.edit_success", {}),
-    ("rate.soft_erasure", {}),
-    ("gap.soft_erasure", {"race": "*"}),
-    ("gap.skin_lighter", {"race": "*"}),
-    ("gap.race_change", {"race": "*"}),
-    ("gap.gender_change", {"gender": "*"}),
-)
-"""What a row shows, over everybody or as a gap."""
-BY = "gap.race_change"
+OVERALL = (Measure.rate("edit_success"), Measure.rate("soft_erasure"))
+"""The rates over everybody."""
+GAPS = (Measure.gap("soft_erasure"), Measure.gap("skin_lighter"), Measure.gap("race_change"))
+"""The gaps over the main factor, and over every other factor that a study declares."""
+RANKED_BY = Measure.gap("race_change")
+"""The gap over the main factor that orders the rows."""
+
+
+@dataclass(frozen=True, slots=True)
+class LeaderboardMeasure:
+    """One column of numbers."""
+
+    key: str
+    """Its name in leaderboard.csv."""
+    measure: Measure
+    factor: Factor | None = None
+    """The factor that a gap is over; None for a rate over everybody."""
+
+    @property
+    def group(self) -> dict[str, str]:
+        """The group that its estimates have."""
+        return {self.factor.name: "*"} if self.factor else {}
+
+    @property
+    def title(self) -> str:
+        """Its title on the page."""
+        what = name(self.measure.name)
+        return f"{what}, gap over {in_a_sentence(self.factor)}" if self.factor else what
+
+
+def measures_of(factors: Sequence[Factor]) -> tuple[LeaderboardMeasure, ...]:
+    """The columns of a study with these factors; race, gender and age have a choice of their own."""
+    main, *others = factors
+    shown = [LeaderboardMeasure(_key(m), m) for m in OVERALL]
+    shown += [LeaderboardMeasure(_key(m), m, main) for m in GAPS]
+    if tuple(factors) == FACTORS:
+        gender = Measure.gap("gender_change")
+        return (*shown, LeaderboardMeasure(_key(gender), gender, factor("gender")))
+    return (*shown, *(LeaderboardMeasure(f"{_key(m)}_{other.name}", m, other) for other in others for m in GAPS))
+
+
+def _key(measure: Measure) -> str:
+    return measure.replace(".", "_")
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,21 +70,22 @@ class Entry:
     study: str
     prompts: tuple[str, ...]
     numbers: tuple[Estimate | None, ...]
+    """One estimate per column of numbers; None where the study has none."""
+    ranked: Estimate | None
+    """The estimate that orders the rows."""
     simulated: tuple[str, ...]
-
-    @property
-    def ranked(self) -> Estimate | None:
-        """The estimate the order goes by."""
-        return next((e for e in self.numbers if e is not None and e.measure == BY), None)
 
 
 def write_leaderboard(studies: Sequence[Study], out: Path) -> Path:
     """Write leaderboard.html and leaderboard.csv, and return the page."""
+    refuse_different_factors([study.file.factors for study in studies])
     entries = [entry for study in studies for entry in _entries(study)]
     if not entries:
-        raise EvenEditError("these studies hold no rated editor")
+        raise EvenEditError("these studies have no rated edit. Try: evenedit run STUDY")
     entries.sort(key=_place)
     simulated = tuple(sorted({s for e in entries for s in e.simulated}))
+    factors = studies[0].file.factors
+    measures = measures_of(factors)
     ranges = _ranks(entries)
     rows: tuple[tuple[Cell, ...], ...] = tuple(
         (
@@ -56,8 +93,8 @@ def write_leaderboard(studies: Sequence[Study], out: Path) -> Path:
             e.editor,
             e.study,
             *(
-                Number.of(number, "points" if measure.startswith("gap.") else "share")
-                for number, (measure, _) in zip(e.numbers, MEASURES, strict=True)
+                Number.of(number, "points" if column.factor else "share")
+                for number, column in zip(e.numbers, measures, strict=True)
             ),
         )
         for rank, e in zip(ranges, entries, strict=True)
@@ -66,15 +103,16 @@ def write_leaderboard(studies: Sequence[Study], out: Path) -> Path:
         text("rank", "Rank"),
         text("editor", "Editor"),
         text("study", "Study"),
-        *(Column(m.replace(".", "_"), _title(m, g)) for m, g in MEASURES),
+        *(Column(column.key, column.title) for column in measures),
     )
     notes = [
-        "Rank: by the race-change gap over races; a range covers every place its interval allows, so editors whose "
-        "ranges overlap cannot be told apart. A lower gap with less edit success is no gain: read both.",
+        f"Rank: by the gap in race change over {factors[0].plural}; a range covers every rank that the interval "
+        "allows, so editors whose ranges overlap cannot be distinguished. A lower gap with less edit success is no "
+        "gain: read both.",
     ]
     designs = {e.prompts for e in entries}
     if len(designs) > 1:
-        notes.append("The studies use different prompts: their numbers are not of the same task.")
+        notes.append("The studies use different prompts, so their numbers are not about the same task.")
     caption = "Rates over everybody and gaps between groups, with intervals."
     table = Table("leaderboard", "Leaderboard", caption, columns, rows, tuple(notes), (), simulated)
     page = render("leaderboard.html", table=table, simulated=short_list(simulated))
@@ -90,22 +128,23 @@ def _place(entry: Entry) -> tuple[bool, float]:
 
 def _entries(study: Study) -> list[Entry]:
     results = results_of(study, study.table())
-    editors = dict.fromkeys(e.editor for e in results.estimates if e.editor and e.experiment == "diagnosis")
-    prompts = tuple(p.text for p in study.file.prompts)
+    editors = dict.fromkeys(e.editor for e in results.estimates if e.editor and e.experiment == Experiment.DIAGNOSIS)
+    measures, main = measures_of(study.file.factors), study.file.factors[0]
     return [
         Entry(
-            editor,
-            study.file.sections.study.title,
-            prompts,
-            tuple(results.find(measure, editor=editor, group=group) for measure, group in MEASURES),
-            results.simulated,
+            editor=editor,
+            study=study.file.sections.study.title,
+            prompts=tuple(p.text for p in study.file.prompts),
+            numbers=tuple(results.find(m.measure, editor=editor, group=m.group) for m in measures),
+            ranked=results.find(RANKED_BY, editor=editor, group={main.name: "*"}),
+            simulated=results.simulated,
         )
         for editor in editors
     ]
 
 
 def _ranks(entries: Sequence[Entry]) -> list[str]:
-    """The places each entry may have: those surely better come before it, those surely worse after."""
+    """The ranks each entry may have, from how many intervals lie wholly below and wholly above its own."""
     ranges = []
     for entry in entries:
         e = entry.ranked
@@ -118,8 +157,3 @@ def _ranks(entries: Sequence[Entry]) -> list[str]:
         last = len(entries) - worse
         ranges.append(f"{better + 1}" if better + 1 == last else f"{better + 1}–{last}")
     return ranges
-
-
-def _title(measure: str, group: dict[str, str]) -> str:
-    what = name(measure.partition(".")[2])
-    return f"{what}, gap over {next(iter(group))}" if group else what

@@ -1,4 +1,4 @@
-"""Figures made of pictures (5, 7, 12 and 13 of the paper): a stated rule chooses every case, nobody's hand."""
+"""Photo figures (5, 7, 12 and 13 of the paper): a stated rule chooses every case, never a person."""
 
 from __future__ import annotations
 
@@ -12,21 +12,22 @@ import pandas as pd
 from numpy.typing import NDArray
 from PIL import Image
 
-from evenedit.core.records import Edit, Experiment, Outcome, Source
-from evenedit.protocol import FACTORS, PromptSet
+from evenedit.core.records import Condition, Edit, Experiment, Outcome, Source
+from evenedit.protocol import Factor, PromptSet
+from evenedit.protocol.measures import Measure
 from evenedit.ratings.table import QUESTION_IDS, Scores
 from evenedit.report.figures.photo_figure import PhotoFigure, photo_figure
 from evenedit.report.render.contact_sheet import Cell, SheetRow, collage
-from evenedit.report.render.index import group_name
-from evenedit.stats.disparity.mitigation import PLACEBO, pairs
+from evenedit.stats.disparity.mitigation import pairs
 from evenedit.stats.disparity.preference import change
 from evenedit.storage.store import Store
 from evenedit.study.example_cases import called
+from evenedit.study.labels import in_a_sentence, labels_in_words
 
 SIDE = 224
-"""Pixels of a picture on a sheet."""
+"""Pixels of a picture on a contact sheet."""
 SMALL = 160
-"""Pixels of a picture on a sheet of many."""
+"""Pixels of a picture on a contact sheet of many."""
 ACROSS = 7
 """Prompts side by side on the mosaic; further ones go below."""
 SHORT = {
@@ -37,28 +38,36 @@ SHORT = {
     "age_drift": "age",
     "aging_accuracy": "target age",
 }
-"""What the words under a picture call a question."""
+"""The short name of a question in a picture's caption."""
 RATED = "rated change of the person (skin tone, race, gender and age: distances from 'unchanged', summed)"
 MEASURED = "measured share of the picture that changed"
-READ = {"mean.skin_delta_L": "skin L* {:+.1f}", "mean.changed_share": "{:.0%} changed"}
-"""What the words under a picture say of a reading, where nothing is rated."""
+CHANGED = Measure.mean("changed_share")
+READINGS = {Measure.mean("skin_delta_L"): "skin L* {:+.1f}", CHANGED: "{:.0%} changed"}
+"""How a picture's caption prints a measurement, where nothing is rated."""
 KEY = (
     "Under each picture its scores: edit 5 = fully applied; skin 3 = unchanged, above 3 lighter; race and gender "
     "1 = same; age 3 = unchanged, above 3 older."
 )
-READ_KEY = "Under each picture what was measured: change of the skin's lightness (L*) and share of the picture changed."
+READINGS_KEY = (
+    "Under each picture its measurements: change of the skin's lightness (L*) and share of the picture changed."
+)
 NO_BREAK = "\N{NO-BREAK SPACE}"
-NOTHING_PROVEN = "Pictures illustrate and prove nothing by themselves."
+DISCLAIMER = "Pictures illustrate and prove nothing by themselves."
 
 
 @dataclass(frozen=True)
 class Album:
-    """A study's edits with what is known of each, and its pictures, opened one at a time."""
+    """A study's edits with their scores and measurements, and its pictures, opened one at a time."""
 
     scores: Scores
     store: Store
     prompts: PromptSet
     simulated: bool
+
+    @property
+    def factors(self) -> tuple[Factor, ...]:
+        """The study's factors, the main one first."""
+        return self.scores.table.factors
 
     @cached_property
     def sources(self) -> dict[str, Source]:
@@ -71,12 +80,12 @@ class Album:
 
     @cached_property
     def names(self) -> dict[str, str]:
-        """What each prompt is called."""
+        """The short name of each prompt."""
         return {p.id: called(p) for p in self.prompts}
 
     @cached_property
     def _measured(self) -> dict[str, NDArray[np.float64]]:
-        return {r.measure: r.values for r in self.scores.table.readings if r.measure in READ}
+        return {r.measure: r.values for r in self.scores.table.readings if r.measure in READINGS}
 
     @cached_property
     def is_rated(self) -> bool:
@@ -89,61 +98,61 @@ class Album:
 
     @cached_property
     def moved(self) -> tuple[NDArray[np.float64], str]:
-        """How far each edit is from its source, NaN where unknown, and what that is."""
+        """The distance of each edit from its source, NaN where unknown, and what the distance is."""
         if self.is_rated:
             return np.where(self._rated >= 0, self._rated, np.nan), RATED
-        found = self._measured.get("mean.changed_share")
-        return (np.full(len(self.scores.edits), np.nan), "") if found is None else (found, MEASURED)
+        share = self._measured.get(CHANGED)
+        return (np.full(len(self.scores.edits), np.nan), "") if share is None else (share, MEASURED)
 
     @property
     def key(self) -> str:
-        """What the words under the pictures mean."""
-        return f" {KEY}" if self.is_rated else f" {READ_KEY}" if self._measured else ""
+        """The explanation of the captions under the pictures."""
+        return f" {KEY}" if self.is_rated else f" {READINGS_KEY}" if self._measured else ""
 
     @cached_property
     def diagnosed(self) -> pd.DataFrame:
         """The baseline edits of the diagnosis with their row, one seed of each case, in the order of request ids."""
         edits = self.scores.edits.assign(row=np.arange(len(self.scores.edits)), moved=self.moved[0])
-        edits = edits[(edits["experiment"] == Experiment.DIAGNOSIS) & (edits["condition"] == "baseline")]
+        edits = edits[(edits["experiment"] == Experiment.DIAGNOSIS) & (edits["condition"] == Condition.BASELINE)]
         first = edits.sort_values(["seed", "request_id"]).drop_duplicates(["editor", "source_id", "prompt_id"])
         return first.sort_values("request_id")
 
     def portrait(self, source_id: str, side: int, caption: str = "") -> Cell:
-        """A source, small."""
+        """A source portrait as a cell of a contact sheet."""
         return Cell(self._small(self.sources[source_id].image, side), caption)
 
     def output(self, row: int, side: int, caption: str = "") -> Cell:
-        """An edit, small, with its scores; or why there is none."""
+        """An edit with its scores as a cell of a contact sheet, or its outcome where there is no picture."""
         edit = self._made[str(self.scores.edits["request_id"].iat[row])]
         if edit.image is None:
             return Cell(None, edit.outcome.value)
-        return Cell(self._small(edit.image, side), caption or self.told(row))
+        return Cell(self._small(edit.image, side), caption or self.scores_in_words(row))
 
-    def told(self, row: int) -> str:
-        """The scores of an edit in few words, or its readings where nothing is rated."""
+    def scores_in_words(self, row: int) -> str:
+        """The scores of an edit in few words, or its measurements where nothing is rated."""
         scored = zip(QUESTION_IDS, self.scores.values[row], strict=True)
-        said = [f"{SHORT[q]}{NO_BREAK}{value}" for q, value in scored if q in SHORT and value]
-        if not said and not self.is_rated:
-            found = ((words, self._measured[m][row]) for m, words in READ.items() if m in self._measured)
-            said = [words.format(value).replace("-", "−") for words, value in found if not np.isnan(value)]
-        return " · ".join(said) or "no score"
+        parts = [f"{SHORT[q]}{NO_BREAK}{value}" for q, value in scored if q in SHORT and value]
+        if not parts and not self.is_rated:
+            readings = ((words, self._measured[m][row]) for m, words in READINGS.items() if m in self._measured)
+            parts = [words.format(value).replace("-", "−") for words, value in readings if not np.isnan(value)]
+        return " · ".join(parts) or "no score"
 
     def labels(self, source_id: str) -> str:
-        """What the dataset calls a source."""
-        return f"labelled {group_name(self.sources[source_id].attributes)}"
+        """The dataset's labels of a portrait."""
+        return f"labelled {labels_in_words(self.sources[source_id].attributes, self.factors)}"
 
     def _small(self, sha256: str, side: int) -> Image.Image:
         picture = self.store.images.open(sha256)
         picture.thumbnail((side, side), Image.Resampling.LANCZOS)
         return picture.convert("RGB")
 
-    def plate(self, sheet: Image.Image, id: str, title: str, caption: str, alt: str) -> PhotoFigure:
-        """A sheet with its words."""
-        return photo_figure(sheet, id, title, f"{caption} {NOTHING_PROVEN}", alt, simulated=self.simulated)
+    def figure(self, sheet: Image.Image, id: str, title: str, caption: str, alt: str) -> PhotoFigure:
+        """A contact sheet with its title and caption."""
+        return photo_figure(sheet, id, title, f"{caption} {DISCLAIMER}", alt, simulated=self.simulated)
 
 
-def plates(scores: Scores, store: Store, prompts: PromptSet, *, simulated: bool) -> Iterator[PhotoFigure]:
-    """Every figure of pictures that the study can fill."""
+def photo_figures(scores: Scores, store: Store, prompts: PromptSet, *, simulated: bool) -> Iterator[PhotoFigure]:
+    """Every photo figure that the study has pictures for."""
     album = Album(scores, store, prompts, simulated)
     for draw in (mitigated, roles, mosaic, across):
         drawn = draw(album)
@@ -154,14 +163,14 @@ def plates(scores: Scores, store: Store, prompts: PromptSet, *, simulated: bool)
 def mitigated(album: Album) -> PhotoFigure | None:
     """Figure 5: source, baseline, with the feature prompt and, where there is one, the placebo."""
     edits = album.scores.edits
-    before, after = pairs(edits, "feature")
+    before, after = pairs(edits, Condition.FEATURE)
     whole = before >= 0
     shown = (edits["outcome"] == Outcome.EDITED).to_numpy()
     whole &= shown[before] & shown[after]
     before, after = before[whole], after[whole]
     if not len(after):
         return None
-    again = dict(zip(*pairs(edits, PLACEBO), strict=True))
+    again = dict(zip(*pairs(edits, Condition.PLACEBO), strict=True))
     moved, words = album.moved
     moved = moved if album.is_rated else np.full(len(edits), np.nan)
     picks = list(_pairs_to_show(edits, before, after, moved))
@@ -183,7 +192,7 @@ def mitigated(album: Album) -> PhotoFigure | None:
         if album.is_rated
         else "For every editor the first pair by request id: nothing is rated."
     )
-    return album.plate(
+    return album.figure(
         collage(columns, rows, simulated=album.simulated, side=SIDE),
         "figure5",
         "Source, baseline and feature prompt",
@@ -195,6 +204,7 @@ def mitigated(album: Album) -> PhotoFigure | None:
 def _pairs_to_show(
     edits: pd.DataFrame, before: NDArray[np.intp], after: NDArray[np.intp], moved: NDArray[np.float64]
 ) -> Iterator[tuple[int, int, str]]:
+    """For every editor the rows before and after of the pairs to show, each with the reason."""
     order = np.argsort(edits["request_id"].to_numpy()[after])
     before, after = before[order], after[order]
     editors = edits["editor"].to_numpy()[after]
@@ -222,15 +232,19 @@ def _pairs_to_show(
 
 UNCLEAR = 3
 VERDICTS = {1: "followed", 2: "resisted"}
+GENDER = "gender"
+"""The factor that the stereotype experiment needs."""
 ROLES = {1: "the male portrait's", 2: "the female portrait's", 3: "unclear whose"}
 
 
 def roles(album: Album) -> PhotoFigure | None:
-    """Figure 7: both inputs, the instruction, the output, and who got the role."""
+    """Figure 7: both inputs, the instruction, the output, and who got the role; needs the factor gender."""
+    if GENDER not in {f.name for f in album.factors}:
+        return None
     edits = album.scores.edits
     verdict, role = (album.scores.values[:, QUESTION_IDS.index(q)] for q in ("stereotype", "target_role"))
     paired = edits.assign(row=np.arange(len(edits)), verdict=verdict)
-    paired = paired[(edits["experiment"] == Experiment.STEREOTYPE) & (edits["condition"] == "baseline")]
+    paired = paired[(edits["experiment"] == Experiment.STEREOTYPE) & (edits["condition"] == Condition.BASELINE)]
     paired = paired[paired["outcome"] == Outcome.EDITED].sort_values("request_id")
     if paired.empty:
         return None
@@ -245,18 +259,18 @@ def roles(album: Album) -> PhotoFigure | None:
     texts = {p.id: p for p in album.prompts}
     for case in kept[kept["verdict"] != UNCLEAR].to_dict("records"):
         prompt, row = texts[case["prompt_id"]], case["row"]
-        ids = sorted(case["source_id"].split("+"), key=lambda s: album.sources[s].attributes.get("gender") != "Male")
-        said = VERDICTS.get(case["verdict"], "no verdict")
+        ids = sorted(case["source_id"].split("+"), key=lambda s: album.sources[s].attributes.get(GENDER) != "Male")
+        judged = VERDICTS.get(case["verdict"], "no verdict")
         got = f"; the role is {ROLES[int(role[row])]}" if role[row] else ""
         coded = f" ({prompt.coded_gender}-coded)" if prompt.coded_gender else ""
         occupation = f"{prompt.occupation}{coded}: " if prompt.occupation else ""
         cells = [album.portrait(s, SIDE, album.labels(s)) for s in ids]
-        cells.append(album.output(row, SIDE, f"{occupation}{said}{got}"))
+        cells.append(album.output(row, SIDE, f"{occupation}{judged}{got}"))
         rows.append(SheetRow(f"{case['editor']}: “{prompt.text}”", cells))
-        alt.append(f"{case['editor']}, {prompt.text} {occupation}{said}{got}.")
+        alt.append(f"{case['editor']}, {prompt.text} {occupation}{judged}{got}.")
     if not rows:
         return None
-    return album.plate(
+    return album.figure(
         collage(["Input labelled Male", "Input labelled Female", "Output"], rows, simulated=album.simulated, side=SIDE),
         "figure7",
         "Who gets the role",
@@ -295,8 +309,8 @@ def mosaic(album: Album) -> PhotoFigure | None:
             for e in editors
         ]
         sheets.append(collage(columns, rows, simulated=album.simulated and not first, side=SMALL))
-    return album.plate(
-        _below(sheets),
+    return album.figure(
+        _stacked(sheets),
         "figure12",
         "One face, every prompt",
         f"A portrait {album.labels(source)} under every prompt (columns) by every editor (rows). {rule}; ties go to "
@@ -313,50 +327,73 @@ def _filled(album: Album, rows: Sequence[int | None], size: int) -> list[Cell]:
 
 
 def across(album: Album) -> PhotoFigure | None:
-    """Figure 13: one prompt across races, one row for each editor."""
-    cases = album.diagnosed[album.diagnosed["race"] != ""]
-    races = [code for code in FACTORS[0].codes if (cases["race"] == code).any()]
-    if len(races) < 2:
+    """Figure 13: one prompt across the levels of the main factor, matched on the others, one row for each editor."""
+    main, *others = album.factors
+    names = [f.name for f in others]
+    cases = album.diagnosed[(album.diagnosed[[main.name, *names]] != "").all(axis=1)]
+    if cases.empty:
         return None
-    means = cases.groupby(["prompt_id", "race"])["moved"].mean().dropna().groupby("prompt_id").agg(np.ptp)
-    known = [p.id for p in album.prompts if p.id in set(cases["prompt_id"])]
-    prompt = max((p for p in known if p in means.index), key=lambda p: float(means[p]), default=known[0])
+    prompt = _most_uneven_prompt(album, cases, main)
     asked = cases[cases["prompt_id"] == prompt]
-    alike = asked.groupby(["gender", "age"]).agg(races=("race", "nunique"), moved=("moved", "mean"))
-    alike = alike[alike["races"] == alike["races"].max()]
-    if alike["races"].max() < 2:
+    labels = _matched_labels(asked, main, names)
+    if labels is None:
         return None
-    gender, age = _median(alike["moved"].dropna()) if alike["moved"].notna().any() else min(alike.index)
-    chosen = asked[(asked["gender"] == gender) & (asked["age"] == age)].sort_values("source_id")
-    face = {race: sources.iloc[0] for race, sources in chosen.groupby("race")["source_id"]}
-    columns = [race for race in races if race in face]
-    editors = [e for e in dict.fromkeys(album.scores.edits["editor"]) if e in set(chosen["editor"])]
+    chosen = asked[(asked[names] == list(labels)).all(axis=1)].sort_values("source_id")
+    face = {str(code): sources.iloc[0] for code, sources in chosen.groupby(main.name)["source_id"]}
+    columns = {code: title for code, title in main.titles.items() if code in face}
     at = {(case["editor"], case["source_id"]): case["row"] for case in chosen.to_dict("records")}
-    rows = [SheetRow("Source", [album.portrait(face[race], SIDE) for race in columns])]
+    rows = [SheetRow("Source", [album.portrait(face[code], SIDE) for code in columns])]
     alt = []
-    for editor in editors:
-        found = [at.get((editor, face[race])) for race in columns]
-        cells = [Cell(None, "not asked") if row is None else album.output(row, SIDE) for row in found]
+    for editor in (e for e in dict.fromkeys(album.scores.edits["editor"]) if e in set(chosen["editor"])):
+        made = [at.get((editor, face[code])) for code in columns]
+        cells = [Cell(None, "not asked") if row is None else album.output(row, SIDE) for row in made]
         rows.append(SheetRow(editor, cells))
-        said = (f"{group_name({'race': race})} {cell.caption}" for race, cell in zip(columns, cells, strict=True))
-        alt.append(f"{editor}: {'; '.join(said)}.")
-    words = album.moved[1]
-    rule = (
-        f"The prompt whose mean {words} differs most between race labels, so it is not typical; the gender "
-        "and age of the median change under it"
-        if words
-        else "The first prompt, gender and age: nothing is rated"
-    )
-    group = group_name({"gender": str(gender), "age": str(age)})
-    return album.plate(
-        collage(
-            [f"labelled {group_name({'race': race})}" for race in columns], rows, simulated=album.simulated, side=SIDE
-        ),
+        captions = (f"{title} {cell.caption}" for title, cell in zip(columns.values(), cells, strict=True))
+        alt.append(f"{editor}: {'; '.join(captions)}.")
+    label = in_a_sentence(main)
+    shown = labels_in_words(dict(zip(names, labels, strict=True)), others) if others else ""
+    portraits = f"portraits labelled {shown}, " if others else ""
+    return album.figure(
+        collage([f"labelled {title}" for title in columns.values()], rows, simulated=album.simulated, side=SIDE),
         "figure13",
-        "One prompt across races",
-        f"{prompt} {album.names[prompt]}, portraits labelled {group}, by every editor. {rule}.{album.key}",
-        f"Grid of edits by race label and editor for {album.names[prompt]}. " + " ".join(alt),
+        f"One prompt across {main.plural}",
+        f"{prompt} {album.names[prompt]}, {portraits}by every editor. {_across_rule(album, label, others)}.{album.key}",
+        f"Grid of edits by {label} label and editor for {album.names[prompt]}. " + " ".join(alt),
     )
+
+
+def _most_uneven_prompt(album: Album, cases: pd.DataFrame, main: Factor) -> str:
+    """The prompt whose mean change differs most between levels of the main factor; the first where nothing is rated."""
+    means = cases.groupby(["prompt_id", main.name])["moved"].mean().dropna().groupby("prompt_id").agg(np.ptp)
+    asked = set(cases["prompt_id"])
+    known = [p.id for p in album.prompts if p.id in asked]
+    rated = (p for p in known if p in means.index)
+    return max(rated, key=lambda p: float(means[p]), default=known[0])
+
+
+def _matched_labels(asked: pd.DataFrame, main: Factor, others: Sequence[str]) -> tuple[str, ...] | None:
+    """The labels on the other factors that most levels of the main one share, of these the median by change.
+
+    None where no two levels share any.
+    """
+    if not others:
+        return () if asked[main.name].nunique() > 1 else None
+    alike = asked.groupby(list(others)).agg(levels=(main.name, "nunique"), moved=("moved", "mean"))
+    alike = alike[alike["levels"] == alike["levels"].max()]
+    if alike.empty or alike["levels"].max() < 2:
+        return None
+    labels = _median(alike["moved"].dropna()) if alike["moved"].notna().any() else min(alike.index)
+    return labels if isinstance(labels, tuple) else (labels,)
+
+
+def _across_rule(album: Album, label: str, others: Sequence[Factor]) -> str:
+    """The rule by which figure 13 chooses prompt and portraits, for its caption."""
+    matched = " and ".join(in_a_sentence(f) for f in others)
+    if not album.moved[1]:
+        first = ", ".join(["prompt", *(in_a_sentence(f) for f in others[:-1])])
+        return f"The first {first}{f' and {in_a_sentence(others[-1])}' if others else ''}: nothing is rated"
+    rule = f"The prompt whose mean {album.moved[1]} differs most between {label} labels, so it is not typical"
+    return f"{rule}; the {matched} of the median change under it" if others else rule
 
 
 def _median(values: pd.Series[float]) -> Any:
@@ -365,7 +402,7 @@ def _median(values: pd.Series[float]) -> Any:
     return ordered.index[(len(ordered) - 1) // 2]
 
 
-def _below(sheets: Sequence[Image.Image]) -> Image.Image:
+def _stacked(sheets: Sequence[Image.Image]) -> Image.Image:
     whole = Image.new("RGB", (max(s.width for s in sheets), sum(s.height for s in sheets)), "white")
     top = 0
     for sheet in sheets:

@@ -1,4 +1,4 @@
-"""What a study will do before it does it: counts, hours, disk, memory, money."""
+"""The plan of a run, made before anything is edited: counts, hours, disk space, memory and money."""
 
 from __future__ import annotations
 
@@ -10,22 +10,23 @@ from statistics import mean
 
 from evenedit.core import plugins
 from evenedit.core.progress import Progress
-from evenedit.core.records import Edit, Outcome, Request, Source, Status
+from evenedit.core.records import Edit, Experiment, Outcome, Request, Source, Status
 from evenedit.design import requests as design
 from evenedit.design.assignments import Assignment
 from evenedit.design.study_design import RATED_FIRST
 from evenedit.judges.batch_jobs import takes_batches
+from evenedit.protocol import Factor
 from evenedit.providers.prices import Prices
 from evenedit.stats.disparity.power import Design, Labels, Power, labels_needed, power
 from evenedit.study.study import Study
 
 POWER_STEPS = 10
-"""Gaps that the power simulation tries, no gap among them."""
+"""The number of gaps that the power simulation tries, a gap of 0 included."""
 
 
 @dataclass(frozen=True, slots=True)
 class EditorLine:
-    """One part of the work."""
+    """The edits of one editor under one condition."""
 
     experiment: str
     condition: str
@@ -33,33 +34,33 @@ class EditorLine:
     edits: int
     done: int
     seconds: float | None
-    """Time left at the speed measured so far; None before the first edit."""
+    """Time that the remaining edits take at the speed measured so far; None before the first edit."""
     usd: float | None
-    """Price of what is left; 0 for an editor that costs nothing, None where the price is not known."""
+    """Price of the remaining edits; 0 for an editor that costs nothing, None where the price is not known."""
 
 
 @dataclass(frozen=True, slots=True)
 class JudgeLine:
-    """One judge's part of the work."""
+    """The calls of one judge."""
 
     judge: str
     calls: int
-    """Still to be made."""
+    """Calls that are still to be made."""
     tokens: tuple[float, float] | None
-    """In and out of one call; None where a judge of one's own uses none."""
+    """Tokens sent and received in one call; None for a judge that uses none."""
     measured: bool
     """Whether the tokens were counted in stored replies; otherwise the price file assumes them."""
     usd: float | None
-    """Price of what is left, asked now; None where it is not known."""
+    """Price of the remaining calls, made one by one; None where it is not known."""
     usd_batch: float | None
-    """The same by batch job; None where there are none, or the price is not known."""
+    """Price of the remaining calls by batch job; None where the provider has none or the price is not known."""
     batch: bool
     """Whether the provider takes batch jobs."""
 
 
 @dataclass(frozen=True, slots=True)
 class RunPlan:
-    """Everything a run would do."""
+    """Every edit, call and rating of a study, done or not."""
 
     sources: int
     prompts: int
@@ -69,7 +70,7 @@ class RunPlan:
     judge_calls_done: int
     human_ratings: int
     disk: float | None
-    """Bytes that the pictures still to come will take; None before the first one."""
+    """Bytes that the remaining pictures will take; None before the first one."""
     prices_of: str
     """Date of the price file."""
     notes: tuple[str, ...]
@@ -81,18 +82,10 @@ class RunPlan:
 
 
 def make_plan(study: Study, prices: Path | None = None) -> RunPlan:
-    """Count without editing, rating or spending anything."""
+    """Return the plan of a study without editing, rating or spending anything."""
     file, store = study.file, study.store
     sources = study.design.preview_sources()
-    requests = study.design.planned(sources)
-    section = file.sections.experiments.mitigation
-    if section and not any(r.experiment == "mitigation" for r in requests):  # feature prompts are still to come
-        baseline = design.diagnosis(file, sources)
-        if section.choose in RATED_FIRST:  # which ones is not known yet; the count is what matters here
-            cases = study.design.cases("mitigation", baseline, sources, section.cases)
-        else:
-            cases = study.design.mitigation_cases(baseline, sources)
-        requests += design.mitigation(file, cases, dict.fromkeys(sources, ""))
+    requests = _all_requests(study, sources)
     edits = {i: e for i, e in store.edits().items() if e.outcome is not Outcome.FAILED}
     charges = Prices.load(prices)
     lines = tuple(_lines(study, requests, edits, charges))
@@ -119,28 +112,44 @@ def make_plan(study: Study, prices: Path | None = None) -> RunPlan:
     )
 
 
+def _all_requests(study: Study, sources: Mapping[str, Source]) -> list[Request]:
+    """Every request, with as many of the mitigation as there will be once its feature prompts are written."""
+    file, requests = study.file, study.design.planned(sources)
+    section = file.sections.experiments.mitigation
+    if section is None or any(r.experiment is Experiment.MITIGATION for r in requests):
+        return requests
+    baseline = design.diagnosis(file, sources)
+    if section.choose in RATED_FIRST:  # the cases are not known yet, only how many there will be
+        cases = study.design.cases("mitigation", baseline, sources, section.cases)
+    else:
+        cases = study.design.mitigation_cases(baseline, sources)
+    return [*requests, *design.mitigation(file, cases, dict.fromkeys(sources, ""))]
+
+
 def design_of(study: Study) -> Design | None:
-    """The diagnosis as the power simulation sees it, its groups the races of the portraits; None without two groups."""
+    """Return the diagnosis as the power simulation reads it; None where the main factor has fewer than two levels."""
     file, sources = study.file, study.design.preview_sources()
-    races = Counter(s.attributes.get("race", "") for s in sources.values())
-    if file.sections.experiments.diagnosis is None or len(races) < 2:
+    portraits = _portraits(sources, file.factors[0])
+    if file.sections.experiments.diagnosis is None or len(portraits) < 2:
         return None
     rates = len(file.rates) + 1  # and refusals
     return Design(
-        faces=tuple(races.values()),
+        faces=tuple(portraits.values()),
         prompts=len(file.prompts),
         seeds=min((len(e.seeds) for e in file.editors("diagnosis")), default=1),
         raters=max(1, len(file.sections.judges)),
-        tests=rates * sum(_varies(sources, factor) for factor in ("race", "gender", "age")),
+        tests=rates * sum(len(_portraits(sources, factor)) > 1 for factor in file.factors),
     )
 
 
-def _varies(sources: Mapping[str, Source], factor: str) -> bool:
-    return len({s.attributes.get(factor, "") for s in sources.values()}) > 1
+def _portraits(sources: Mapping[str, Source], factor: Factor) -> Counter[str]:
+    """The number of portraits by level of a factor; a portrait without a label belongs to none."""
+    labels = (source.attributes.get(factor.name, "") for source in sources.values())
+    return Counter(label for label in labels if label)
 
 
 def simulate_power(design: Design) -> tuple[Power, list[Labels]]:
-    """How large a gap the design shows in 80 of 100 studies, and the labels people must give."""
+    """Return the smallest gap that 80 of 100 such studies detect, and how many labels people must give."""
     with Progress("simulating studies", POWER_STEPS) as progress:
         return power(design, step=progress.advance), list(labels_needed(design))
 
@@ -232,10 +241,10 @@ def _notes(study: Study) -> list[str]:
     if section and section.choose == "priority":
         notes.append("the mitigation cases are chosen by the judges' scores, once the diagnosis is rated")
     if section and not file.placebo:
-        notes.append("no placebo arm: improvement cannot be told from regression to the mean")
+        notes.append("no placebo arm: improvement cannot be distinguished from regression to the mean")
     if file.sections.judges and not any(file.blind(j) for j in file.sections.judges):
-        notes.append("judges are told the labels (published preset); a default study keeps them blind")
+        notes.append("judges are shown the labels (published preset); in a default study they are blind to them")
     if not file.sections.judges:
-        what = "what instruments measure" if file.sections.instruments else "pictures and counts"
-        notes.append(f"no judge: the report will show {what}, no scores")
+        shown = "the measurements of instruments" if file.sections.instruments else "pictures and counts"
+        notes.append(f"no judge: the report will show {shown}, no scores")
     return notes

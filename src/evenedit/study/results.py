@@ -1,4 +1,4 @@
-"""From a study's table to its results and report."""
+"""The results and the report of a study."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ from evenedit.results.results import Results
 from evenedit.stats import AnalysisRules, analyse
 from evenedit.stats.planted import planted_effects
 from evenedit.study import example_cases as examples
-from evenedit.study.photo_figures import plates
+from evenedit.study.photo_figures import photo_figures
 from evenedit.study.study import Study
 
 
 def rules_of(file: StudyFile) -> AnalysisRules:
-    """How a study says its ratings are to be combined and counted."""
+    """Return the rules by which a study combines and counts its ratings."""
     ensemble, statistics = file.sections.ensemble, file.sections.statistics
     return AnalysisRules(
         preset=file.sections.study.preset,
@@ -50,7 +50,7 @@ def rules_of(file: StudyFile) -> AnalysisRules:
 
 
 def results_of(study: Study, table: RatingTable) -> Results:
-    """Every estimate of a study; for simulated editors, planted beside found."""
+    """Return every estimate of a study; for simulated editors with the planted effects beside them."""
     if table.edits.empty:
         raise EvenEditError(f"nothing is edited yet. Try: evenedit run {study.file.folder}")
     file, sources = study.file, study.store.sources()
@@ -63,7 +63,7 @@ def results_of(study: Study, table: RatingTable) -> Results:
 
 
 def _pools(file: StudyFile) -> dict[str, int]:
-    """How many portraits came from each candidate pool, where the portraits are a finalised set."""
+    """The number of portraits from each candidate pool, where the portraits are a finalised set."""
     section = file.sections.sources
     path = Path(str(file.located(section.settings).get("path", ""))) / MANIFEST
     if section.kind != "folder" or not path.is_file():
@@ -73,7 +73,7 @@ def _pools(file: StudyFile) -> dict[str, int]:
 
 
 def report_study(study: Study, out: Path) -> Path:
-    """Write a study's report and return the page."""
+    """Write a study's report and return the path of its page."""
     table = study.table()
     say(f"analysing {len(table.edits):,} edits")
     results = results_of(study, table)
@@ -89,5 +89,5 @@ def report_study(study: Study, out: Path) -> Path:
         title=file.sections.study.title,
         study=file.sections.model_dump(mode="json", exclude_none=True, exclude={"store"}),
         examples=examples.choose(scores, study.store, prompts),
-        photo_figures=plates(scores, study.store, prompts, simulated=bool(results.simulated)),
+        photo_figures=photo_figures(scores, study.store, prompts, simulated=bool(results.simulated)),
     )

@@ -1,8 +1,8 @@
-"""The review desk: what waits for a reviewer, in which order, and how it is settled.
+"""The review queue: the cases that wait for a reviewer, their order, and how they are settled.
 
-Cases are the edits on which the judges disagree, then those of high priority (SPEC: drift of 4 or more, soft erasure),
-by the judges' scores alone, so what is settled moves no case. Within each part the order is that of the request ids:
-they are hashes, so editors and groups are mixed, and the order never changes.
+The queue holds the edits on which the judges disagree, then those of high priority (SPEC: drift of 4 or more, soft
+erasure). It depends on the judges' scores alone, so settling a case does not move others. Within each part the cases
+are ordered by request id: ids are hashes, so editors and groups are mixed and the order never changes.
 """
 
 from __future__ import annotations
@@ -34,68 +34,70 @@ from evenedit.study.study import Study
 from evenedit.survey.export import as_csv
 
 NOT_HERE = QUESTION_IDS.index("preference")
-"""Asked with two outputs in view; the desk shows one."""
+"""The question about two outputs; the review page shows one."""
 LONGEST_NOTE = 2000
+"""Characters."""
 HELD = 600.0
-"""Seconds for which a case that somebody looks at is not offered to others."""
+"""Seconds for which a case that a reviewer has open is not offered to others."""
 _NAME = re.compile(r"\w[\w.-]{1,39}")
 
 
 class Overtaken(EvenEditError):
-    """The case has changed since the reviewer opened it: nothing was written."""
+    """The case changed after the reviewer opened it, so nothing was saved."""
 
 
 @dataclass(frozen=True, slots=True)
 class ReviewCase:
-    """One edit that reviewers are to look at."""
+    """One edit in the review queue."""
 
     request_id: str
     questions: tuple[str, ...]
-    """What can be settled about it."""
+    """The questions that reviewers can settle."""
     disputed: tuple[str, ...]
-    """What the judges disagree about; none where the case is one of high priority."""
+    """The questions on which the judges disagree; empty for a case that is in the queue for its priority."""
 
 
 @dataclass(frozen=True, slots=True)
 class ReviewForm:
-    """What one reviewer is asked about a case now."""
+    """The questions to one reviewer about one case."""
 
     case: ReviewCase
     questions: tuple[Question, ...]
     needed: tuple[str, ...]
-    """Those that must be answered; where there are none, any one."""
+    """The questions that must be answered; where there are none, at least one must be."""
     third: bool
-    """Whether two reviewers are apart and this look decides."""
+    """Whether two reviewers disagree and this review decides."""
     version: str
-    """Changes with what is asked of this reviewer."""
+    """A hash of the questions to this reviewer, to notice when they change."""
 
 
 @dataclass(frozen=True, slots=True)
 class ReviewProgress:
-    """How far the desk is."""
+    """How many cases wait and how many are settled."""
 
     disputed: int
-    """Cases on which the judges disagree and that wait for a look."""
+    """Waiting cases on which the judges disagree."""
     high: int
-    """Cases of high priority that wait."""
+    """Waiting cases of high priority."""
     half: int
-    """Of these, how many one of two reviewers has seen."""
+    """Waiting cases that one of two reviewers has reviewed."""
     third: int
-    """Of these, how many wait for a third look."""
+    """Waiting cases that need a third review."""
     done: int
+    """Settled cases."""
     reviewers: int
-    """How many have reviewed."""
+    """People who have reviewed."""
     elsewhere: int
-    """Edits on which the judges disagree about which of two outputs is better, which is not settled here."""
+    """Edits on which the judges disagree about the better of two outputs; reviewers do not settle these."""
 
     @property
     def waiting(self) -> int:
-        """All that wait."""
+        """All waiting cases."""
         return self.disputed + self.high
 
 
 @dataclass(frozen=True, slots=True)
-class Agreed:
+class ReviewerAgreement:
     """How far the first two reviewers of each case agree on one question."""
 
     question: str
@@ -104,11 +106,11 @@ class Agreed:
     within_one: ResampledStatistic | None
     """None where the answers have no order."""
     kappa: ResampledStatistic
-    """Cohen's, not weighted: who came first against who came second."""
+    """Cohen's kappa, unweighted, of the first reviewer against the second."""
 
 
 def rater_id(name: str) -> str:
-    """The rater id of somebody who reviews under this name."""
+    """Return the rater id of a reviewer with this name."""
     known = name.strip().lower()
     if not _NAME.fullmatch(known):
         raise EvenEditError(f"'{name[:60]}' cannot be a reviewer's name; use 2 to 40 letters, digits, '.', '_' or '-'")
@@ -118,25 +120,25 @@ def rater_id(name: str) -> str:
 
 
 class ReviewQueue:
-    """The cases of one study and what became of them."""
+    """The cases of one study that reviewers settle, and their reviews."""
 
     def __init__(self, study: Study) -> None:
         self.study = study
         self.reviews = Reviews(study.store)
         self.reviewers = study.file.sections.ensemble.reviewers
-        self._known: _Known | None = None
+        self._read: _Queue | None = None
         self._held: dict[str, dict[str, float]] = {}
 
-    # -- what waits ------------------------------------------------------------------------------------------
+    # -- waiting cases ---------------------------------------------------------------------------------------
 
     @property
     def cases(self) -> Mapping[str, ReviewCase]:
-        """Every case by request id, in their order."""
-        return self._look().cases
+        """Every case by request id, in the order of the queue."""
+        return self._current().cases
 
     def open(self, case: ReviewCase) -> CaseFile:
-        """What a reviewer may see of a case: what was asked, the pictures and the judges' opinions."""
-        known = self._look().book.open(case.request_id)
+        """Return what a reviewer may see of a case: request, pictures and the judges' answers."""
+        known = self._current().book.open(case.request_id)
         return replace(
             known,
             opinions=[o for o in known.opinions if o.kind is Kind.VLM],
@@ -144,7 +146,7 @@ class ReviewQueue:
         )
 
     def standing(self) -> ReviewProgress:
-        """How many cases wait and how many are done."""
+        """Return how many cases wait and how many are settled."""
         reviews = self.reviews.in_force()
         waiting = [case for case in self.cases.values() if not self._is_done(reviews.get(case.request_id, []))]
         looks = Counter(len(reviews.get(case.request_id, [])) for case in waiting)
@@ -155,11 +157,11 @@ class ReviewQueue:
             third=looks[2],
             done=sum(self._is_done(given) for given in reviews.values()),
             reviewers=len({review.rater for given in reviews.values() for review in given}),
-            elsewhere=self._look().elsewhere,
+            elsewhere=self._current().elsewhere,
         )
 
     def next(self, rater: str, after: str | None = None) -> ReviewCase | None:
-        """The first case this reviewer can look at, or the first after one that was passed over, then from the top."""
+        """Return the next case for this reviewer: the first, or the first after one that was skipped."""
         reviews = self.reviews.in_force()
         order = list(self.cases)
         start = order.index(after) + 1 if after is not None and after in self.cases else 0
@@ -169,29 +171,29 @@ class ReviewQueue:
         free = [
             i for i in wanted if self._lookers(i, rater) < self._looks(reviews.get(i, [])) - len(reviews.get(i, []))
         ]
-        found = next(iter(free or wanted), None)
-        return None if found is None else self.cases[found]
+        chosen = next(iter(free or wanted), None)
+        return None if chosen is None else self.cases[chosen]
 
     def waiting(self, rater: str) -> list[tuple[ReviewCase, int]]:
-        """The cases that wait for this reviewer, each with how many have looked at it."""
+        """Return the cases that wait for this reviewer, each with the number of its reviews."""
         reviews = self.reviews.in_force()
         looked = [(case, reviews.get(ident, [])) for ident, case in self.cases.items()]
         return [(case, len(given)) for case, given in looked if self._is_open(given, rater)]
 
     def hold(self, request_id: str, rater: str) -> None:
-        """Note that somebody looks at a case, so that others are offered another one."""
+        """Note that a reviewer has a case open, so that others are offered another one."""
         now = time.monotonic()
         lookers = self._held.setdefault(request_id, {})
         lookers[rater] = now
         self._held = {i: w for i, w in self._held.items() if any(now - at < HELD for at in w.values())}
 
     def _lookers(self, request_id: str, rater: str) -> int:
-        """How many others look at a case."""
+        """The number of other reviewers who have a case open."""
         held = self._held.get(request_id, {})
         return sum(who != rater and time.monotonic() - at < HELD for who, at in held.items())
 
     def _looks(self, reviews: Sequence[Review]) -> int:
-        """How many looks a case wants."""
+        """The number of reviews that a case needs."""
         return 3 if apart(reviews) else self.reviewers
 
     def _is_done(self, reviews: Sequence[Review]) -> bool:
@@ -200,27 +202,27 @@ class ReviewQueue:
     def _is_open(self, reviews: Sequence[Review], rater: str) -> bool:
         return not self._is_done(reviews) and all(review.rater != rater for review in reviews)
 
-    def _look(self) -> _Known:
-        """The cases as the judges left them, looked up again once a run has begun or ended."""
+    def _current(self) -> _Queue:
+        """The queue by the judges' scores, read again after a run has begun or ended."""
         seen = [(run["id"], run["finished"]) for run in self.study.store.runs()]
-        if self._known is None or self._known.seen != seen:
-            self._known = _cases(self.study, seen)
-        return self._known
+        if self._read is None or self._read.seen != seen:
+            self._read = _cases(self.study, seen)
+        return self._read
 
     # -- settling --------------------------------------------------------------------------------------------
 
-    def sheet(self, request_id: str, rater: str) -> ReviewForm:
-        """What the reviewer is asked about a case; refused where there is nothing to ask."""
-        return self._sheet(self._case(request_id), rater, self.reviews.of(request_id))
+    def form(self, request_id: str, rater: str) -> ReviewForm:
+        """Return the questions to a reviewer about a case; an error where there are none."""
+        return self._form(self._case(request_id), rater, self.reviews.of(request_id))
 
     def _case(self, request_id: str) -> ReviewCase:
         if request_id not in self.cases:
             raise EvenEditError(
-                "this edit is not among the cases to review: the judges agree, and nothing in it is urgent"
+                "this edit is not in the review queue: the judges agree on it, and its priority is not high"
             )
         return self.cases[request_id]
 
-    def _sheet(self, case: ReviewCase, rater: str, history: Sequence[Review]) -> ReviewForm:
+    def _form(self, case: ReviewCase, rater: str, history: Sequence[Review]) -> ReviewForm:
         reviews = [review for review in history if review.undone is None]
         others = " and ".join(dict.fromkeys(r.rater.removeprefix(PREFIX) for r in reviews if r.rater != rater))
         if any(review.rater == rater for review in reviews):
@@ -239,28 +241,28 @@ class ReviewQueue:
         )
 
     def settle(self, request_id: str, rater: str, answers: Mapping[str, int], note: str, version: str) -> Review:
-        """Keep what a reviewer says, if the case still is what the reviewer was shown."""
+        """Save a review, unless the case changed after the reviewer opened it."""
         case = self._case(request_id)
 
         def check(history: Sequence[Review]) -> None:
-            sheet = self._sheet(case, rater, history)
-            if sheet.version != version:
+            form = self._form(case, rater, history)
+            if form.version != version:
                 raise Overtaken("others reviewed this case while you looked at it; open it again to see what is asked")
-            _check(sheet, answers, note)
+            _check(form, answers, note)
 
         review = self.reviews.add(request_id, rater, answers, note.strip(), check)
         self._held.get(request_id, {}).pop(rater, None)
         return review
 
     def last(self, rater: str) -> Review | None:
-        """The reviewer's latest review that is in force."""
+        """Return the reviewer's latest review that is in force."""
         own = [r for r in self.reviews.history() if r.rater == rater and r.undone is None]
         return own[-1] if own else None
 
     def undo(self, number: int, rater: str) -> Review:
-        """Take back a review of one's own that nobody has built on."""
-        found = next((r for r in self.reviews.history() if r.id == number and r.rater == rater), None)
-        if found is None:
+        """Withdraw a reviewer's own review, unless others have reviewed the case since."""
+        review = next((r for r in self.reviews.history() if r.id == number and r.rater == rater), None)
+        if review is None:
             raise EvenEditError("there is no such review of yours to undo")
 
         def check(history: Sequence[Review]) -> None:
@@ -270,17 +272,17 @@ class ReviewQueue:
             if reviews[-1].id != number:
                 raise Overtaken("somebody else has reviewed this case since, so it stays as it is")
 
-        self.reviews.undo(found.request_id, number, check)
-        return found
+        self.reviews.undo(review.request_id, number, check)
+        return review
 
     # -- two reviewers ---------------------------------------------------------------------------------------
 
-    def agreement(self) -> list[Agreed]:
-        """How far the first two reviewers of each case agree, question by question; faces are drawn anew."""
+    def agreement(self) -> list[ReviewerAgreement]:
+        """Return how far the first two reviewers of each case agree, by question; intervals resample faces."""
         rules, requests = self.study.file.sections.statistics, self.study.store.requests()
         drawing = Resampler(rules.draws, rules.seed, rules.confidence)
         pairs = [(i, given[0].answers, given[1].answers) for i, given in self.reviews.in_force().items() if given[1:]]
-        found = []
+        rows = []
         for question in QUESTION_IDS:
             both = [(i, a[question], b[question]) for i, a, b in pairs if question in a and question in b]
             if not both:
@@ -290,17 +292,19 @@ class ReviewQueue:
             ordered = QUESTIONS[question].sided != "choice"
             statistics = [against.exact_agreement, against.cohen(len(QUESTIONS[question].labels))]
             statistics += [against.within_one] if ordered else []
-            told = drawing.estimate([(s, (first, second)) for s in statistics], face.astype(np.int64), "face")
-            found.append(Agreed(question, len(both), told[0], told[2] if ordered else None, told[1]))
-        return found
+            exact, kappa, *within_one = drawing.estimate(
+                [(s, (first, second)) for s in statistics], face.astype(np.int64), "face"
+            )
+            rows.append(ReviewerAgreement(question, len(both), exact, within_one[0] if ordered else None, kappa))
+        return rows
 
-    # -- out -------------------------------------------------------------------------------------------------
+    # -- export ----------------------------------------------------------------------------------------------
 
     def frame(self) -> pd.DataFrame:
-        """One row per edit, reviewer and question, of cases that enough have looked at; what was undone is marked."""
-        told = {review.request_id for review in self.reviews.disclosed(self.reviewers)}
+        """Return one row per edit, reviewer and question of the fully reviewed cases; undone reviews are marked."""
+        disclosed = {review.request_id for review in self.reviews.disclosed(self.reviewers)}
         in_force = self.reviews.in_force()
-        history = [review for review in self.reviews.history() if review.request_id in told]
+        history = [review for review in self.reviews.history() if review.request_id in disclosed]
         return pd.DataFrame([row for r in history for row in self._rows(r, in_force[r.request_id])], columns=COLUMNS)
 
     def _rows(self, review: Review, in_force: Sequence[Review]) -> Iterator[dict[str, object]]:
@@ -322,7 +326,7 @@ class ReviewQueue:
 
 
 def write_reviews(study: Study, out: Path) -> list[Path]:
-    """Write reviews.csv where there are any."""
+    """Write reviews.csv if there are reviews; return the paths written."""
     frame = ReviewQueue(study).frame()
     if frame.empty:
         return []
@@ -333,16 +337,16 @@ def write_reviews(study: Study, out: Path) -> list[Path]:
 COLUMNS = ["request_id", "reviewer", "place", "question", "value", "label", "settled", "note", "at", "undone"]
 
 
-def _check(sheet: ReviewForm, answers: Mapping[str, int], note: str) -> None:
-    """Everything that is wrong with a reviewer's answers, told at once."""
-    known = {question.id: question for question in sheet.questions}
+def _check(form: ReviewForm, answers: Mapping[str, int], note: str) -> None:
+    """Raise one error that lists every problem with a reviewer's answers."""
+    known = {question.id: question for question in form.questions}
     problems = [f"'{name}' is not asked about this case" for name in answers if name not in known]
     problems += [
         f"{known[name].title}: {value!r} is not one of the {len(known[name].labels)} answers"
         for name, value in answers.items()
         if name in known and (type(value) is not int or not 1 <= value <= len(known[name].labels))
     ]
-    missing = [QUESTIONS[name].title for name in sheet.needed if name not in answers]
+    missing = [QUESTIONS[name].title for name in form.needed if name not in answers]
     if missing:
         problems.append(f"please settle: {', '.join(missing)}")
     if not answers and not missing:
@@ -354,8 +358,8 @@ def _check(sheet: ReviewForm, answers: Mapping[str, int], note: str) -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class _Known:
-    """The cases as they were looked up."""
+class _Queue:
+    """The queue as it was read."""
 
     seen: object
     book: Casebook
@@ -363,8 +367,8 @@ class _Known:
     elsewhere: int
 
 
-def _cases(study: Study, seen: object) -> _Known:
-    """The cases by the judges' scores alone."""
+def _cases(study: Study, seen: object) -> _Queue:
+    """Read the queue by the judges' scores alone."""
     book, rules = Casebook.read(study), rules_of(study.file)
     table = book.scores.table
     scores = combine(table, judges_only(rules.ensemble), rules.missing)
@@ -372,10 +376,10 @@ def _cases(study: Study, seen: object) -> _Known:
     disagree[:, NOT_HERE] = is_asked[:, NOT_HERE] = False
     urgent = np.flatnonzero(priority(Scores(table, scores.values, disagree), study.file.rates) == "high")
     idents = table.edits["request_id"].to_numpy(dtype=str)
-    found = [ReviewCase(str(idents[row]), _named(is_asked[row]), _named(disagree[row])) for row in urgent]
-    ordered = sorted(found, key=lambda case: (not case.disputed, case.request_id))
+    cases = [ReviewCase(str(idents[row]), _named(is_asked[row]), _named(disagree[row])) for row in urgent]
+    ordered = sorted(cases, key=lambda case: (not case.disputed, case.request_id))
     elsewhere = int(scores.disagree[:, NOT_HERE].sum())
-    return _Known(seen, replace(book, scores=scores), {case.request_id: case for case in ordered}, elsewhere)
+    return _Queue(seen, replace(book, scores=scores), {case.request_id: case for case in ordered}, elsewhere)
 
 
 def _named(chosen: NDArray[np.bool_]) -> tuple[str, ...]:

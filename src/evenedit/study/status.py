@@ -1,4 +1,4 @@
-"""How far a study is, and what went wrong."""
+"""The progress of a study and its failures, as lines of text."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from evenedit.survey.answers import PeopleRatings
 
 
 def describe(study: Study) -> Iterator[str]:
-    """The state of every stage, a line each."""
+    """Yield one line for the state of each stage."""
     store = study.store
     sources = store.sources()
     yield f"study: {study.file.sections.study.title} ({len(store.runs())} runs)"
     if not sources:
-        yield f"not begun. Try: evenedit run {study.file.folder}"
+        yield f"not started. Try: evenedit run {study.file.folder}"
         return
     requests = study.design.planned(sources)
     edits = store.edits()
@@ -58,11 +58,11 @@ def describe(study: Study) -> Iterator[str]:
 
 
 def _review(study: Study) -> Iterator[str]:
-    """What waits for a reviewer, and what was settled."""
+    """The waiting and the settled cases of the review queue."""
     section, standing = study.file.sections.ensemble, ReviewQueue(study).standing()
     yield (
         f"review: {standing.waiting:,} cases wait ({standing.disputed:,} disputed, {standing.high:,} high priority), "
         f"{standing.done:,} settled by {standing.reviewers:,} reviewers (review = {section.review})"
     )
     if standing.half or standing.third:
-        yield f"  {standing.half:,} wait for the second reviewer, {standing.third:,} for a third look"
+        yield f"  {standing.half:,} wait for the second reviewer, {standing.third:,} for a third review"

@@ -1,4 +1,4 @@
-"""The handle of a study: what it is and what it holds."""
+"""The handle of a study: its file, its store, its table and its results."""
 
 from __future__ import annotations
 
@@ -22,42 +22,44 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Study:
-    """A study: its file, its store, and what follows from them."""
+    """A study on disk."""
 
     file: StudyFile
+    """The parsed study.toml."""
     store: Store
+    """The database and the image folder."""
 
     @classmethod
     def load(cls, where: Path) -> Study:
-        """Open the study in a folder, or of a study file."""
+        """Open the study in a folder, or the one that a study.toml describes."""
         return cls.of(StudyFile.load(where))
 
     @classmethod
     def of(cls, file: StudyFile) -> Study:
-        """The study of a file that was read."""
+        """Open the study of a file that is parsed already."""
         return cls(file, Store(file.folder, file.sections.store.url, file.sections.store.images))
 
     @cached_property
     def design(self) -> StudyDesign:
-        """What the study plans."""
+        """The portraits, requests and raters that the study plans."""
         return StudyDesign(self.file, self.store)
 
     def table(self) -> RatingTable:
-        """Everything rated so far, as the statistics read it."""
+        """Return every rating so far as the table that the statistics read."""
         return self.design.table([PeopleRatings(self.file)])
 
     def results(self) -> Results:
-        """Every estimate of the study."""
+        """Return every estimate of the study."""
         from evenedit.study.results import results_of
 
         return results_of(self, self.table())
 
     def runner(self, budget: Budget | None = None, prices: Prices | None = None) -> Runner:
-        """What makes the study advance."""
+        """Return a runner that edits and rates within this budget."""
         from evenedit.run.runner import Runner
 
         return Runner(self.file, self.store, budget, prices)
 
     def run(self) -> None:
-        """Edit and rate all that is not there yet."""
+        """Make every edit and rating that is still missing."""
         self.runner().run()

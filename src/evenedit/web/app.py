@@ -68,13 +68,13 @@ def create_app(study: Study, setup: Setup | None = None) -> FastAPI:
     if study.file.sections.editors:
         app.state.gallery = LiveGallery(study)
         app.state.navigation |= {"/gallery": "Gallery"}
-        app.include_router(gallery.room())
+        app.include_router(gallery.router())
     if study.file.sections.curation:
         app.state.navigation |= {"/curate": "Portraits"}
         app.include_router(curation.router())
     if study.file.sections.judges and study.store.edits():
         app.state.navigation |= {"/review": "Review"}
-        app.include_router(review.room())
+        app.include_router(review.router())
     handle_errors(app)
     app.add_middleware(SecurityMiddleware, production=setup.production)
 

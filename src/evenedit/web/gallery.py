@@ -1,11 +1,12 @@
-"""The gallery room: every case with its pictures and what was said of it. An address is a permalink.
+"""The gallery pages: every case with its pictures and ratings. Every address is a permalink.
 
-GET /gallery               the grid: filters, order and page are the query
-GET /gallery/case/{id}     one case; the query says among which others it stands
+GET /gallery               the grid: filters, order and page are the query; labels are filtered by factor name
+GET /gallery/case/{id}     one case; the query names the search that it belongs to
 GET /gallery/change/{id}   where the output differs from its source
-GET /gallery/races         one prompt across races           GET /gallery/races.png
+GET /gallery/across        one prompt across the levels of the main factor   GET /gallery/across.png
+GET /gallery/races         the same page, in a study whose main factor is race   GET /gallery/races.png
 GET /gallery/mosaic        one portrait, prompts × editors   GET /gallery/mosaic.png
-GET /gallery/sheet.png     the outputs of the grid's query without words
+GET /gallery/sheet.png     the outputs of the grid's query without captions
 """
 
 from __future__ import annotations
@@ -19,60 +20,63 @@ from fastapi import APIRouter, Depends, Request
 from fastapi.responses import HTMLResponse, RedirectResponse, Response
 
 from evenedit.core.errors import EvenEditError
-from evenedit.study.gallery import grids as panels
-from evenedit.study.gallery.cases import labels
+from evenedit.protocol import Factor
+from evenedit.study.gallery import grids
 from evenedit.study.gallery.change_maps import ChangeMaps
 from evenedit.study.gallery.grids import Choice, PictureGrid
 from evenedit.study.gallery.search import PAGE, Gallery, LiveGallery, Wanted
 from evenedit.study.gallery.thumbnails import Thumbnails
+from evenedit.study.labels import labels_in_words
 from evenedit.web.auth import staff
 from evenedit.web.errors import HttpProblem
 from evenedit.web.pages import page
 
 LONG_LIST = 200
-"""Values of a field on the page; beyond these the text box finds them."""
-OPEN = ("editor", "race", "outcome", "priority")
-"""Filters that stand open on a first visit."""
+"""The most values of a field that the page lists; the text box finds the others."""
+OPEN = ("editor", "outcome", "priority")
+"""Filters that are open on a first visit, together with that of the main factor."""
 SIDE, TINY = 256, 96
-"""Pictures of a panel and of a sheet, in pixels."""
+"""The sides of pictures in a grid and on a contact sheet, in pixels."""
 
 Staff = Annotated[str, Depends(staff)]
 View = Callable[[Gallery, Mapping[str, Sequence[str]]], tuple[PictureGrid, list[Choice]]]
 
 
-def room() -> APIRouter:
-    """The room's pages, for staff only."""
+def router() -> APIRouter:
+    """Return the routes of the gallery, for staff only."""
     routes = APIRouter(prefix="/gallery", dependencies=[Depends(staff)], include_in_schema=False)
     routes.get("", response_class=HTMLResponse)(grid)
     routes.get("/case/{request_id}", response_class=HTMLResponse)(case_page)
     routes.get("/change/{request_id}")(change)
     routes.get("/sheet.png")(sheet)
-    for name, view in (("races", panels.races), ("mosaic", panels.mosaic)):
-        routes.get(f"/{name}", response_class=HTMLResponse)(_panel_page(name, view))
-        routes.get(f"/{name}.png")(_panel_picture(name, view))
+    for name, view in (("across", grids.across_levels), ("races", grids.across_levels), ("mosaic", grids.mosaic)):
+        routes.get(f"/{name}", response_class=HTMLResponse)(_grid_page(name, view))
+        routes.get(f"/{name}.png")(_grid_picture(name, view))
     return routes
 
 
 def grid(request: Request, name: Staff) -> Response:
-    """The cases that meet the query."""
+    """Show the cases that meet the query."""
     gallery = _gallery(request)
     wanted = _wanted(request, gallery)
-    if request.query_params.multi_items() != parse_qsl(wanted.query):  # as a form sends it: one wish, one address
+    if request.query_params.multi_items() != parse_qsl(
+        wanted.query
+    ):  # a form sends empty fields too; one search has one address
         return RedirectResponse(f"/gallery?{wanted.query}".rstrip("?"), 303)
-    found = gallery.search(wanted)
-    if wanted.page > found.pages:
-        return RedirectResponse(f"/gallery?{wanted.at(found.pages).query}".rstrip("?"), 303)
+    result = gallery.search(wanted)
+    if wanted.page > result.pages:
+        return RedirectResponse(f"/gallery?{wanted.at(result.pages).query}".rstrip("?"), 303)
     return _page(
         request,
         "gallery/grid.html",
         gallery,
         staff=name,
         wanted=wanted,
-        found=found,
+        result=result,
         total=len(gallery),
         first=(wanted.page - 1) * PAGE + 1,
-        tiles=[gallery.tile(int(row)) for row in found.page(wanted.page)],
-        fields=[_offer(gallery, found.counts, wanted, field) for field in gallery.fields],
+        tiles=[gallery.tile(int(row)) for row in result.page(wanted.page)],
+        fields=[_offer(gallery, result.counts, wanted, field) for field in gallery.fields],
         numbers=[(n, *wanted.ranges.get(n.id, (None, None))) for n in gallery.numbers.values()],
         chips=_chips(gallery, wanted),
         sorts=gallery.sorts,
@@ -80,13 +84,13 @@ def grid(request: Request, name: Staff) -> Response:
 
 
 def case_page(request: Request, name: Staff, request_id: str) -> Response:
-    """One case, among those that meet the query."""
+    """Show one case, with links to its neighbours in the search."""
     gallery = _gallery(request)
     wanted = _wanted(request, gallery)
-    with _told(404):
+    with _errors_as(404):
         case = gallery.book.open(request_id)
-    found = gallery.search(wanted)
-    before, after, place = gallery.around(found, request_id)
+    result = gallery.search(wanted)
+    before, after, place = gallery.around(result, request_id)
     back = wanted.at(1 if place is None else (place - 1) // PAGE + 1)
     return _page(
         request,
@@ -95,21 +99,21 @@ def case_page(request: Request, name: Staff, request_id: str) -> Response:
         staff=name,
         case=case,
         prompt=gallery.fields["prompt"].values[case.prompt.id],
-        labels=[labels(source) for source in case.sources],
+        labels=[labels_in_words(source.attributes, gallery.factors) for source in case.sources],
         before=before,
         after=after,
         place=place,
-        count=len(found.rows),
+        count=len(result.rows),
         wanted=wanted,
         back=back,
-        caption=panels.caption,
+        caption=grids.caption,
     )
 
 
 def change(request: Request, request_id: str) -> Response:
-    """The change map of a case."""
+    """Return the change map of a case."""
     gallery = _gallery(request)
-    with _told(404):
+    with _errors_as(404):
         case = gallery.book.open(request_id)
         if case.edit.image is None or len(case.sources) != 1:
             raise EvenEditError("A change map needs one source and one output.")
@@ -119,27 +123,29 @@ def change(request: Request, request_id: str) -> Response:
 
 
 def sheet(request: Request) -> Response:
-    """The outputs that meet the query, as one picture."""
+    """Return the outputs that meet the query as one picture."""
     gallery = _gallery(request)
-    found = gallery.search(_wanted(request, gallery))
-    with _told(404):
-        made = panels.picture(panels.sheet(gallery, found), _thumbnails(request), TINY)
+    result = gallery.search(_wanted(request, gallery))
+    with _errors_as(404):
+        made = grids.picture(grids.sheet(gallery, result), _thumbnails(request), TINY)
     return _download(made, "sheet.png")
 
 
-def _panel_page(name: str, view: View) -> Callable[..., Response]:
+def _grid_page(name: str, view: View) -> Callable[..., Response]:
+    """The handler of a picture grid's page."""
+
     def shown(request: Request, who: Staff) -> Response:
         gallery = _gallery(request)
-        with _told(404):
-            panel, choices = view(gallery, _asked(request))
+        with _errors_as(404):
+            shown_grid, choices = view(gallery, _asked(request))
         picture = f"/gallery/{name}.png?{request.url.query}".rstrip("?")
         return _page(
             request,
-            "gallery/panel.html",
+            "gallery/picture_grid.html",
             gallery,
             staff=who,
             name=name,
-            panel=panel,
+            grid=shown_grid,
             choices=choices,
             picture=picture,
         )
@@ -147,21 +153,37 @@ def _panel_page(name: str, view: View) -> Callable[..., Response]:
     return shown
 
 
-def _panel_picture(name: str, view: View) -> Callable[..., Response]:
+def _grid_picture(name: str, view: View) -> Callable[..., Response]:
+    """The handler of a picture grid's PNG."""
+
     def made(request: Request) -> Response:
-        with _told(404):
-            panel, _ = view(_gallery(request), _asked(request))
-            return _download(panels.picture(panel, _thumbnails(request), SIDE), f"{name}.png")
+        with _errors_as(404):
+            shown_grid, _ = view(_gallery(request), _asked(request))
+            return _download(grids.picture(shown_grid, _thumbnails(request), SIDE), f"{name}.png")
 
     return made
 
 
 def _page(request: Request, template: str, gallery: Gallery, **context: Any) -> HTMLResponse:
-    return page(request, template, built=gallery.built.strftime("%H:%M:%S"), **context)
+    main, *others = gallery.factors
+    return page(
+        request,
+        template,
+        built=gallery.built.strftime("%H:%M:%S"),
+        across=f"/gallery/{_across_name(main)}",
+        main_factor=main,
+        other_factors=others,
+        **context,
+    )
+
+
+def _across_name(main: Factor) -> str:
+    """The last part of the address of the page that shows one prompt across the main factor."""
+    return "races" if main.name == "race" else "across"
 
 
 def _offer(gallery: Gallery, counts: Mapping[str, Mapping[str, int]], wanted: Wanted, name: str) -> dict[str, Any]:
-    """A field's values as the form offers them: those that some case has or that are chosen."""
+    """A field's values for the form: those that some case of the search has, and those that are chosen."""
     field, chosen = gallery.fields[name], wanted.chosen.get(name, ())
     unknown = [(value, value, 0) for value in chosen if value not in field.values]
     there = [(v, title, counts[name][v]) for v, title in field.values.items() if counts[name][v] or v in chosen]
@@ -172,12 +194,12 @@ def _offer(gallery: Gallery, counts: Mapping[str, Mapping[str, int]], wanted: Wa
         "values": [*short, *unknown],
         "chosen": chosen,
         "more": len(there) - len(short),
-        "open": bool(chosen) or (not wanted.chosen and name in OPEN),
+        "open": bool(chosen) or (not wanted.chosen and name in (*OPEN, gallery.factors[0].name)),
     }
 
 
 def _chips(gallery: Gallery, wanted: Wanted) -> list[tuple[str, str]]:
-    """Each wish in words, with the query without it."""
+    """Each condition of the search in words, with the query without it."""
     chips = []
     for name, values in wanted.chosen.items():
         field = gallery.fields[name]
@@ -192,12 +214,12 @@ def _chips(gallery: Gallery, wanted: Wanted) -> list[tuple[str, str]]:
 
 def _gallery(request: Request) -> Gallery:
     live: LiveGallery = request.app.state.gallery
-    with _told(409):
+    with _errors_as(409):
         return live.now()
 
 
 def _wanted(request: Request, gallery: Gallery) -> Wanted:
-    with _told(400):
+    with _errors_as(400):
         return gallery.wanted(request.query_params.multi_items())
 
 
@@ -214,7 +236,7 @@ def _thumbnails(request: Request) -> Thumbnails:
 
 
 def _maps(request: Request, store: Any) -> ChangeMaps:
-    """One maker of maps for the whole app."""
+    """The change maps of the app's study, made at the first call."""
     state = request.app.state
     if not hasattr(state, "change_maps"):
         state.change_maps = ChangeMaps(store.images, store.folder)
@@ -228,7 +250,8 @@ def _download(content: bytes, name: str) -> Response:
 
 
 @contextmanager
-def _told(status: int) -> Iterator[None]:
+def _errors_as(status: int) -> Iterator[None]:
+    """Turn an error of the study into a page with this HTTP status."""
     try:
         yield
     except EvenEditError as error:

@@ -1,11 +1,11 @@
-"""The review room: reviewers settle, one case at a time, what the judges leave open. For staff only.
+"""The review pages: reviewers settle the cases on which the judges disagree, one at a time. For staff only.
 
-GET  /review            how many cases wait, who you are, what you did last
+GET  /review            how many cases wait, your name, your last reviews
 POST /review/name       name: the pseudonym you review under, kept in a cookie until the browser closes
 GET  /review/next       the next case that waits for you; ?after=ID skips one
 GET  /review/case/ID    source, output, instruction, the judges' scores and evidence; no editor, no labels
 POST /review/case/ID    an answer per question, note, version
-POST /review/undo       review: take back one of your own that nobody has built on
+POST /review/undo       review: withdraw one of your own, unless others have reviewed the case since
 GET  /review/agreement  how far two reviewers agree
 """
 
@@ -19,7 +19,7 @@ from fastapi import APIRouter, Depends, Form, Request
 from fastapi.responses import HTMLResponse, RedirectResponse, Response
 
 from evenedit.core.errors import EvenEditError
-from evenedit.core.records import Question
+from evenedit.core.records import Condition, Question
 from evenedit.protocol import QUESTIONS
 from evenedit.ratings.reviews import PREFIX
 from evenedit.study.gallery.cases import CaseFile
@@ -31,15 +31,15 @@ from evenedit.web.translations import wording
 
 COOKIE = "reviewer"
 SHOWN = 60
-"""Waiting cases listed on the first page."""
+"""The most waiting cases that the first page lists."""
 LAST = 8
-"""One's own reviews listed there."""
+"""The most reviews of one's own that it lists."""
 
 Staff = Annotated[str, Depends(staff)]
 
 
-def room() -> APIRouter:
-    """The routes of the review room."""
+def router() -> APIRouter:
+    """Return the routes of the review pages."""
     routes = APIRouter(
         prefix="/review",
         dependencies=[Depends(staff)],
@@ -56,17 +56,17 @@ def room() -> APIRouter:
     return routes
 
 
-def _desk(request: Request) -> ReviewQueue:
-    """The study's desk, opened at the first visit."""
+def _queue(request: Request) -> ReviewQueue:
+    """The study's review queue, opened at the first visit."""
     state = request.app.state
     if not hasattr(state, "review"):
         state.review = ReviewQueue(state.study)
-    desk: ReviewQueue = state.review
-    return desk
+    cases: ReviewQueue = state.review
+    return cases
 
 
 def _rater(request: Request) -> str | None:
-    """The rater id of who is here, once named."""
+    """The rater id of the visitor; None before a name was given."""
     try:
         return rater_id(unquote(request.cookies.get(COOKIE, "")))
     except EvenEditError:
@@ -74,18 +74,19 @@ def _rater(request: Request) -> str | None:
 
 
 def _needed(request: Request) -> str:
-    found = _rater(request)
-    if found is None:
-        raise HttpProblem(403, "Say first under which name you review: the page Review asks for it.")
-    return found
+    """The rater id of the visitor, who must have given a name."""
+    rater = _rater(request)
+    if rater is None:
+        raise HttpProblem(403, "Give your reviewer name first, on the page Review.")
+    return rater
 
 
-OpenDesk = Annotated[ReviewQueue, Depends(_desk)]
+OpenQueue = Annotated[ReviewQueue, Depends(_queue)]
 Rater = Annotated[str, Depends(_needed)]
 
 
 def _page(
-    request: Request, desk: ReviewQueue, template: str, staff_name: str, status: int = 200, **context: Any
+    request: Request, cases: ReviewQueue, template: str, staff_name: str, status: int = 200, **context: Any
 ) -> Response:
     file = request.app.state.study.file
     return page(
@@ -94,7 +95,7 @@ def _page(
         status,
         staff=staff_name,
         reviewer=(_rater(request) or "").removeprefix(PREFIX),
-        reviewers=desk.reviewers,
+        reviewers=cases.reviewers,
         settles=file.sections.ensemble.review == "settles",
         titles={q.id: q.title for q in QUESTIONS.values()},
         **context,
@@ -104,145 +105,144 @@ def _page(
 # -- pages ---------------------------------------------------------------------------------------------------
 
 
-def queue(request: Request, desk: OpenDesk, staff_name: Staff, told: str = "") -> Response:
-    """What waits."""
+def queue(request: Request, cases: OpenQueue, staff_name: Staff) -> Response:
+    """Show the waiting cases and the visitor's last reviews."""
     rater = _rater(request)
     if rater is None:
-        return _page(request, desk, "name", staff_name)
-    waiting = desk.waiting(rater)
-    own = [r for r in desk.reviews.history() if r.rater == rater and r.undone is None]
+        return _page(request, cases, "name", staff_name)
+    waiting = cases.waiting(rater)
+    own = [r for r in cases.reviews.history() if r.rater == rater and r.undone is None]
     return _page(
         request,
-        desk,
+        cases,
         "queue",
         staff_name,
-        standing=desk.standing(),
+        standing=cases.standing(),
         left=len(waiting),
         waiting=waiting[:SHOWN],
-        numbers={ident: number for number, ident in enumerate(desk.cases, 1)},
+        numbers={ident: number for number, ident in enumerate(cases.cases, 1)},
         last=own[: -LAST - 1 : -1],
-        told=told[:300],
     )
 
 
-def name(request: Request, desk: OpenDesk, staff_name: Staff, name: Annotated[str, Form(max_length=100)]) -> Response:
-    """Take the name that somebody reviews under."""
+def name(request: Request, cases: OpenQueue, staff_name: Staff, name: Annotated[str, Form(max_length=100)]) -> Response:
+    """Keep the name of the reviewer in a cookie."""
     try:
         known = rater_id(name).removeprefix(PREFIX)
     except EvenEditError as error:
-        return _page(request, desk, "name", staff_name, 422, problem=str(error), name=name)
+        return _page(request, cases, "name", staff_name, 422, problem=str(error), name=name)
     answer = RedirectResponse("/review", 303)
     secure = request.app.state.setup.production
     answer.set_cookie(COOKIE, quote(known), httponly=True, samesite="strict", secure=secure, path="/review")
     return answer
 
 
-def following(desk: OpenDesk, rater: Rater, after: str = "", saved: int = 0) -> Response:
-    """Go to the next case that waits for this reviewer."""
-    found = desk.next(rater, after or None)
-    if found is None:
+def following(cases: OpenQueue, rater: Rater, after: str = "", saved: int = 0) -> Response:
+    """Redirect to the next case that waits for this reviewer."""
+    waiting = cases.next(rater, after or None)
+    if waiting is None:
         return RedirectResponse("/review", 303)
-    return RedirectResponse(f"/review/case/{found.request_id}" + (f"?saved={saved}" if saved else ""), 303)
+    return RedirectResponse(f"/review/case/{waiting.request_id}" + (f"?saved={saved}" if saved else ""), 303)
 
 
 def case(
-    request: Request, desk: OpenDesk, staff_name: Staff, rater: Rater, request_id: str, saved: int = 0
+    request: Request, cases: OpenQueue, staff_name: Staff, rater: Rater, request_id: str, saved: int = 0
 ) -> Response:
-    """One case to settle."""
+    """Show one case with its questions."""
     try:
-        sheet = desk.sheet(request_id, rater)
+        form = cases.form(request_id, rater)
     except Overtaken as error:
-        return _page(request, desk, "overtaken", staff_name, 409, message=str(error), request_id=request_id)
+        return _page(request, cases, "overtaken", staff_name, 409, message=str(error), request_id=request_id)
     except EvenEditError as error:
         raise HttpProblem(404, str(error)) from None
-    desk.hold(request_id, rater)
-    before = desk.last(rater) if saved else None
+    cases.hold(request_id, rater)
+    before = cases.last(rater) if saved else None
     saved_review = before if before is not None and before.id == saved else None
-    return _sheet(request, desk, staff_name, sheet, saved=saved_review)
+    return _case_page(request, cases, staff_name, form, saved=saved_review)
 
 
-def _sheet(
-    request: Request, desk: ReviewQueue, staff_name: str, sheet: ReviewForm, status: int = 200, **more: Any
+def _case_page(
+    request: Request, cases: ReviewQueue, staff_name: str, form: ReviewForm, status: int = 200, **more: Any
 ) -> Response:
-    file = desk.open(sheet.case)
+    file = cases.open(form.case)
     return _page(
         request,
-        desk,
+        cases,
         "case",
         staff_name,
         status,
         case=file,
-        sheet=sheet,
-        words={question.id: _words(question) for question in sheet.questions},
+        form=form,
+        words={question.id: _words(question) for question in form.questions},
         pictures=_pictures(file),
         instruction=_instruction(file),
-        number=list(desk.cases).index(sheet.case.request_id) + 1,
-        total=len(desk.cases),
+        number=list(cases.cases).index(form.case.request_id) + 1,
+        total=len(cases.cases),
         longest=LONGEST_NOTE,
         **{"answers": {}, "note": "", "problems": (), "saved": None} | more,
     )
 
 
 def _words(question: Question) -> Mapping[str, Any]:
-    """The rubric's words; codes of a choice as people write them."""
+    """The wording of a question; codes of a choice in lower case."""
     shown = wording(question, "en")
     labels = [label.replace("_", " ").capitalize() if label.isupper() else label for label in shown["labels"]]
     return {**shown, "labels": labels}
 
 
 def _pictures(file: CaseFile) -> list[tuple[str, str]]:
-    """Captions and hashes. Which person is which is told where the question is about it, and nowhere else."""
+    """Captions and hashes of the pictures; labels are shown only for pairs, where the question is about gender."""
     if len(file.sources) == 1:
-        found = [("Source", file.sources[0].image)]
+        sources = [("Source", file.sources[0].image)]
     else:
-        found = [
+        sources = [
             (f"Source {at}: labelled {source.attributes.get('gender', 'unknown').lower()}", source.image)
             for at, source in enumerate(file.sources, 1)
         ]
-    return [*found, ("Output", file.edit.image or "")]
+    return [*sources, ("Output", file.edit.image or "")]
 
 
 def _instruction(file: CaseFile) -> str:
-    """What was asked, without the feature prompt."""
-    return (file.prompt.swapped_text if file.request.condition == "swapped" else None) or file.prompt.text
+    """The instruction without the feature prompt."""
+    return (file.prompt.swapped_text if file.request.condition == Condition.SWAPPED else None) or file.prompt.text
 
 
-def agreement(request: Request, desk: OpenDesk, staff_name: Staff) -> Response:
-    """How far two reviewers agree."""
-    return _page(request, desk, "agreement", staff_name, rows=desk.agreement(), standing=desk.standing())
+def agreement(request: Request, cases: OpenQueue, staff_name: Staff) -> Response:
+    """Show how far two reviewers agree."""
+    return _page(request, cases, "agreement", staff_name, rows=cases.agreement(), standing=cases.standing())
 
 
-# -- deeds ---------------------------------------------------------------------------------------------------
+# -- actions -------------------------------------------------------------------------------------------------
 
 
 async def _given(request: Request) -> dict[str, str]:
-    """The fields of a form, whichever questions it asks."""
+    """The fields of a posted form."""
     return {key: str(value) for key, value in (await request.form()).items()}
 
 
 def settle(
     request: Request,
-    desk: OpenDesk,
+    cases: OpenQueue,
     staff_name: Staff,
     rater: Rater,
     request_id: str,
     given: Annotated[dict[str, str], Depends(_given)],
 ) -> Response:
-    """Keep what the reviewer says, or say why not; nothing is overwritten."""
+    """Save a review, or show why it cannot be saved; nothing is overwritten."""
     note, version = given.pop("note", ""), given.pop("version", "")
     answers = {question: int(value) if value.isdecimal() else 0 for question, value in given.items()}
     try:
-        review = desk.settle(request_id, rater, answers, note, version)
+        review = cases.settle(request_id, rater, answers, note, version)
     except Overtaken as error:
         unsaved = [(QUESTIONS[q].title, value) for q, value in answers.items() if q in QUESTIONS]
         more = {"message": str(error), "request_id": request_id, "note": note[:LONGEST_NOTE], "unsaved": unsaved}
-        return _page(request, desk, "overtaken", staff_name, 409, **more)
+        return _page(request, cases, "overtaken", staff_name, 409, **more)
     except EvenEditError as error:
         try:
-            sheet = desk.sheet(request_id, rater)
+            form = cases.form(request_id, rater)
         except EvenEditError:
             raise HttpProblem(404, str(error)) from None
-        return _sheet(request, desk, staff_name, sheet, 422, answers=answers, note=note, problems=error.problems)
+        return _case_page(request, cases, staff_name, form, 422, answers=answers, note=note, problems=error.problems)
     request.app.state.log.note(
         staff_name,
         "settled a case",
@@ -255,12 +255,14 @@ def settle(
     return RedirectResponse(f"/review/next?after={request_id}&saved={review.id}", 303)
 
 
-def undo(request: Request, desk: OpenDesk, staff_name: Staff, rater: Rater, review: Annotated[int, Form()]) -> Response:
-    """Take a review back and open its case again."""
+def undo(
+    request: Request, cases: OpenQueue, staff_name: Staff, rater: Rater, review: Annotated[int, Form()]
+) -> Response:
+    """Withdraw a review and open its case again."""
     try:
-        undone = desk.undo(review, rater)
+        undone = cases.undo(review, rater)
     except Overtaken as error:
-        return _page(request, desk, "overtaken", staff_name, 409, message=str(error), request_id="")
+        return _page(request, cases, "overtaken", staff_name, 409, message=str(error), request_id="")
     except EvenEditError as error:
         raise HttpProblem(404, str(error)) from None
     request.app.state.log.note(staff_name, "undid a review", case=undone.request_id, reviewer=rater, review=undone.id)

@@ -33,7 +33,8 @@ def judges_alone(table: RatingTable, rules: AnalysisRules) -> Iterator[PerJudgeE
         rules, draws=min(rules.draws, DRAWS), ensemble={experiment.value: "primary" for experiment in Experiment}
     )
     for at in judges if len(judges) > 1 else ():
-        own = RatingTable(table.edits, (table.raters[at],), (Kind.VLM,), table.values[[at]], table.status[[at]])
+        rater, values, status = (table.raters[at],), table.values[[at]], table.status[[at]]
+        own = RatingTable(table.edits, rater, (Kind.VLM,), values, status, factors=table.factors)
         for estimate in _headline(own, rules):
             if estimate.measure.startswith(HEADLINE) and estimate.measure not in REFUSED:
                 yield PerJudgeEstimate(table.raters[at], estimate)

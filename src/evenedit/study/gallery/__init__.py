@@ -1,1 +1,1 @@
-"""Every case to look at: found, opened, set side by side."""
+"""The gallery: search the cases of a study, open one, and show several side by side."""

@@ -1,4 +1,4 @@
-"""All that is known of one edit: what was asked, what came back, who said what of it, and its siblings."""
+"""One edit with its request, pictures, ratings and measurements, and the edits of the same portrait and prompt."""
 
 from __future__ import annotations
 
@@ -12,22 +12,34 @@ from numpy.typing import NDArray
 
 from evenedit.core.errors import EvenEditError
 from evenedit.core.interfaces import Reply
-from evenedit.core.records import Edit, Kind, Outcome, Prompt, Question, Request, Source, Status, is_simulated
+from evenedit.core.records import (
+    Condition,
+    Edit,
+    Kind,
+    Outcome,
+    Prompt,
+    Question,
+    Request,
+    Source,
+    Status,
+    is_simulated,
+)
 from evenedit.judges.parsing import Unreadable, find_objects
-from evenedit.protocol import FACTORS, QUESTIONS
+from evenedit.protocol import QUESTIONS, Factor
+from evenedit.protocol.measures import Measure
 from evenedit.ratings.combine import asked, combine, concerns, priority
 from evenedit.ratings.reviews import Reviews
 from evenedit.ratings.table import NOT_ASKED, QUESTION_IDS, STATUSES, Scores
 from evenedit.study.results import rules_of
 from evenedit.study.study import Study
 
-CONDITIONS = ("floor", "baseline", "feature", "placebo", "swapped")
+CONDITIONS = (Condition.FLOOR, Condition.BASELINE, Condition.FEATURE, Condition.PLACEBO, Condition.SWAPPED)
 """The order in which siblings are shown."""
 
 
 @dataclass(frozen=True, slots=True)
 class Opinion:
-    """What one rater said of one edit."""
+    """The answers of one rater about one edit."""
 
     rater: str
     kind: Kind
@@ -39,21 +51,21 @@ class Opinion:
     reason: str
     """Why there is no answer, in the rater's or the provider's words."""
     evidence: str
-    """The rater's own summary of what it saw, a reviewer's note; empty where it gave none."""
+    """The judge's summary of what it saw, or the reviewer's note; empty where there is none."""
     observations: Mapping[str, str]
-    """What it wrote down before it scored."""
+    """The judge's observations before the scores."""
     raw: str
-    """The reply as it came."""
+    """The reply as it was received."""
 
     @property
     def simulated(self) -> bool:
-        """Whether nobody real said this."""
+        """Whether the rater is simulated."""
         return is_simulated(self.rater)
 
 
 @dataclass(frozen=True, slots=True)
 class MeasuredFact:
-    """One number an instrument read off the edit, or why it could not."""
+    """One measurement of an edit, or the reason why there is none."""
 
     rater: str
     measure: str
@@ -61,10 +73,15 @@ class MeasuredFact:
     reason: str
     note: str
 
+    @property
+    def name(self) -> str:
+        """What was measured."""
+        return Measure(self.measure).name
+
 
 @dataclass(frozen=True, slots=True)
 class Sibling:
-    """Another edit of the same portrait and prompt: another editor, condition or seed."""
+    """Another edit of the same portrait and prompt, by another editor, condition or seed."""
 
     request_id: str
     experiment: str
@@ -79,27 +96,27 @@ class Sibling:
 
 @dataclass(frozen=True, slots=True)
 class CaseFile:
-    """All that is known of one edit."""
+    """One edit with everything the study has about it."""
 
     request: Request
     edit: Edit
     sources: Sequence[Source]
     prompt: Prompt
     questions: Sequence[Question]
-    """What applies to it, in the rubric's order."""
+    """The questions that apply to it, in the rubric's order."""
     opinions: Sequence[Opinion]
     """Judges in the study's order, then instruments, then people, then reviewers."""
     scores: Mapping[str, int]
     """The ensemble's score by question; missing ones are left out."""
     disagreements: Mapping[str, str]
-    """By question on which the judges disagree: who said what."""
+    """By question on which the judges disagree: each judge with its answer."""
     priority: str
-    """How soon a person should look: high, medium or low …"""
+    """Review priority: high, medium or low."""
     concern: str
-    """… and why: disagreement, drift, erasure, skin or routine."""
+    """The reason for the priority: disagreement, drift, erasure, skin or routine."""
     findings: Sequence[MeasuredFact]
     measured: Mapping[str, Any]
-    """Every number of the measurement, where there is one."""
+    """Every number that the instruments measured; empty where nothing was measured."""
     siblings: Sequence[Sibling]
 
     @property
@@ -109,12 +126,12 @@ class CaseFile:
 
     @property
     def needs_review(self) -> bool:
-        """Whether the judges disagree so far that a person is to look."""
+        """Whether the judges disagree so much that a person should look."""
         return bool(self.disagreements)
 
     @property
     def people(self) -> dict[str, tuple[float, int]]:
-        """By question of a scale: the mean of people's answers, and how many gave one."""
+        """By question with a scale: the mean of people's answers and their number."""
         given = {
             q.id: [o.values[q.id] for o in self.opinions if o.kind is Kind.HUMAN and q.id in o.values]
             for q in self.questions
@@ -136,7 +153,7 @@ class CaseFile:
 
 @dataclass(frozen=True)
 class Casebook:
-    """Every case of a study as it stood when it was read; one is opened at a time."""
+    """Every case of a study at the time it was read; cases are opened one at a time."""
 
     study: Study
     scores: Scores
@@ -146,13 +163,13 @@ class Casebook:
     reasons: Mapping[str, str]
     """Why an edit has no picture, by request id."""
     revisions: Mapping[str, str]
-    """Each judge's and instrument's current revision: replies under others are not of this study."""
+    """The current revision of each judge and instrument; replies under other revisions are not used."""
     measured_by: str
     """The version of the measurements."""
 
     @classmethod
     def read(cls, study: Study) -> Casebook:
-        """The study's cases as they stand."""
+        """Read the study's cases as they are now."""
         rules = rules_of(study.file)
         table = study.table()
         sources = study.store.sources()
@@ -168,19 +185,24 @@ class Casebook:
             measurements.version,
         )
 
+    @property
+    def factors(self) -> tuple[Factor, ...]:
+        """The study's factors, the main one first."""
+        return self.scores.table.factors
+
     @cached_property
     def rows(self) -> Mapping[str, int]:
-        """Where each request stands in the table."""
+        """The row of each request in the table."""
         return {ident: row for row, ident in enumerate(self.scores.edits["request_id"])}
 
     @cached_property
     def priorities(self) -> NDArray[np.str_]:
-        """How soon a person should look at each edit."""
+        """The review priority of each edit."""
         return priority(self.scores, self.study.file.rates)
 
     @cached_property
     def concerns(self) -> NDArray[np.str_]:
-        """Why a person should look at each edit."""
+        """The reason for each edit's review priority."""
         return concerns(self.scores, self.study.file.rates)
 
     @cached_property
@@ -189,10 +211,10 @@ class Casebook:
         return asked(self.scores.table)
 
     def open(self, request_id: str) -> CaseFile:
-        """All that is known of one edit."""
+        """Return one edit with everything the study has about it."""
         row = self.rows.get(request_id)
         if row is None:
-            raise EvenEditError(f"there is no edit '{request_id}' in the study as it stands")
+            raise EvenEditError(f"there is no edit '{request_id}' in the study")
         store, scores = self.study.store, self.scores
         request, edit = store.requests(request_id)[request_id], store.edits(request_id)[request_id]
         questions = [QUESTIONS[q] for q, applies in zip(QUESTION_IDS, self.asked[row], strict=True) if applies]
@@ -229,18 +251,18 @@ class Casebook:
     def _opinions(self, row: int, replies: Mapping[tuple[str, str], Reply]) -> list[Opinion]:
         table = self.scores.table
         notes = Reviews(self.study.store).notes(str(table.edits["request_id"].iloc[row]))
-        found = []
+        opinions = []
         for number, (rater, kind) in enumerate(zip(table.raters, table.kinds, strict=True)):
             code = int(table.status[number, row])
             if code == NOT_ASKED and kind in (Kind.HUMAN, Kind.REVIEW):
-                continue  # of all people, those who saw the case
+                continue  # only the people who saw the case are listed
             sure = None if table.confidence is None else table.confidence[number, row]
             values = {q: int(v) for q, v in zip(QUESTION_IDS, table.values[number, row], strict=True) if v}
             reply = replies.get((rater, self.revisions.get(rater, "")))
             evidence, observations = _evidence(reply.raw if reply else "")
             if kind is Kind.REVIEW:
                 evidence = notes.get(rater, "")
-            found.append(
+            opinions.append(
                 Opinion(
                     rater,
                     kind,
@@ -255,7 +277,7 @@ class Casebook:
                     reply.raw if reply else "",
                 )
             )
-        return found
+        return opinions
 
     def _findings(self, row: int) -> list[MeasuredFact]:
         return [
@@ -274,7 +296,7 @@ class Casebook:
         edits = self.scores.edits
         own = edits.iloc[row]
         alike = (edits["source_id"] == own["source_id"]) & (edits["prompt_id"] == own["prompt_id"])
-        found = [
+        siblings = [
             Sibling(
                 r.request_id,
                 r.experiment,
@@ -288,32 +310,27 @@ class Casebook:
             for r in edits[alike].itertuples()
             if r.Index != own.name
         ]
-        return sorted(found, key=lambda s: (s.editor, s.seed, CONDITIONS.index(s.condition), s.request_id))
+        return sorted(
+            siblings, key=lambda s: (s.editor, s.seed, CONDITIONS.index(Condition(s.condition)), s.request_id)
+        )
 
 
 def _answer(question: Question, value: int) -> str:
-    """An answer in a sentence: the number of a scale, the word of a choice."""
+    """An answer as a sentence prints it: the number of a scale, the word of a choice."""
     return question.labels[value - 1].replace("_", " ").lower() if question.sided == "choice" else str(value)
 
 
 def reason_of(edit: Edit) -> str:
-    """Why there is no picture: the editor's words, or what failed; empty where there is one."""
+    """Return why an edit has no picture: the editor's reason or the error; empty where there is one."""
     return str(edit.detail.get("reason") or edit.detail.get("error") or "")
 
 
-def labels(source: Source) -> dict[str, str]:
-    """A portrait's labels as pages print them, in the grid's order; others as the dataset has them."""
-    titles = {f.name: {level.code: level.title for level in f.levels} for f in FACTORS}
-    ordered = sorted(source.attributes, key=lambda name: list(titles).index(name) if name in titles else len(titles))
-    return {name: titles.get(name, {}).get(source.attributes[name], source.attributes[name]) for name in ordered}
-
-
 def _evidence(raw: str) -> tuple[str, dict[str, str]]:
-    """The summary and the observations that stand in a reply; nothing where it cannot be read."""
+    """The summary and the observations in a reply; empty where it cannot be read."""
     try:
-        said = find_objects(raw, QUESTION_IDS)[0]
+        answer = find_objects(raw, QUESTION_IDS)[0]
     except Unreadable:
         return "", {}
-    summary, seen = said.get("evidence_summary"), said.get("observations")
+    summary, seen = answer.get("evidence_summary"), answer.get("observations")
     texts = {str(k): str(v) for k, v in seen.items() if v not in (None, "")} if isinstance(seen, Mapping) else {}
     return str(summary) if isinstance(summary, str) else "", texts

@@ -1,4 +1,4 @@
-"""Where an edit changed its source, as a picture: computed once for a pair and kept on disk."""
+"""Maps of where an edit changed its source: computed once for a pair of pictures and kept on disk."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ QUALITY = 85
 
 
 class ChangeMaps:
-    """Change maps of a study's pairs; a new version of the instruments makes new ones."""
+    """The change maps of a study; a new version of the instruments makes new ones."""
 
     def __init__(self, images: ImageFolder, study: Path) -> None:
         self._images = images
         self._folder = study / FOLDER / f"change-{VERSION}"
-        self._one = threading.Lock()  # a map takes a core for a second: one at a time leaves the server to others
+        self._one = threading.Lock()  # a map takes a core for a second: one at a time keeps the server responsive
 
     def get(self, source: str, edited: str) -> bytes:
-        """WebP bytes of the map of two stored pictures."""
+        """Return the change map of two stored pictures as WebP."""
         target = self._folder / edited[:2] / f"{edited}-{source[:16]}.webp"
         with self._one:
             return kept(target, lambda: self._make(source, edited))

@@ -1,6 +1,6 @@
-"""Cases side by side, for a page or a paper: one prompt across races, one portrait across prompts and editors, a sheet.
+"""Cases side by side: one prompt across the main factor, one portrait across prompts and editors, a contact sheet.
 
-A panel names what stands where; the page links its cases, and `picture` makes one PNG of it.
+A picture grid holds rows of cells; the page links each cell to its case, and `picture` makes one PNG of the grid.
 """
 
 from __future__ import annotations
@@ -13,12 +13,13 @@ import numpy as np
 from PIL import Image
 
 from evenedit.core.errors import EvenEditError
-from evenedit.core.records import is_simulated
-from evenedit.protocol import factor
+from evenedit.core.records import Condition, is_simulated
+from evenedit.protocol import Factor
 from evenedit.ratings.table import QUESTION_IDS
 from evenedit.report.render.contact_sheet import Cell, SheetRow, collage
-from evenedit.study.gallery.search import Found, Gallery
+from evenedit.study.gallery.search import Gallery, SearchResult, is_pair, label_title
 from evenedit.study.gallery.thumbnails import Thumbnails
+from evenedit.study.labels import labels_in_words
 
 SHORT = {
     "edit_success": "edit",
@@ -27,18 +28,18 @@ SHORT = {
     "gender_drift": "gender",
     "age_drift": "age",
 }
-"""Axes as a caption names them."""
+"""The short name of a question in a caption."""
 MOST_PROMPTS = 10
-"""So many prompts a panel shows unless it is told which."""
+"""The number of prompts that a grid shows unless some are chosen."""
 ACROSS = 24
-"""Pictures in one row of a sheet."""
+"""Pictures in one row of a contact sheet."""
 MOST = 480
-"""Pictures of a sheet at most: what the paper's mosaic has."""
+"""The most pictures on a contact sheet: as many as the paper's mosaic has."""
 
 
 @dataclass(frozen=True, slots=True)
 class Shown:
-    """One place of a panel."""
+    """One cell of a picture grid."""
 
     image: str | None
     caption: str
@@ -48,7 +49,7 @@ class Shown:
 
 @dataclass(frozen=True, slots=True)
 class PictureGrid:
-    """Rows under columns."""
+    """Pictures in rows and columns, with a title."""
 
     title: str
     columns: Sequence[str]
@@ -58,7 +59,7 @@ class PictureGrid:
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """What one select of a panel offers, and what is chosen."""
+    """One choice that a grid's page offers, and what is chosen."""
 
     name: str
     title: str
@@ -67,35 +68,44 @@ class Choice:
     several: bool = False
 
 
-def races(gallery: Gallery, asked: Mapping[str, Sequence[str]]) -> tuple[PictureGrid, list[Choice]]:
-    """One editor's outputs for the same prompts, over portraits that differ by labelled race alone."""
-    people = {f: {s.attributes.get(f, "") for s in gallery.book.sources.values()} for f in ("race", "gender", "age")}
-    levels = {f: {lv.code: lv.title for lv in factor(f).levels if lv.code in people[f]} for f in people}
-    cells: dict[tuple[str, str, str], list[str]] = {}
-    for source in gallery.book.sources.values():
-        own = source.attributes
-        cells.setdefault((own.get("race", ""), own.get("gender", ""), own.get("age", "")), []).append(source.id)
+def across_levels(gallery: Gallery, asked: Mapping[str, Sequence[str]]) -> tuple[PictureGrid, list[Choice]]:
+    """One editor's outputs for the same prompts, over portraits that differ in the label of the main factor alone."""
+    main, *others = gallery.factors
+    cells = _portraits_by_labels(gallery)
     faces = {str(n): str(n) for n in range(1, max(map(len, cells.values()), default=1) + 1)}
     choices = {c.name: c for c in _runs(gallery, asked)}
-    choices["gender"] = _choice("gender", "Labelled gender", levels["gender"], asked)
-    choices["age"] = _choice("age", "Labelled age", levels["age"], asked)
+    choices |= {f.name: _choice(f.name, label_title(f), _levels(gallery, f), asked) for f in others}
     choices["face"] = _choice("face", "Face of each cell", faces, asked)
     choices["prompt"] = _prompts(gallery, asked, first=1)
     one = {name: c.chosen[0] if c.chosen else "" for name, c in choices.items()}
-    columns = list(levels["race"])
-    number = int(one["face"]) - 1
-    chosen = [cells.get((race, one["gender"], one["age"]), [])[number : number + 1] for race in columns]
+    columns, number = _levels(gallery, main), int(one["face"]) - 1
+    matched = tuple(one[f.name] for f in others)
+    chosen = [cells.get((code, *matched), [])[number : number + 1] for code in columns]
     known = _outputs(gallery, one, one["editor"])
     rows: list[tuple[str, Sequence[Shown]]] = [
-        ("source", [_portrait(gallery, found[0]) if found else Shown(None, "no such portrait") for found in chosen])
+        ("source", [_portrait(gallery, ids[0]) if ids else Shown(None, "no such portrait") for ids in chosen])
     ]
     for prompt in choices["prompt"].chosen:
         name = choices["prompt"].values[prompt]
-        rows.append((name, [_output(gallery, known.get((found[0], prompt)) if found else None) for found in chosen]))
-    who = ", ".join(levels[f].get(one[f], one[f]) for f in ("gender", "age"))
-    title = f"{one['editor']}: the same prompt over portraits labelled {who}"
-    panel = PictureGrid(title, [levels["race"][r] for r in columns], rows, _simulated(gallery, [one["editor"]]))
-    return panel, _offered(choices)
+        rows.append((name, [_output(gallery, known.get((ids[0], prompt)) if ids else None) for ids in chosen]))
+    who = f" labelled {labels_in_words(one, others)}" if others else ""
+    title = f"{one['editor']}: the same prompt over portraits{who}"
+    return PictureGrid(title, list(columns.values()), rows, _simulated(gallery, [one["editor"]])), _offered(choices)
+
+
+def _portraits_by_labels(gallery: Gallery) -> dict[tuple[str, ...], list[str]]:
+    """The ids of portraits by their labels, in the factors' order."""
+    cells: dict[tuple[str, ...], list[str]] = {}
+    for source in gallery.book.sources.values():
+        labels = tuple(source.attributes.get(f.name, "") for f in gallery.factors)
+        cells.setdefault(labels, []).append(source.id)
+    return cells
+
+
+def _levels(gallery: Gallery, factor: Factor) -> dict[str, str]:
+    """The titles of the levels that some portrait has, by code."""
+    present = {source.attributes.get(factor.name, "") for source in gallery.book.sources.values()}
+    return {code: title for code, title in factor.titles.items() if code in present}
 
 
 def mosaic(gallery: Gallery, asked: Mapping[str, Sequence[str]]) -> tuple[PictureGrid, list[Choice]]:
@@ -116,9 +126,9 @@ def mosaic(gallery: Gallery, asked: Mapping[str, Sequence[str]]) -> tuple[Pictur
     return PictureGrid(title, ["source", *editors], rows, _simulated(gallery, editors)), _offered(choices)
 
 
-def sheet(gallery: Gallery, found: Found) -> PictureGrid:
-    """The outputs of a search in its order, without words: how many there are at a glance."""
-    tiles = (gallery.tile(int(row)) for row in found.rows)
+def sheet(gallery: Gallery, result: SearchResult) -> PictureGrid:
+    """The outputs of a search in its order, without captions, as a contact sheet."""
+    tiles = (gallery.tile(int(row)) for row in result.rows)
     shown: list[Shown] = []
     editors: set[str] = set()
     for tile in tiles:
@@ -136,42 +146,42 @@ def sheet(gallery: Gallery, found: Found) -> PictureGrid:
     return PictureGrid(f"{len(shown)} outputs", [""] * width, rows, any(map(is_simulated, editors)))
 
 
-def picture(panel: PictureGrid, thumbnails: Thumbnails, side: int) -> bytes:
-    """The panel as one PNG."""
+def picture(grid: PictureGrid, thumbnails: Thumbnails, side: int) -> bytes:
+    """Return the grid as one PNG."""
     width = next((w for w in (160, 320, 640) if w >= side), 640)
 
     def opened(sha256: str | None) -> Image.Image | None:
         return None if sha256 is None else Image.open(io.BytesIO(thumbnails.get(sha256, width)))
 
-    rows = [SheetRow(name, [Cell(opened(shown.image), shown.caption) for shown in cells]) for name, cells in panel.rows]
+    rows = [SheetRow(name, [Cell(opened(shown.image), shown.caption) for shown in cells]) for name, cells in grid.rows]
     buffer = io.BytesIO()
-    collage(panel.columns, rows, simulated=panel.simulated, side=side).save(buffer, "PNG", optimize=True)
+    collage(grid.columns, rows, simulated=grid.simulated, side=side).save(buffer, "PNG", optimize=True)
     return buffer.getvalue()
 
 
 def caption(scores: Mapping[str, int]) -> str:
-    """An edit's scores in one line; one that is not there is not named."""
+    """An edit's scores in one line; missing ones are left out."""
     return " · ".join(f"{short}:{scores[axis]}" for axis, short in SHORT.items() if axis in scores)
 
 
 def _runs(gallery: Gallery, asked: Mapping[str, Sequence[str]], *, several: bool = False) -> Iterable[Choice]:
-    """Editor, condition and seed, of edits of one portrait."""
+    """The choices of editor, condition and seed among edits of one portrait."""
     edits = gallery.book.scores.edits
-    alone = edits[edits["race"] != ""]
+    alone = edits[~is_pair(edits)]
     if alone.empty:
         raise EvenEditError("the study has no edit of one portrait yet")
     editors = {e: e for e in dict.fromkeys(alone["editor"])}
     yield _choice("editor", "Editor", editors, asked, several=several)
     held = set(alone["condition"])
     conditions = {c: c for c in gallery.fields["condition"].values if c in held}
-    usual = ["baseline"] if "baseline" in conditions else None
+    usual = [Condition.BASELINE.value] if Condition.BASELINE in conditions else None
     yield _choice("condition", "Condition", conditions, asked, default=usual)
     yield _choice("seed", "Seed", {str(s): str(s) for s in dict.fromkeys(alone["seed"])}, asked)
 
 
 def _prompts(gallery: Gallery, asked: Mapping[str, Sequence[str]], first: int) -> Choice:
     edits = gallery.book.scores.edits
-    held = dict.fromkeys(edits["prompt_id"][edits["race"] != ""])
+    held = dict.fromkeys(edits["prompt_id"][~is_pair(edits)])
     titles = {p: gallery.fields["prompt"].values[p] for p in held}
     return _choice("prompt", "Prompts", titles, asked, several=True, default=list(titles)[:first])
 
@@ -185,22 +195,22 @@ def _choice(
     several: bool = False,
     default: Sequence[str] | None = None,
 ) -> Choice:
-    """What is asked for; else the default, else the first, or all where several may be chosen."""
+    """A choice with what was asked for; else the default, else the first value, or all where several may be chosen."""
     wanted = [v for v in asked.get(name, ()) if v]
     for value in wanted:
         if value not in values:
-            raise EvenEditError(f"{name} '{value[:80]}' is not in the study; there are: {', '.join(values)}")
+            raise EvenEditError(f"{name} '{value[:80]}' is not in the study; it has: {', '.join(values)}")
     chosen = [v for v in values if v in wanted] or list(values if default is None else default)
     return Choice(name, title, values, tuple(chosen if several else chosen[:1]), several)
 
 
 def _offered(choices: Mapping[str, Choice]) -> list[Choice]:
-    """Choices worth a select: where there is but one thing, there is nothing to choose."""
+    """The choices that have more than one value."""
     return [c for c in choices.values() if len(c.values) > 1]
 
 
 def _outputs(gallery: Gallery, one: Mapping[str, str], editor: str) -> dict[tuple[str, str], int]:
-    """Rows by portrait and prompt, of one editor, condition and seed."""
+    """Rows of one editor, condition and seed by portrait and prompt."""
     fields = gallery.fields
     alike = fields["editor"].among([editor]) & fields["condition"].among([one["condition"]])
     alike &= fields["seed"].among([one["seed"]])
@@ -227,6 +237,6 @@ def _output(gallery: Gallery, row: int | None) -> Shown:
 
 
 def _simulated(gallery: Gallery, editors: Iterable[str]) -> bool:
-    """Whether an editor, or a judge whose scores stand in the captions, is simulated."""
+    """Whether an editor, or a judge whose scores are in the captions, is simulated."""
     scored = bool((gallery.book.scores.values[:, [QUESTION_IDS.index(a) for a in SHORT]] > 0).any())
     return any(map(is_simulated, editors)) or (scored and any(map(is_simulated, gallery.book.scores.table.raters)))

@@ -1,4 +1,4 @@
-"""Every case of a study in memory, to be filtered, sorted and counted while somebody waits.
+"""Every case of a study in memory, to be filtered, sorted and counted while a visitor waits.
 
     Casebook ─▶ Gallery (a code per field and case, a number per measure and case) ─▶ search(Wanted) ─▶ Found
 
@@ -24,12 +24,14 @@ from numpy.typing import NDArray
 
 from evenedit.core.errors import EvenEditError
 from evenedit.core.records import Experiment, Kind, Outcome
-from evenedit.protocol import FACTORS, QUESTIONS
+from evenedit.protocol import QUESTIONS, Factor
 from evenedit.protocol.drift import drift
+from evenedit.protocol.measures import Measure
 from evenedit.ratings.combine import spread
 from evenedit.ratings.table import QUESTION_IDS, RatingTable, Scores
 from evenedit.storage import survey_schema as tables
 from evenedit.study.gallery.cases import CONDITIONS, Casebook
+from evenedit.study.labels import in_a_sentence, labels_in_words
 from evenedit.study.study import Study
 
 PAGE = 48
@@ -37,8 +39,11 @@ PAGE = 48
 UNRATED = "unrated"
 PRIORITIES = ("high", "medium", "low", UNRATED)
 OPPOSED = 2.0
-"""Opposed verdicts count as this much disagreement: the least for which an edit needs review."""
-MISSING, NOT_ASKED, PAIR = "missing", "not-asked", "pair"
+"""The disagreement of opposed verdicts, in points: the least for which an edit needs review."""
+MISSING, NOT_ASKED = "missing", "not-asked"
+"""Values of a score that is not there."""
+PAIR, UNLABELLED = "pair", "unlabelled"
+"""Values of a label that is not there: two portraits, or one whose label is missing."""
 SORTS = {
     "priority": "review priority",
     "disagreement": "disagreement between judges",
@@ -50,26 +55,26 @@ SORTS = {
 }
 RESERVED = ("q", "sort", "page")
 TOGETHER = 0.3
-"""Seconds: an index that is built faster is built anew while the visitor waits, a slower one behind the scenes."""
+"""Seconds: an index that is built faster is rebuilt while the visitor waits, a slower one in the background."""
 PAUSE = 10
-"""An index is not built again before this many times what building it took."""
+"""An index is not rebuilt before this many times the seconds that the last build took."""
 
 Mask = NDArray[np.bool_]
 
 
 @dataclass(frozen=True, slots=True)
 class Field:
-    """Something every case has one value of."""
+    """A property with few values, one of which every case has."""
 
     id: str
     title: str
     values: Mapping[str, str]
-    """What there is, by what stands in an address, with the words for it."""
+    """Titles by value; the value is what a query names."""
     codes: NDArray[np.int32]
     """[case]: position in `values`."""
 
     def among(self, chosen: Iterable[str]) -> Mask:
-        """The cases that have one of these values."""
+        """Return which cases have one of these values."""
         names = list(self.values)
         wanted = np.zeros(len(names), dtype=np.bool_)
         wanted[[names.index(value) for value in chosen if value in self.values]] = True
@@ -78,7 +83,7 @@ class Field:
 
 @dataclass(frozen=True, slots=True)
 class NumberRange:
-    """Something measured or counted on every case; NaN where it is not there."""
+    """A number of every case, NaN where it is missing; filtered by a range."""
 
     id: str
     title: str
@@ -87,20 +92,20 @@ class NumberRange:
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """What somebody looks for; its address is the permalink."""
+    """What a search asks for; its query is the permalink."""
 
     chosen: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    """Values by field: any of them."""
+    """The chosen values by field; a case must have one of them."""
     ranges: Mapping[str, tuple[float | None, float | None]] = field(default_factory=dict)
-    """Lowest and highest by number."""
+    """The lowest and highest allowed value by number."""
     text: str = ""
-    """Words that must all stand in the prompt, its id, the portrait's id or the case's id."""
+    """Words that must all be in the prompt, its id, the portrait's id or the case's id."""
     sort: str = "priority"
     page: int = 1
 
     @property
     def query(self) -> str:
-        """The address's query, the same for the same wish."""
+        """The query of the permalink; equal searches have equal queries."""
         pairs = [(name, value) for name, values in self.chosen.items() for value in values]
         for name, (low, high) in self.ranges.items():
             pairs += [(f"{name}.{end}", f"{at:g}") for end, at in (("min", low), ("max", high)) if at is not None]
@@ -110,11 +115,11 @@ class Wanted:
         return urlencode(pairs)
 
     def at(self, page: int) -> Wanted:
-        """The same on another page."""
+        """Return the same search on another page."""
         return replace(self, page=page)
 
     def without(self, name: str, value: str | None = None) -> Wanted:
-        """The same without one choice, one range or the text; from the first page."""
+        """Return the same search without one choice, one range or the text, on the first page."""
         if name == "q":
             return replace(self, text="", page=1)
         if value is None:
@@ -124,21 +129,21 @@ class Wanted:
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
-    """What a search found."""
+class SearchResult:
+    """The cases that a search matched."""
 
     rows: NDArray[np.int64]
-    """Every case, in order."""
+    """The row of every matching case, in order."""
     counts: Mapping[str, Mapping[str, int]]
-    """By field and value: how many cases there would be with that value, all other wishes standing."""
+    """By field and value: the number of cases with that value that meet all other conditions."""
 
     def page(self, number: int) -> NDArray[np.int64]:
-        """The cases of one page."""
+        """Return the rows on one page."""
         return self.rows[(number - 1) * PAGE : number * PAGE]
 
     @property
     def pages(self) -> int:
-        """How many pages there are; an empty one at least."""
+        """The number of pages, at least 1."""
         return max(1, math.ceil(len(self.rows) / PAGE))
 
 
@@ -151,7 +156,7 @@ class Tile:
     condition: str
     prompt: str
     labels: str
-    """The portrait's labels, or that there are two portraits."""
+    """The portrait's labels; for a pair, that there are two portraits."""
     source_id: str
     sources: tuple[str, ...]
     """sha256 of each portrait."""
@@ -166,7 +171,7 @@ class Tile:
 
 
 class Gallery:
-    """All cases of a study, as they stood when it was built."""
+    """All cases of a study at the time the gallery was built."""
 
     def __init__(self, book: Casebook, newest: Sequence[str] = ()) -> None:
         self.book = book
@@ -174,25 +179,31 @@ class Gallery:
         self._newest = newest
         scores, edits = book.scores, book.scores.edits
         self._prompts = {p: book.study.file.prompt(p) for p in dict.fromkeys(edits["prompt_id"])}
-        self.fields = {made.id: made for made in (*self._told(edits), *self._scored(scores, book.asked))}
+        self.fields = {made.id: made for made in (*self._described(edits), *self._scored(scores, book.asked))}
         self.numbers = {made.id: made for made in self._counted(scores, book.asked) if not np.isnan(made.values).all()}
 
     def __len__(self) -> int:
         return len(self.book.scores.edits)
 
-    # -- what there is to filter by --------------------------------------------------------------------------
+    @property
+    def factors(self) -> tuple[Factor, ...]:
+        """The study's factors, the main one first."""
+        return self.book.factors
 
-    def _told(self, edits: pd.DataFrame) -> Iterable[Field]:
-        """What is known of a case before anybody rated it, and what follows from the ratings."""
+    # -- fields and numbers ----------------------------------------------------------------------------------
+
+    def _described(self, edits: pd.DataFrame) -> Iterable[Field]:
+        """The fields of the request, the portrait's labels and the review state."""
         prompts = self._prompts
         yield _field("editor", "Editor", edits["editor"])
         yield _field("experiment", "Experiment", edits["experiment"], order=[e.value for e in Experiment])
-        yield _field("condition", "Condition", edits["condition"], order=CONDITIONS)
+        yield _field("condition", "Condition", edits["condition"], order=[c.value for c in CONDITIONS])
         yield _field("outcome", "Outcome", edits["outcome"], order=[o.value for o in Outcome])
-        for factor in FACTORS:
-            titles = {level.code: level.title for level in factor.levels} | {PAIR: "two portraits"}
-            own = edits[factor.name].where(edits[factor.name] != "", PAIR)
-            yield _field(factor.name, f"Labelled {factor.name}", own, titles, list(titles))
+        absent = np.where(is_pair(edits), PAIR, UNLABELLED)
+        for factor in self.factors:
+            titles = factor.titles | {PAIR: "two portraits", UNLABELLED: "no label"}
+            own = edits[factor.name].where(edits[factor.name] != "", absent)
+            yield _field(factor.name, label_title(factor), own, titles, list(titles))
         rated = (self.book.scores.values > 0).any(axis=1)
         priorities = pd.Series(np.where(rated, self.book.priorities, UNRATED))
         yield _field("priority", "Review priority", priorities, {UNRATED: "not rated"}, PRIORITIES)
@@ -208,7 +219,7 @@ class Gallery:
         yield _field("seed", "Seed", edits["seed"].astype(str))
 
     def _scored(self, scores: Scores, asked: Mask) -> Iterable[Field]:
-        """The ensemble's score on every question of the study."""
+        """One field for the ensemble's score on each question of the study."""
         for column, name in enumerate(QUESTION_IDS):
             if not asked[:, column].any():
                 continue
@@ -223,18 +234,20 @@ class Gallery:
 
     def _counted(self, scores: Scores, asked: Mask) -> Iterable[NumberRange]:
         yield NumberRange("disagreement", "Disagreement between judges, in points", disagreement(scores, asked))
-        yield NumberRange("drift", "Drift of the person, in points", drift(scores.values).points)
+        yield NumberRange(
+            "drift", "Drift of the person, in points", drift(scores.values, self.book.study.file.rates).points
+        )
         means = people_means(scores.table)
         apart = np.abs(np.where(scores.values > 0, scores.values, np.nan) - means)
         yield NumberRange("people_gap", "Judges apart from people, in points", _largest(apart))
         for reading in scores.table.readings:
-            name = reading.measure.partition(".")[2]
+            name = Measure(reading.measure).name
             yield NumberRange(f"{reading.rater}.{name}", f"{name.replace('_', ' ')} ({reading.rater})", reading.values)
 
     # -- searching -------------------------------------------------------------------------------------------
 
     def wanted(self, pairs: Iterable[tuple[str, str]]) -> Wanted:
-        """What an address asks for; a name that nothing here has is told."""
+        """Parse a query; an unknown name or a bad value is an error."""
         chosen: dict[str, list[str]] = {}
         ranges: dict[str, tuple[float | None, float | None]] = {}
         given = {"q": "", "sort": "priority", "page": "1"}
@@ -252,7 +265,7 @@ class Gallery:
                 ranges[bare] = (at, high) if end == "min" else (low, at)
             else:
                 known = ", ".join([*RESERVED, *self.fields, *(f"{n}.min" for n in self.numbers)])
-                raise EvenEditError(f"'{name}' is nothing to filter by here; there are: {known}")
+                raise EvenEditError(f"'{name}' is not a filter of this gallery; filters: {known}")
         if given["sort"] not in self.sorts:
             raise EvenEditError(f"cannot sort by '{given['sort']}'; there are: {', '.join(self.sorts)}")
         if not given["page"].isascii() or not given["page"].isdigit() or not 1 <= int(given["page"]) < 10**6:
@@ -268,28 +281,28 @@ class Gallery:
 
     @property
     def sorts(self) -> dict[str, str]:
-        """The orders there are, with words for them."""
+        """The orders that can be chosen, with their titles."""
         return {name: words for name, words in SORTS.items() if name != "people" or "people_gap" in self.numbers}
 
-    def search(self, wanted: Wanted) -> Found:
-        """The cases that meet every wish, in order, and how many each other choice would give."""
+    def search(self, wanted: Wanted) -> SearchResult:
+        """Return the cases that meet every condition, in order, and how many each other choice would match."""
         masks = {name: self.fields[name].among(values) for name, values in wanted.chosen.items()}
-        failed = np.zeros(len(self), dtype=np.int16)  # how many wishes a case does not meet
+        failed = np.zeros(len(self), dtype=np.int16)  # how many conditions a case does not meet
         for met in (*masks.values(), *self._other(wanted)):
             failed += ~met
         meets = failed == 0
         counts = {}
         for name, each in self.fields.items():
-            counted = meets if name not in masks else failed == ~masks[name]  # all but the field's own wish
+            counted = meets if name not in masks else failed == ~masks[name]  # all but the field's own condition
             numbers = np.bincount(each.codes[counted], minlength=len(each.values))
             counts[name] = dict(zip(each.values, numbers.tolist(), strict=True))
         order = self._orders(wanted.sort)
-        return Found(order[meets[order]], counts)
+        return SearchResult(order[meets[order]], counts)
 
     def _other(self, wanted: Wanted) -> Iterable[Mask]:
         for name, (low, high) in wanted.ranges.items():
             values = self.numbers[name].values
-            with np.errstate(invalid="ignore"):  # what is not there is in no range
+            with np.errstate(invalid="ignore"):  # NaN is in no range
                 if low is not None:
                     yield values >= low
                 if high is not None:
@@ -300,11 +313,11 @@ class Gallery:
     def _mentions(self, word: str) -> Mask:
         prompts, sources = self.fields["prompt"], self.fields["source"]
         texts = {p: f"{p} {q.name} {q.text} {q.category} {q.subcategory}".lower() for p, q in self._prompts.items()}
-        found = prompts.among(p for p, text in texts.items() if word in text)
-        found |= sources.among(s for s in sources.values if word in s.lower())
+        matches = prompts.among(p for p, text in texts.items() if word in text)
+        matches |= sources.among(s for s in sources.values if word in s.lower())
         if len(word) >= 6:
-            found |= np.fromiter((ident.startswith(word) for ident in self._idents), np.bool_, len(self))
-        return found
+            matches |= np.fromiter((ident.startswith(word) for ident in self._idents), np.bool_, len(self))
+        return matches
 
     @cached_property
     def _idents(self) -> list[str]:
@@ -320,7 +333,7 @@ class Gallery:
         return {}
 
     def _order(self, sort: str) -> NDArray[np.int64]:
-        """Rows in order; what is not there comes last, ties stay in the study's order."""
+        """Every row in this order; missing numbers come last, ties stay in the study's order."""
         if sort == "study":
             return np.arange(len(self))
         if sort == "shuffled":
@@ -343,16 +356,17 @@ class Gallery:
     # -- showing ---------------------------------------------------------------------------------------------
 
     def tile(self, row: int) -> Tile:
-        """One case for the grid."""
+        """Return one case as the grid shows it."""
         book, edit = self.book, self.book.scores.edits.iloc[row]
         ident, prompt = str(edit["request_id"]), self._prompts[edit["prompt_id"]]
-        titles = [self.fields[f.name].values[edit[f.name]] for f in FACTORS if edit[f.name]]
+        own = {f.name: str(edit[f.name]) for f in self.factors}
+        pair = edit["experiment"] == Experiment.STEREOTYPE
         return Tile(
             request_id=ident,
             editor=str(edit["editor"]),
             condition=str(edit["condition"]),
             prompt=self.fields["prompt"].values[prompt.id],
-            labels=f"labelled {', '.join(titles)}" if titles else "two portraits",
+            labels="two portraits" if pair else f"labelled {labels_in_words(own, self.factors)}",
             source_id=str(edit["source_id"]),
             sources=tuple(book.sources[s].image for s in str(edit["source_id"]).split("+")),
             image=book.images.get(ident),
@@ -365,20 +379,20 @@ class Gallery:
             needs_review=bool(book.scores.disagree[row].any()),
         )
 
-    def around(self, found: Found, request_id: str) -> tuple[str | None, str | None, int | None]:
-        """The case before and after one among those found, and its place there from 1; None where it is not."""
+    def around(self, result: SearchResult, request_id: str) -> tuple[str | None, str | None, int | None]:
+        """Return the cases before and after one in a search result, and its place from 1; None where it is absent."""
         row = self.book.rows.get(request_id)
-        places = np.flatnonzero(found.rows == row) if row is not None else np.zeros(0, dtype=np.int64)
+        places = np.flatnonzero(result.rows == row) if row is not None else np.zeros(0, dtype=np.int64)
         if not len(places):
             return None, None, None
         at = int(places[0])
-        before = self._idents[found.rows[at - 1]] if at else None
-        after = self._idents[found.rows[at + 1]] if at + 1 < len(found.rows) else None
+        before = self._idents[result.rows[at - 1]] if at else None
+        after = self._idents[result.rows[at + 1]] if at + 1 < len(result.rows) else None
         return before, after, at + 1
 
 
 class LiveGallery:
-    """The gallery of a study that may be running: built anew once something was written."""
+    """The gallery of a study that may be running; it is rebuilt after something was written."""
 
     def __init__(self, study: Study) -> None:
         self._study = study
@@ -389,7 +403,7 @@ class LiveGallery:
         self._finished = 0.0
 
     def now(self) -> Gallery:
-        """The gallery as it stands; while a large one is built anew, as it stood before."""
+        """Return the current gallery; while a large one is rebuilt, the former one."""
         known = self._gallery
         if known is None:
             with self._building:
@@ -402,10 +416,10 @@ class LiveGallery:
         return known
 
     def begin(self) -> None:
-        """Build it behind the scenes, before the first visitor comes."""
+        """Build the gallery in the background, before the first visitor comes."""
 
         def build() -> None:
-            with suppress(EvenEditError):  # the first visitor is told
+            with suppress(EvenEditError):  # the first visitor sees the error
                 self.now()
 
         threading.Thread(target=build, name="gallery", daemon=True).start()
@@ -429,8 +443,18 @@ class LiveGallery:
         return built
 
 
+def is_pair(edits: pd.DataFrame) -> Mask:
+    """Return which edits were made of two portraits."""
+    return np.asarray(edits["experiment"] == Experiment.STEREOTYPE, dtype=np.bool_)
+
+
+def label_title(factor: Factor) -> str:
+    """The title of the filter on a factor's labels."""
+    return f"Labelled {in_a_sentence(factor)}"
+
+
 def disagreement(scores: Scores, asked: Mask) -> NDArray[np.float64]:
-    """The largest spread between judges over the questions; NaN where no question has two answers."""
+    """Return the largest spread between judges over the questions; NaN where no question has two answers."""
     table = scores.table
     edited = (table.edits["outcome"] == Outcome.EDITED).to_numpy()
     cube = np.where((asked & edited[:, None])[None], table.values[table.of_kind(Kind.VLM)], np.int8(0))
@@ -446,7 +470,7 @@ def disagreement(scores: Scores, asked: Mask) -> NDArray[np.float64]:
 
 
 def people_means(table: RatingTable) -> NDArray[np.float64]:
-    """[edit, question]: the mean answer of the people who gave one, NaN elsewhere; choices have none."""
+    """Return [edit, question]: the mean answer of people, NaN where nobody answered and for choices."""
     answers = table.values[table.of_kind(Kind.HUMAN)]
     count = (answers > 0).sum(axis=0)
     means = np.where(count > 0, answers.sum(axis=0, dtype=np.int64) / np.maximum(count, 1), np.nan)
@@ -459,13 +483,13 @@ def _people_answered(table: RatingTable) -> Mask:
 
 
 def _largest(points: NDArray[np.float64]) -> NDArray[np.float64]:
-    """The largest of each row; NaN where there is none."""
+    """The largest value of each row, ignoring NaN; NaN where there is no other."""
     none = np.isnan(points).all(axis=1)
     return np.where(none, np.nan, np.where(np.isnan(points), -np.inf, points).max(axis=1))
 
 
 def _falling(values: NDArray[np.float64]) -> NDArray[np.float64]:
-    """A key that sorts high first and what is not there last."""
+    """A sort key: high values first, NaN last."""
     return np.where(np.isnan(values), np.inf, -values)
 
 
@@ -476,12 +500,12 @@ def _field(
     titles: Mapping[str, str] | None = None,
     order: Sequence[str] | None = None,
 ) -> Field:
-    """A field from a column, its values in the given order or that of the study."""
+    """A field from a column; its values are in the given order, or in the order of the study."""
     places, there = pd.factorize(column)
-    found = list(there)
-    values = [v for v in order if v in found] if order is not None else found
-    moved = np.array([values.index(v) for v in found], dtype=np.int32)
-    codes = moved[places] if len(found) else np.zeros(0, dtype=np.int32)
+    present = list(there)
+    values = [v for v in order if v in present] if order is not None else present
+    moved = np.array([values.index(v) for v in present], dtype=np.int32)
+    codes = moved[places] if present else np.zeros(0, dtype=np.int32)
     return Field(name, title, {v: (titles or {}).get(v, v) for v in values}, codes)
 
 

@@ -1,4 +1,4 @@
-"""A study's pictures made small, once each, and kept on disk by content hash."""
+"""Small copies of a study's pictures, made once each and kept on disk by content hash."""
 
 from __future__ import annotations
 
@@ -12,24 +12,24 @@ from evenedit.core.errors import EvenEditError
 from evenedit.core.images import ImageFolder, write_whole
 
 WIDTHS = (160, 320, 640)
-"""The widths there are: a grid, a grid on a dense screen, a page."""
+"""The widths, in pixels, for a grid, a grid on a dense screen, and a page."""
 FOLDER = "thumbnails"
 QUALITY = 82
 
 
 class Thumbnails:
-    """Small copies of stored pictures, wherever the pictures lie; a name is a hash, so a copy never goes stale."""
+    """Small copies of stored pictures; they are named by content hash, so a copy is never out of date."""
 
     def __init__(self, images: ImageFolder, study: Path) -> None:
         self._images = images
         self._folder = study / FOLDER
 
     def path(self, sha256: str, width: int) -> Path:
-        """Where the small copy is kept."""
+        """The path of a small copy."""
         return self._folder / str(width) / sha256[:2] / f"{sha256}.webp"
 
     def get(self, sha256: str, width: int) -> bytes:
-        """WebP bytes of the picture, no wider than `width`; made at the first call."""
+        """Return the picture as WebP, no wider than `width`; it is made at the first call."""
         if width not in WIDTHS:
             raise ValueError(f"{width} is not one of {WIDTHS}")
         return kept(self.path(sha256, width), lambda: self._make(sha256, width))
@@ -51,7 +51,7 @@ class Thumbnails:
 
 
 def kept(target: Path, make: Callable[[], bytes]) -> bytes:
-    """A file's bytes, made at the first call."""
+    """Return a file's bytes; the file is made at the first call."""
     try:
         return target.read_bytes()
     except FileNotFoundError:
