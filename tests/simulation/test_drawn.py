@@ -14,6 +14,7 @@ from evenedit.core.color import MONK, lab_to_rgb, rgb_to_lab
 from evenedit.core.errors import EvenEditError
 from evenedit.protocol import factors as grid
 from evenedit.simulation.portraits.drawn import Drawn, sample
+from evenedit.simulation.portraits.headwear import HEADWEAR
 from evenedit.simulation.portraits.portrait import (
     OUTFITS,
     SCENES,
@@ -332,8 +333,31 @@ def test_only_and_seed_work_in_the_monk_grid() -> None:
 
 
 def test_an_unknown_grid_is_refused_by_naming_the_known_ones() -> None:
-    with pytest.raises(EvenEditError, match="grid 'fitzpatrick' is unknown; known: monk, race-gender-age"):
+    with pytest.raises(
+        EvenEditError, match="grid 'fitzpatrick' is unknown; known: monk, monk-headwear, race-gender-age"
+    ):
         Drawn(grid="fitzpatrick")
+
+
+def test_headwear_changes_the_head_and_nothing_about_the_person() -> None:
+    for seed in range(6):
+        people = [sample({"monk": "7", "headwear": kind}, seed) for kind in HEADWEAR]
+        assert len({replace(person, headwear="none") for person in people}) == 1
+        assert len({png(render(person, 96)) for person in people}) == len(HEADWEAR)
+        for person in people:
+            assert portrait_of(render(person, 48)) == person
+            assert abs(skin_of(person)[0] - MONK[6][0]) < 1.5
+    assert regions(people[2], 128)["hair"].sum() == 0, "a headscarf covers the hair"
+
+
+def test_the_monk_and_headwear_grid_has_every_pair() -> None:
+    drawn = Drawn(grid="monk-headwear", size=32)
+    assert [attributes for _, attributes, *_ in drawn.portraits()] == grid.cells(drawn.labelled_by)
+    assert [f.name for f in drawn.labelled_by] == ["monk", "headwear"]
+
+
+def test_a_bare_head_leaves_no_note_in_the_picture() -> None:
+    assert "headwear" not in json.loads(render(someone(), 32).info["evenedit-portrait"])
 
 
 def test_the_default_grid_keeps_its_pixels() -> None:

@@ -175,13 +175,15 @@ def test_who_submits_when_the_task_is_full_keeps_none(db, held):
     assert held.free(db, 1, 1) == 2
 
 
-def test_a_seat_given_back_is_as_if_nobody_had_had_it(db, held):
+@pytest.mark.parametrize("kept", [False, True])
+def test_a_seat_given_back_is_as_if_nobody_had_had_it(db, held, kept):
     held.take(db, 1, 1, None)
     held.take(db, 2, 1, None)
-    held.keep(db, 1, 1, 1)
+    if kept:
+        held.keep(db, 1, 1, 1)
     assert held.leave(db, 1) is True
     assert held.leave(db, 1) is False, "there was none any more"
-    assert seat_of(db, 2) is not None, "nobody else's"
+    assert seat_of(db, 2) == (1, 2, 1, NOW + LASTS), "nobody else's"
     row = db.execute(sa.select(seats).where(seats.c.task == 1, seats.c.number == 1, seats.c.survey == 1)).one()
     assert (row.participant, row.expires) == (None, None)
 

@@ -4,7 +4,7 @@ Labels shift distributions, never fix a look. A race label moves only skin tone 
 texture; a gender label only presentation (hair length, brows, jaw, facial hair, lashes); every face shape is
 drawn from the same distributions for all. Groups overlap, as among people.
 
-Two grids are ready: race × gender × age, and the ten Monk skin tones, where the label sets the skin tone and
+Further grids: the ten Monk skin tones, and Monk × headwear. There a label sets the skin tone or the headwear, and
 everything else about a person is drawn from the same distributions at every level.
 """
 
@@ -24,6 +24,7 @@ from evenedit.core.plugins import suggest
 from evenedit.protocol import FACTORS, Factor, cells, factor
 from evenedit.simulation.portraits.canvas import mix
 from evenedit.simulation.portraits.hair import TEXTURES
+from evenedit.simulation.portraits.headwear import HEADWEAR, NONE
 from evenedit.simulation.portraits.portrait import Portrait, render
 
 LABELS = "evenedit-labels"
@@ -90,6 +91,7 @@ YEARS = (22.0, 76.0)
 
 MONK_FACTOR = Factor.of("monk", map(str, range(1, len(MONK) + 1)), title="Monk skin tone", ordered=True)
 """The ten Monk skin tones, lightest first."""
+HEADWEAR_FACTOR = Factor.of("headwear", HEADWEAR)
 
 
 class Drawn:
@@ -148,13 +150,18 @@ def _sample_by_race_gender_age(attributes: Mapping[str, str], seed: int) -> Port
 
 
 def _sample_by_monk(attributes: Mapping[str, str], seed: int) -> Portrait:
-    """A person whose skin has exactly this Monk tone; with the same seed, nothing else depends on the label."""
+    """A person whose skin has exactly this Monk tone; with the same seed, nothing else depends on that label."""
     looks = _stream(seed, "looks")
     person = _person(seed, NEUTRAL, float(looks.uniform(*YEARS)), feminine=looks.random() < 0.5)
-    return replace(person, skin=_rounded(MONK[int(attributes["monk"]) - 1]))
+    skin = _rounded(MONK[int(attributes["monk"]) - 1])
+    return replace(person, skin=skin, headwear=attributes.get("headwear", NONE))
 
 
-GRIDS: Mapping[str, tuple[Factor, ...]] = {"race-gender-age": FACTORS, "monk": (MONK_FACTOR,)}
+GRIDS: Mapping[str, tuple[Factor, ...]] = {
+    "race-gender-age": FACTORS,
+    "monk": (MONK_FACTOR,),
+    "monk-headwear": (MONK_FACTOR, HEADWEAR_FACTOR),
+}
 """The factors of each ready grid, by the name of the setting `grid`."""
 SAMPLERS: Mapping[str, Callable[[Mapping[str, str], int], Portrait]] = {
     "race": _sample_by_race_gender_age,

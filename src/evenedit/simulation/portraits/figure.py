@@ -28,6 +28,7 @@ from evenedit.simulation.portraits.canvas import (
     smoothstep,
 )
 from evenedit.simulation.portraits.hair import HairPainter
+from evenedit.simulation.portraits.headwear import covers_hair, draw_headwear
 from evenedit.simulation.portraits.wardrobe import draw_outfit
 
 if TYPE_CHECKING:
@@ -77,7 +78,9 @@ class Painter:
         canvas, person = self.canvas, self.person
         hair = HairPainter(canvas, person, self.hair, self.half, self.side, self.age)
         canvas.frame = self.head
-        hair.draw_behind()
+        bare = not covers_hair(person.headwear)
+        if bare:
+            hair.draw_behind()
         canvas.frame = self.body
         self._neck()
         draw_outfit(canvas, person.outfit, person.outfit_color, person.slump)
@@ -87,10 +90,13 @@ class Painter:
         for side in SIDES:
             self._eye(side)
         self._lips()
-        hair.draw_front()
+        if bare:
+            hair.draw_front()
+        draw_headwear(canvas, person.headwear, shift(person.outfit_color, 8), self.half, hair.lift)
         tints = self._tints(hair.hairline)
         self._shade_skin()
-        hair.shade()
+        if bare:
+            hair.shade()
         for tint, color in tints:
             canvas.apply(tint, color)
 

@@ -19,6 +19,7 @@ from evenedit.core.errors import EvenEditError
 from evenedit.simulation.portraits.canvas import Canvas, Frame
 from evenedit.simulation.portraits.figure import draw_person
 from evenedit.simulation.portraits.hair import TEXTURES
+from evenedit.simulation.portraits.headwear import HEADWEAR, NONE
 from evenedit.simulation.portraits.wardrobe import OUTFITS, SCENES, draw_foreground, draw_scene
 
 __all__ = [
@@ -97,12 +98,14 @@ class Portrait:
     """Subtle facial marks, none to plain."""
     slump: float
     """Posture: upright to shoulders and head lowered."""
+    headwear: str = NONE
+    """One of HEADWEAR."""
 
 
 def render(portrait: Portrait, size: int = 512) -> Image.Image:
     """Draw the portrait; its parameters travel in the picture's metadata."""
     image = _paint(portrait, size).finish()
-    image.info[_PORTRAIT] = json.dumps(asdict(portrait))
+    image.info[_PORTRAIT] = json.dumps(_note(portrait))
     return image
 
 
@@ -114,7 +117,7 @@ def render_pair(left: Portrait, right: Portrait, size: int = 512) -> Image.Image
     draw_person(canvas, right, _RIGHT)
     draw_foreground(canvas, left.scene, left.background)
     image = canvas.finish()
-    image.info[_PAIR] = json.dumps([asdict(left), asdict(right)])
+    image.info[_PAIR] = json.dumps([_note(left), _note(right)])
     return image
 
 
@@ -163,6 +166,11 @@ def _paint(portrait: Portrait, size: int) -> Canvas:
     return canvas
 
 
+def _note(portrait: Portrait) -> dict[str, Any]:
+    """The parameters as a picture carries them: a bare head is left out, as in pictures of former releases."""
+    return {name: value for name, value in asdict(portrait).items() if (name, value) != ("headwear", NONE)}
+
+
 def _parse(text: Any) -> Portrait:
     try:
         data = json.loads(text)
@@ -170,6 +178,7 @@ def _parse(text: Any) -> Portrait:
         raise EvenEditError(f"The picture's '{_PORTRAIT}' metadata is not JSON: {error}") from error
     if not isinstance(data, Mapping):
         raise EvenEditError(f"The picture's '{_PORTRAIT}' metadata should be an object of portrait parameters")
+    data = {"headwear": NONE, **data}
     expected, found = {field.name for field in fields(Portrait)}, set(data)
     if expected != found:
         raise EvenEditError(
@@ -180,7 +189,7 @@ def _parse(text: Any) -> Portrait:
         portrait = Portrait(**{field.name: _typed(field.type, data[field.name]) for field in fields(Portrait)})
     except (TypeError, ValueError) as error:
         raise EvenEditError(f"The picture's '{_PORTRAIT}' metadata has a value of the wrong kind: {error}") from error
-    for name, known in (("outfit", OUTFITS), ("scene", SCENES), ("hair_texture", TEXTURES)):
+    for name, known in (("outfit", OUTFITS), ("scene", SCENES), ("hair_texture", TEXTURES), ("headwear", HEADWEAR)):
         if data[name] not in known:
             raise EvenEditError(
                 f"The picture's '{_PORTRAIT}' metadata has {name} '{data[name]}'; expected one of: {', '.join(known)}"
