@@ -421,7 +421,7 @@ class FakeProvider:
         with self._lock:
             self._script.extend(behaviours)
 
-    def desk_will(self, *behaviours: Behaviour) -> None:
+    def queue_will(self, *behaviours: Behaviour) -> None:
         """Answer the coming requests about files and jobs like this, in order."""
         with self._lock:
             self._desk_script.extend(behaviours)
