@@ -261,7 +261,7 @@ def test_trouble_while_looking_leaves_the_job_open(wire: FakeProvider, tmp_path:
     look = judge.look
 
     def troubled(self: Any, job: str) -> Any:
-        wire.desk_will(*(b for b in [next(looks, None)] if b))
+        wire.queue_will(*(b for b in [next(looks, None)] if b))
         return look(self, job)
 
     loaded = open_study(tmp_path, **study)

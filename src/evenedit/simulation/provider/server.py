@@ -407,7 +407,7 @@ class FakeProvider:
         self._at_once = 0
         self._begun: deque[float] = deque()
         self._script: deque[Behaviour] = deque()
-        self._desk_script: deque[Behaviour] = deque()
+        self._queue_script: deque[Behaviour] = deque()
         self._lock = threading.Lock()
         self._over = threading.Event()
         self._server = _Server(("127.0.0.1", port), _Handler)
@@ -421,10 +421,10 @@ class FakeProvider:
         with self._lock:
             self._script.extend(behaviours)
 
-    def desk_will(self, *behaviours: Behaviour) -> None:
+    def queue_will(self, *behaviours: Behaviour) -> None:
         """Answer the coming requests about files and jobs like this, in order."""
         with self._lock:
-            self._desk_script.extend(behaviours)
+            self._queue_script.extend(behaviours)
 
     def __enter__(self) -> FakeProvider:
         threading.Thread(target=self.serve, daemon=True).start()
@@ -443,7 +443,7 @@ class FakeProvider:
         """What goes back to a request."""
         path, query = urlsplit(target).path, dict(parse_qsl(urlsplit(target).query))
         if self.queue.handles(method, path):
-            return self._at_the_desk(method, path, query, headers, body)
+            return self._answer_of_the_queue(method, path, query, headers, body)
         seen = _read(path, headers, body) if method == "POST" else None
         if seen is None:
             return as_json(404, {"error": {"message": f"no such path: {method} {path}"}})
@@ -487,11 +487,11 @@ class FakeProvider:
             self._begun.append(now)
         return False
 
-    def _at_the_desk(
+    def _answer_of_the_queue(
         self, method: str, path: str, query: Mapping[str, str], headers: Mapping[str, str], body: bytes
     ) -> ProviderAnswer:
         with self._lock:
-            behaviour = self._desk_script.popleft() if self._desk_script else None
+            behaviour = self._queue_script.popleft() if self._queue_script else None
         if behaviour is not None:
             provider = "openai" if "authorization" in headers else "gemini"
             answer = behaviour(Seen(provider, path, headers, body))
