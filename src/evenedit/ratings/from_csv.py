@@ -306,12 +306,12 @@ def _known(rows: pd.DataFrame, column: str, known: Iterable[str], problems: Prob
 
 
 def _levels(frame: pd.DataFrame, factor: Factor, problems: Problems) -> pd.Series[Any]:
-    """The codes of a factor's labels; an empty label is missing, but race, gender and age must be there."""
+    """The codes of a factor's labels; an empty label is missing."""
     name, unknown = factor.name, "?"
 
     def code(label: str) -> str:
         try:
-            return factor.code_of(label) or ("" if factor not in FACTORS else unknown)
+            return factor.code_of(label)
         except EvenEditError:
             return unknown
 
