@@ -128,7 +128,7 @@ def test_what_nobody_rated_is_shown_by_id_and_says_so(tmp_path: Path) -> None:
 def test_the_page_shows_them_and_the_files_are_there(loaded: Study, tmp_path: Path) -> None:
     page = report_study(loaded, tmp_path).read_text()
     for ident in PHOTO_FIGURES:
-        assert f'<figure class="block plate" id="{ident}">' in page
+        assert f'<figure class="block photos" id="{ident}">' in page
         assert (tmp_path / "figures" / f"{ident}.png").stat().st_size
     assert len(page) < 15_000_000
 

@@ -146,7 +146,7 @@ def _shifted(check: JudgeCheck, index: Index, judge: str, comparison: str) -> It
     for certainty, found in graded.items():
         if found:
             moved = ", ".join(f"{_title(s)} by {_points(s.mean)}" for s in found)
-            yield Sentence(f"{ASKED[comparison]}, its scores shifted on average: {moved}.", certainty, judge)
+            yield Sentence(f"{ASKED[comparison]}, it moved {moved} on average.", certainty, judge)
     if shifts and not any(map(_changed, shifts)):
         yield Sentence(f"{ASKED[comparison]}, it changed none of its answers.", "none", judge)
     elif shifts and not any(graded.values()):
