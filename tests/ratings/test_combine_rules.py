@@ -12,6 +12,7 @@ import pytest
 
 from evenedit.core.errors import EvenEditError
 from evenedit.core.records import Kind
+from evenedit.protocol import FACTORS
 from evenedit.protocol.ensemble import STANDARD_RULES
 from evenedit.ratings.combine import (
     asked,
@@ -26,7 +27,7 @@ from evenedit.ratings.combine import (
     spread,
     verdict,
 )
-from evenedit.ratings.table import EDIT_COLUMNS, NOT_ASKED, QUESTION_IDS, RatingTable, Scores
+from evenedit.ratings.table import NOT_ASKED, QUESTION_IDS, RatingTable, Scores, edit_columns
 
 F, R, U = 1, 2, 3
 BASELINE, MITIGATED, SAME, NO_PREFERENCE = 1, 2, 3, 4
@@ -46,7 +47,9 @@ def table_of(rows: list[dict[str, str]], *raters: list[dict[str, int]], kinds: t
                 values[rater, edit, QUESTION_IDS.index(question)] = value
     names = tuple(f"j{at}" for at in range(len(raters)))
     status = np.zeros(values.shape[:2], dtype=np.int8)
-    return RatingTable(pd.DataFrame(edits)[list(EDIT_COLUMNS)], names, kinds or (VLM,) * len(raters), values, status)
+    return RatingTable(
+        pd.DataFrame(edits)[list(edit_columns(FACTORS))], names, kinds or (VLM,) * len(raters), values, status
+    )
 
 
 def column(found: Scores, question: str) -> list[int]:

@@ -8,10 +8,12 @@ import pandas as pd
 import pytest
 from scipy import stats
 
+from evenedit.protocol import FACTORS
+from evenedit.protocol.measures import Measure
 from evenedit.stats import AnalysisRules
 from evenedit.stats.disparity.gaps import contrasts, gap_intervals, gaps
 from evenedit.stats.engine.bootstrap import Bootstrap
-from evenedit.stats.engine.panel import Measure, Panel, by_face, lay_out
+from evenedit.stats.engine.panel import Panel, RatioMeasure, by_face, lay_out
 
 RULES = replace(AnalysisRules.default(), draws=4000, seed=5)
 
@@ -132,8 +134,11 @@ def panel_of(rows: list[dict[str, object]]) -> Panel:
     edits = pd.DataFrame([{"editor": "e", "prompt_id": "p", "gender": "Male", "age": "", "valid": 1} | r for r in rows])
     valid, met = (edits[c].to_numpy(np.int64) for c in ("valid", "met"))
     columns = {"met": met * valid, "n": valid, "asked": np.ones_like(valid)}
-    measures = [Measure("mean.x", "met", "n", "asked"), Measure("rate.x", "met", "n", "asked")]
-    return lay_out(edits, by_face(edits), columns, measures, experiment="diagnosis", condition="baseline")
+    measures = [
+        RatioMeasure(Measure("mean.x"), "met", "n", "asked"),
+        RatioMeasure(Measure("rate.x"), "met", "n", "asked"),
+    ]
+    return lay_out(edits, by_face(edits, FACTORS), columns, measures, experiment="diagnosis", condition="baseline")
 
 
 def faces(race: str, hits: int, size: int, **changes: object) -> list[dict[str, object]]:

@@ -10,6 +10,7 @@ from statsmodels.genmod.families import Binomial
 from statsmodels.genmod.generalized_estimating_equations import GEE
 from statsmodels.miscmodels.ordinal_model import OrderedModel
 
+from evenedit.protocol import FACTORS
 from evenedit.protocol.factors import cells
 from evenedit.stats.disparity.odds_models import Fit, Unfit, cube
 from evenedit.stats.engine.panel import by_face
@@ -37,7 +38,7 @@ def test_odds_and_errors_agree_with_statsmodels_gee():
     push = 0.8 * (edits["race"] == "Indian") + rng.normal(0, 0.7, 84)[face]
     met = (rng.random(len(edits)) < expit(push - 0.5)).astype(np.int64)
     valid = rng.random(len(edits)) > 0.05
-    axes = by_face(edits)
+    axes = by_face(edits, FACTORS)
     fit = Fit(axes, factors_of(axes), *cube(axes, valid, [met]))
     blocks = [coded(edits[f], levels) for f, levels in axes.levels.items()]
     prompts = np.eye(6)[pd.factorize(edits["prompt_id"])[0]]
@@ -59,7 +60,7 @@ def test_cumulative_logits_agree_with_the_ordinal_model():
     edits = edits_of(prompts=5)
     hidden = 0.9 * (edits["gender"] == "Female") + rng.logistic(size=len(edits))
     score = 1 + np.digitize(hidden, [-1.5, 0, 1, 2.5])
-    axes = by_face(edits)
+    axes = by_face(edits, FACTORS)
     cuts = [(score > k).astype(np.int64) for k in range(1, 5)]
     fit = Fit(axes, factors_of(axes), *cube(axes, np.ones(len(edits), dtype=bool), cuts))
     design = np.concatenate([coded(edits[f], levels) for f, levels in axes.levels.items()], axis=1)
@@ -73,7 +74,7 @@ def test_cumulative_logits_agree_with_the_ordinal_model():
 def test_the_test_of_a_factor_keeps_its_level():
     rng = np.random.default_rng(5)
     edits = edits_of(prompts=4)
-    axes = by_face(edits)
+    axes = by_face(edits, FACTORS)
     valid = np.ones(len(edits), dtype=bool)
     below = 0
     for _ in range(150):
@@ -92,7 +93,7 @@ def test_the_test_of_a_factor_keeps_its_level():
 )
 def test_what_cannot_be_fitted_says_why(outcome, reason):
     edits = edits_of()
-    axes = by_face(edits)
+    axes = by_face(edits, FACTORS)
     with pytest.raises(Unfit, match=reason):
         Fit(axes, factors_of(axes), *cube(axes, np.ones(len(edits), dtype=bool), [np.asarray(outcome(edits), int)]))
 
@@ -100,7 +101,7 @@ def test_what_cannot_be_fitted_says_why(outcome, reason):
 def test_a_label_that_stands_for_another_says_so():
     edits = edits_of()
     edits = edits[((edits["race"] == "Black") == (edits["gender"] == "Male")) & edits["race"].isin(["Black", "White"])]
-    axes = by_face(edits)
+    axes = by_face(edits, FACTORS)
     met = np.random.default_rng(1).integers(0, 2, len(edits))
     with pytest.raises(Unfit, match="cannot be told apart"):
         Fit(axes, factors_of(axes), *cube(axes, np.ones(len(edits), dtype=bool), [met]))

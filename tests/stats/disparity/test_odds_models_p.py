@@ -17,13 +17,13 @@ from evenedit.core.records import Kind
 from evenedit.protocol import FACTORS
 from evenedit.protocol.factors import cells
 from evenedit.ratings.combine import combine
-from evenedit.ratings.table import EDIT_COLUMNS, QUESTION_IDS, RatingTable
+from evenedit.ratings.table import QUESTION_IDS, RatingTable, edit_columns
 from evenedit.stats import AnalysisRules
 from evenedit.stats.disparity.odds_models import Fit, Unfit, cube, models, newton
 from evenedit.stats.engine.measures import answers
 from evenedit.stats.engine.panel import by_face
 
-WIDE = {f.id: f.codes for f in FACTORS}
+WIDE = {f.name: f.codes for f in FACTORS}
 DEFAULT = AnalysisRules.default()
 
 
@@ -35,7 +35,7 @@ def edits_of(prompts: int = 6, **only: tuple[str, ...]) -> pd.DataFrame:
 
 
 def fit_of(edits: pd.DataFrame, valid: np.ndarray, *ways: np.ndarray) -> Fit:
-    axes = by_face(edits)
+    axes = by_face(edits, FACTORS)
     factors = {f: levels for f, levels in axes.levels.items() if len(levels) > 1}
     return Fit(axes, factors, *cube(axes, np.asarray(valid, dtype=bool), [np.asarray(w, dtype=np.int64) for w in ways]))
 
@@ -224,7 +224,7 @@ def test_scores_of_one_face_and_prompt_are_counted_in_one_cell():
     )
     valid = np.array([1, 1, 1, 0, 1, 1, 0], dtype=bool)
     one, two = np.array([1, 0, 1, 1, 1, 1, 1]), np.array([0, 0, 1, 1, 0, 1, 1])
-    met, count = cube(by_face(edits), valid, [one, two])
+    met, count = cube(by_face(edits, FACTORS), valid, [one, two])
     assert met.tolist() == [[[1, 0], [1, 1]], [[0, 0], [2, 1]]]
     assert count.tolist() == [[[2, 2], [1, 1]], [[0, 0], [2, 2]]]
 
@@ -232,7 +232,7 @@ def test_scores_of_one_face_and_prompt_are_counted_in_one_cell():
 def test_the_last_face_may_have_no_edit_of_the_last_prompt():
     pairs = [("a", "x"), ("a", "y"), ("a", "z"), ("b", "x"), ("c", "x"), ("c", "y")]
     edits = pd.DataFrame([{"source_id": s, "prompt_id": p, "race": "", "gender": "", "age": ""} for s, p in pairs])
-    met, count = cube(by_face(edits), np.ones(6, dtype=bool), [np.array([1, 0, 1, 1, 0, 1])])
+    met, count = cube(by_face(edits, FACTORS), np.ones(6, dtype=bool), [np.array([1, 0, 1, 1, 0, 1])])
     assert met[..., 0].tolist() == [[1, 0, 1], [1, 0, 0], [0, 1, 0]]
     assert count[..., 0].tolist() == [[1, 1, 1], [1, 0, 0], [1, 1, 0]]
 
@@ -337,7 +337,7 @@ def models_of(rows: list[dict[str, object]], rules: AnalysisRules = DEFAULT):
     values = np.zeros((1, len(frame), len(QUESTION_IDS)), dtype=np.int8)
     values[0, :, QUESTION_IDS.index("skin_tone")] = frame["skin"]
     status = np.zeros(values.shape[:2], dtype=np.int8)
-    table = RatingTable(frame[list(EDIT_COLUMNS)], ("j",), (Kind.VLM,), values, status)
+    table = RatingTable(frame[list(edit_columns(FACTORS))], ("j",), (Kind.VLM,), values, status)
     scores = combine(table, rules.ensemble, rules.missing)
     return list(models(scores, answers(scores, rules), rules))
 

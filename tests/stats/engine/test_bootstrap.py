@@ -7,10 +7,12 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from evenedit.protocol import FACTORS
+from evenedit.protocol.measures import Measure
 from evenedit.stats.engine.bootstrap import Bootstrap, unit_weights, weigh
-from evenedit.stats.engine.panel import Measure, Panel, by_face, lay_out
+from evenedit.stats.engine.panel import Panel, RatioMeasure, by_face, lay_out
 
-RATE = Measure("rate.x", "met", "n", "asked")
+RATE = RatioMeasure(Measure("rate.x"), "met", "n", "asked")
 
 
 def panel_of(met: np.ndarray, groups: int = 1, seeds: int = 1) -> Panel:
@@ -29,7 +31,7 @@ def panel_of(met: np.ndarray, groups: int = 1, seeds: int = 1) -> Panel:
     )
     ones = np.full(met.size, seeds, dtype=np.int64)
     columns = {"met": met.ravel().astype(np.int64), "n": ones, "asked": ones}
-    return lay_out(edits, by_face(edits), columns, [RATE], experiment="diagnosis", condition="baseline")
+    return lay_out(edits, by_face(edits, FACTORS), columns, [RATE], experiment="diagnosis", condition="baseline")
 
 
 def everybody(panel: Panel) -> np.ndarray:

@@ -1,4 +1,4 @@
-"""Seats one by one: which is free, who gets which, how long it is held, on SQLite and on PostgreSQL."""
+"""Slots one by one: which is free, who gets which, how long it is held, on SQLite and on PostgreSQL."""
 
 import threading
 from collections.abc import Iterator
@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 import sqlalchemy as sa
 
-from evenedit.storage.survey_schema import meta, participants, seats
-from evenedit.survey.slots import Seats
+from evenedit.storage.survey_schema import metadata, participants, slots
+from evenedit.survey.slots import Slots
 from surveys import Clock
 
 MINUTES = 30
@@ -24,12 +24,12 @@ def engine(request: pytest.FixtureRequest, tmp_path: Any) -> Iterator[sa.Engine]
     if request.param == "postgresql":
         url = request.getfixturevalue("postgres_url").replace("postgresql://", "postgresql+psycopg://", 1)
     opened = sa.create_engine(url)
-    meta.create_all(opened)
+    metadata.create_all(opened)
     with opened.begin() as db:
         same = {"survey": 1, "platform": "panel", "study": "", "session": "", "stage": "task", "tries": 0, "arrived": 0}
         db.execute(sa.insert(participants), [same | {"id": n} for n in range(1, 13)])
         places = [(1, 2, 2), (1, 1, 2), (1, 2, 1), (1, 1, 1), (2, 1, 1)]  # not in the order they are to be taken
-        db.execute(sa.insert(seats), [{"survey": s, "task": t, "number": n} for s, t, n in places])
+        db.execute(sa.insert(slots), [{"survey": s, "task": t, "number": n} for s, t, n in places])
     yield opened
     opened.dispose()
 
@@ -46,22 +46,22 @@ def clock() -> Clock:
 
 
 @pytest.fixture
-def held(clock: Clock) -> Seats:
-    return Seats(MINUTES, clock)
+def held(clock: Clock) -> Slots:
+    return Slots(MINUTES, clock)
 
 
 def seat_of(db: sa.Connection, person: int) -> tuple[int, int, int, float | None] | None:
     """Survey, task, number and expiry of the seat that somebody holds."""
-    query = sa.select(seats.c.survey, seats.c.task, seats.c.number, seats.c.expires)
-    row = db.execute(query.where(seats.c.participant == person)).one_or_none()
+    query = sa.select(slots.c.survey, slots.c.task, slots.c.number, slots.c.expires)
+    row = db.execute(query.where(slots.c.participant == person)).one_or_none()
     return None if row is None else (row.survey, row.task, row.number, row.expires)
 
 
 def holder(db: sa.Connection, person: int, task: int = 1) -> Any:
     """Who answers, as the desk knows them."""
-    row = db.execute(sa.select(seats).where(seats.c.participant == person)).one_or_none()
+    row = db.execute(sa.select(slots).where(slots.c.participant == person)).one_or_none()
     seat, expires = (None, None) if row is None else (row.id, row.expires)
-    return SimpleNamespace(id=person, survey=1, task=task, seat=seat, expires=expires)
+    return SimpleNamespace(id=person, survey=1, task=task, slot_id=seat, expires=expires)
 
 
 # -- which are free, and who gets which ------------------------------------------------------------------------
@@ -184,7 +184,7 @@ def test_a_seat_given_back_is_as_if_nobody_had_had_it(db, held, kept):
     assert held.leave(db, 1) is True
     assert held.leave(db, 1) is False, "there was none any more"
     assert seat_of(db, 2) == (1, 2, 1, NOW + LASTS), "nobody else's"
-    row = db.execute(sa.select(seats).where(seats.c.task == 1, seats.c.number == 1, seats.c.survey == 1)).one()
+    row = db.execute(sa.select(slots).where(slots.c.task == 1, slots.c.number == 1, slots.c.survey == 1)).one()
     assert (row.participant, row.expires) == (None, None)
 
 
