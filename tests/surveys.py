@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from conftest import open_study
-from evenedit.storage.survey_store import Database
+from evenedit.storage.survey_store import SurveyStore
 from evenedit.study.study import Study
 from evenedit.survey.questions import checks
 from evenedit.survey.sessions import Arrival, SurveyService, Visit
@@ -52,7 +52,7 @@ def open_desk(loaded: Study, url: str | None = None, clock: Any = None) -> Surve
     """The study's desk; its people in PostgreSQL where a URL is given."""
     section = loaded.file.sections.survey
     assert section is not None
-    return SurveyService(Database(loaded.file.folder, url), section, loaded.file, loaded.store, clock or Clock())
+    return SurveyService(SurveyStore(loaded.file.folder, url), section, loaded.file, loaded.store, clock or Clock())
 
 
 def seated(desk: SurveyService, name: str, survey: int = 1, task: int | None = None) -> Visit:

@@ -10,7 +10,7 @@ import pytest
 from conftest import SHARED, open_study
 from evenedit.config.study_file import ExclusionSection
 from evenedit.core.errors import EvenEditError
-from evenedit.storage.survey_store import Database
+from evenedit.storage.survey_store import SurveyStore
 from evenedit.survey import export
 from evenedit.survey import import_csv as imports
 from evenedit.survey.answers import PeopleRatings, people_frame
@@ -171,7 +171,7 @@ def authors(tmp_path_factory):
 @pytest.mark.skipif(not SHARED.exists(), reason="the real ratings are not in the repository")
 def test_the_193_real_ratings_import_and_the_careless_rater_is_caught(authors):
     path = SHARED / "human_ratings" / "ratings.csv"
-    database = Database(authors.file.folder)
+    database = SurveyStore(authors.file.folder)
     for _ in range(2):  # again: nothing doubles
         found = imports.read(path, database, authors.file, authors.store, NAMES, "test")
         assert (found.raters, found.pages, found.answers) == (6, 193, 1930)
@@ -210,7 +210,7 @@ def test_mechanical_turk_results_import(authors, tmp_path):
     lines = [header, ["h", "W1", "Approved", "60", *given], ["h", "W2", "Rejected", "60", *given]]
     path = tmp_path / "Batch_results.csv"
     path.write_text("\n".join(",".join(f'"{cell}"' for cell in line) for line in lines))
-    database = Database(authors.file.folder)
+    database = SurveyStore(authors.file.folder)
     found = imports.read(path, database, authors.file, authors.store, NAMES, "test")
     assert (found.raters, found.pages, found.answers, found.rejected) == (1, 2, 4, 1)
     frame, _ = people_frame(authors.file, database)
@@ -235,7 +235,7 @@ def test_rows_that_cannot_be_read_are_named_and_nothing_is_kept(authors, tmp_pat
     row = good | {"version": "edited", "edit_success": "5", "skin_tone": "3"} | change
     path = tmp_path / "ratings.csv"
     path.write_text(",".join(row) + "\n" + ",".join(row.values()) + "\n")
-    database = Database(authors.file.folder)
+    database = SurveyStore(authors.file.folder)
     with pytest.raises(EvenEditError, match=message):
         imports.read(path, database, authors.file, authors.store, NAMES, "test")
     assert database.pseudonym(1, "import", "R9") not in json.dumps(

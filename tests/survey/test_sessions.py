@@ -19,7 +19,7 @@ from PIL import Image
 from evenedit.core.errors import EvenEditError
 from evenedit.ratings.table import QUESTION_IDS
 from evenedit.storage.survey_schema import answers, items, participants, seats, shown
-from evenedit.storage.survey_store import Database, note
+from evenedit.storage.survey_store import SurveyStore, note
 from evenedit.survey.admin import SurveyAdmin
 from evenedit.survey.answers import PeopleRatings, read
 from evenedit.survey.questions import checks
@@ -408,8 +408,8 @@ def test_a_second_process_on_sqlite_is_turned_away(made, tmp_path):
     loaded = copy_study(made, tmp_path)
     first = SurveyService.open(loaded.file, loaded.store)
     with pytest.raises(EvenEditError, match="another process"):
-        Database(tmp_path)
-    assert Database(tmp_path, write=False).fact("schema") == "1", "reading is free"
+        SurveyStore(tmp_path)
+    assert SurveyStore(tmp_path, write=False).fact("schema") == "1", "reading is free"
     first.close()
     SurveyService.open(loaded.file, loaded.store).close()
 

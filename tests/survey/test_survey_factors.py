@@ -13,7 +13,7 @@ from evenedit.core.records import Source
 from evenedit.design.sampling import margins_of, routine_of, strata_of
 from evenedit.protocol import FACTORS
 from evenedit.simulation.portraits.drawn import Drawn
-from evenedit.storage.survey_store import Database
+from evenedit.storage.survey_store import SurveyStore
 from evenedit.survey import export
 from evenedit.survey import import_csv as imports
 from evenedit.survey.answers import people_frame
@@ -78,7 +78,7 @@ def test_ratings_leave_and_come_back_by_the_studys_factors(study, tmp_path):
     assert set(ratings["monk"]) <= set(TONES) and set(ratings["headwear"]) <= {*HEADWEAR, ""}
     path = tmp_path / "theirs.csv"
     path.write_text("rater,editor,prompt_id,monk,headwear,skin_tone\nR1,simulated-even,O-01,10,hijab,4\n")
-    database = Database(study.file.folder)
+    database = SurveyStore(study.file.folder)
     assert imports.read(path, database, study.file, study.store, {}, "test").answers == 1
     frame, _ = people_frame(study.file, database)
     theirs = frame[frame["rater"] == database.pseudonym(1, "import", "R1")]

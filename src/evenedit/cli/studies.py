@@ -20,7 +20,7 @@ def demo(out: Path | None, seed: int) -> None:
     Simulated people fill the survey's seats through the pages of a server on this machine.
     """
     from evenedit.config import templates
-    from evenedit.core.progress import say
+    from evenedit.core.log import log
     from evenedit.web.rehearsal import rehearse
 
     folder = out or Path("demo")
@@ -28,7 +28,7 @@ def demo(out: Path | None, seed: int) -> None:
         templates.write("demo", folder, seed=seed)
     loaded = open_study(folder)
     loaded.run()
-    say(rehearse(loaded))
+    log.info(rehearse(loaded))
     write_report(loaded, folder / "report")
 
 

@@ -14,7 +14,7 @@ from evenedit.cli.base import OUT, STUDY, example, folder_of, open_study
 
 if TYPE_CHECKING:
     from evenedit.config.study_file import SurveySection
-    from evenedit.storage.survey_store import Database
+    from evenedit.storage.survey_store import SurveyStore
     from evenedit.study.study import Study
     from evenedit.survey.cost import SurveyBudget
     from evenedit.survey.quality import Quality
@@ -179,7 +179,7 @@ def export(study: Path, out: Path | None) -> None:
 def import_(study: Path, files: tuple[Path, ...], editors: tuple[str, ...], actor: str) -> None:
     """Import ratings by people that another tool collected (a long CSV, or Mechanical Turk results)."""
     from evenedit.core.errors import EvenEditError
-    from evenedit.storage.survey_store import Database
+    from evenedit.storage.survey_store import SurveyStore
     from evenedit.survey import import_csv as imports
     from evenedit.survey.answers import people_frame
 
@@ -191,7 +191,7 @@ def import_(study: Path, files: tuple[Path, ...], editors: tuple[str, ...], acto
         names[given] = meant
     loaded = open_study(study)
     _section(loaded)
-    database = Database(loaded.file.folder, loaded.file.sections.store.url)
+    database = SurveyStore(loaded.file.folder, loaded.file.sections.store.url)
     try:
         for path in files:
             imported = imports.read(path, database, loaded.file, loaded.store, names, actor)
@@ -357,10 +357,10 @@ def _service(study: Path, *, write: bool = True) -> Iterator[SurveyService]:
 
 
 @contextmanager
-def _reading(loaded: Study) -> Iterator[Database]:
-    from evenedit.storage.survey_store import Database
+def _reading(loaded: Study) -> Iterator[SurveyStore]:
+    from evenedit.storage.survey_store import SurveyStore
 
-    database = Database(loaded.file.folder, loaded.file.sections.store.url, write=False)
+    database = SurveyStore(loaded.file.folder, loaded.file.sections.store.url, write=False)
     try:
         yield database
     finally:

@@ -36,7 +36,7 @@ def analyze(
     """
     from dataclasses import replace
 
-    from evenedit.core.progress import say
+    from evenedit.core.log import log
     from evenedit.core.provenance import provenance
     from evenedit.protocol import load_prompts
     from evenedit.ratings.from_csv import read_tables
@@ -45,13 +45,13 @@ def analyze(
     from evenedit.stats import AnalysisRules, analyse
 
     given = [*files, *ratings]
-    say(f"reading {len(given)} files")
+    log.info(f"reading {len(given)} files")
     own = [load_prompts(str(p)) for p in prompts]
     table = read_with_people(files, ratings, own, factors) if ratings else read_tables(files, own, factors)
     for factor in table.factors:
         if missing_labels := int((table.edits.drop_duplicates("source_id")[factor.name] == "").sum()):
-            say(f"{missing_labels:,} portraits have no label of {factor.name}: they are in no group of it")
-    say(f"analysing {len(table.edits):,} edits")
+            log.info(f"{missing_labels:,} portraits have no label of {factor.name}: they are in no group of it")
+    log.info(f"analysing {len(table.edits):,} edits")
     rules = AnalysisRules.published() if preset == "published" else AnalysisRules.default()
     if missing:
         rules = replace(rules, missing=missing)

@@ -126,6 +126,18 @@ RESERVED = frozenset(
     | {"file", "id", "origin", "source", "edited", "prompt", "category", "priority", "rater", *QUESTIONS}
     | {"q", "sort", "page", "review", "people", "face"}  # of the gallery's addresses
     | {"class", "coded", "chance", "agreed", "all", "row", "moved", "verdict", "role", "kind"}  # of samples and imports
+    | {
+        "task",
+        "place",
+        "probability",
+        "counted",
+        "excluded",
+        "question",
+        "answer",
+        "value",
+        "duration_ms",
+        "shown_first",
+    }
 )
 """Columns that tables have already: no factor may have such a name."""
 

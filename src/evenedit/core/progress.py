@@ -15,11 +15,6 @@ LINE_EVERY = 10.0
 """Seconds between plain lines."""
 
 
-def say(text: str) -> None:
-    """One line about what happens now."""
-    log.info(text)
-
-
 class Progress:
     """Counts work done; use as a context manager."""
 
@@ -61,7 +56,7 @@ class Progress:
         rate = (self.done - self._before) / seconds if seconds else 0.0
         left = f", {_words((self.total - self.done) / rate)} left" if rate and self.done < self.total else ""
         note = self.note()
-        say(f"{self.title}: {self.done:,}/{self.total:,}, {rate:.1f}/s{left}{' · ' if note else ''}{note}")
+        log.info(f"{self.title}: {self.done:,}/{self.total:,}, {rate:.1f}/s{left}{' · ' if note else ''}{note}")
 
 
 def _words(seconds: float) -> str:

@@ -9,7 +9,7 @@ from typing import Any
 
 from evenedit.core.errors import EvenEditError
 from evenedit.core.images import encode, read_image, write_whole
-from evenedit.core.progress import say
+from evenedit.core.log import log
 from evenedit.instruments import examine
 from evenedit.instruments.evidence_image import draw
 from evenedit.instruments.identity import Reference, available, embed_portrait, reference, reference_key
@@ -46,5 +46,5 @@ def _reference(portraits: list[Path]) -> Reference:
         cache.parent.mkdir(parents=True, exist_ok=True)
         write_whole(cache, found.to_json().encode())
     except OSError as error:
-        say(f"the reference could not be cached: {error}")
+        log.info(f"the reference could not be cached: {error}")
     return found

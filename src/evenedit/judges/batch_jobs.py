@@ -21,14 +21,15 @@ from uuid import uuid4
 
 from evenedit.core.errors import EvenEditError, Failed, Failure
 from evenedit.core.interfaces import Case, Reply
-from evenedit.core.progress import Progress, say
+from evenedit.core.log import log
+from evenedit.core.progress import Progress
 from evenedit.core.records import Kind, Question, Status
 from evenedit.judges.asking import Asking, Speaker
 from evenedit.judges.cache import content_key
 from evenedit.judges.parsing import JobState, ModelReply
 from evenedit.judges.prompt import Ask
 from evenedit.providers.budget import Meter
-from evenedit.storage.store import Answered, Job, Store
+from evenedit.storage.store import Answered, BatchJob, Store
 
 MOST_BYTES = 190_000_000
 """Of one job: OpenAI takes 200 MB, Gemini 2 GB."""
@@ -141,10 +142,10 @@ class Batches:
                 raise EvenEditError(f"no open batch job is called '{remote}'; open: {', '.join(known) or 'none'}")
             self.store.end_job(known[remote].tag, "given up")
 
-    def _mine(self) -> list[Job]:
+    def _mine(self) -> list[BatchJob]:
         return [job for job in self.store.open_jobs() if job.rater in self.judges]
 
-    def _recover(self, job: Job) -> None:
+    def _recover(self, job: BatchJob) -> None:
         """Find a job of which it is not known whether the provider ever heard of it."""
         judge, since = self.judges[job.rater], job.created.timestamp() - SLACK
         remote = judge.find(job.tag, since)
@@ -155,7 +156,7 @@ class Batches:
             self.store.end_job(job.tag, "never begun")
         else:
             self.store.found_job(job.tag, remote)
-            say(f"found the batch job {remote} of {len(job.items):,} ratings, which was begun and not noted")
+            log.info(f"found the batch job {remote} of {len(job.items):,} ratings, which was begun and not noted")
 
     # -- collecting ----------------------------------------------------------------------------------------
 
@@ -169,7 +170,7 @@ class Batches:
                 else:
                     count += self._collect(job, job.remote, asked)
             except Failed as failed:  # it stays open
-                say(f"batch job {job.remote or job.tag} cannot be looked at now: {failed}")
+                log.info(f"batch job {job.remote or job.tag} cannot be looked at now: {failed}")
             except EvenEditError as error:
                 name = job.remote or job.tag
                 raise EvenEditError(
@@ -178,7 +179,7 @@ class Batches:
                 ) from None
         return count
 
-    def _collect(self, job: Job, remote: str, asked: Asked) -> int:
+    def _collect(self, job: BatchJob, remote: str, asked: Asked) -> int:
         judge = self.judges[job.rater]
         state = judge.look(remote)
         if not state.ended:
@@ -189,11 +190,11 @@ class Batches:
         self._costs.get(job.tag, Cost()).reserved = 0.0
         lost = sum(a.reply.status is Status.FAILED for a in answers)
         note = f", {lost:,} of them failed and are asked again by the next run" if lost else ""
-        say(f"batch job {remote}: {state.note}; {len(answers):,} ratings{note}")
+        log.info(f"batch job {remote}: {state.note}; {len(answers):,} ratings{note}")
         return len(answers)
 
     def _answers(
-        self, job: Job, answered: Mapping[str, ModelReply | Failed], state: JobState, asked: Asked
+        self, job: BatchJob, answered: Mapping[str, ModelReply | Failed], state: JobState, asked: Asked
     ) -> Iterator[Answered]:
         for ident, content in job.items.items():
             answer = answered.get(ident) or Failed(
@@ -208,7 +209,7 @@ class Batches:
             if questions:  # none where the study no longer asks this
                 yield Answered(ident, job.rater, job.revision, Kind.VLM, reply)
 
-    def _count(self, job: Job, answered: ModelReply) -> None:
+    def _count(self, job: BatchJob, answered: ModelReply) -> None:
         for way, tokens in zip(("input", "output"), answered.tokens, strict=True):
             self._tokens[way] += tokens
             if job.tag in self._costs:  # what an earlier run began, it reserved
@@ -231,7 +232,9 @@ class Batches:
                 while (job := self._fill(rater, revision, left, progress)) is not None:
                     self._send(*job)
 
-    def _fill(self, rater: str, revision: str, items: Iterator[Item], progress: Progress) -> tuple[Job, Path] | None:
+    def _fill(
+        self, rater: str, revision: str, items: Iterator[Item], progress: Progress
+    ) -> tuple[BatchJob, Path] | None:
         """Write the lines of the next job; None when nothing is left, or the budget is."""
         judge, reserve = self.judges[rater], self.each.get(rater, 0.0)
         asked: dict[str, str] = {}
@@ -260,14 +263,14 @@ class Batches:
         if not asked:
             path.unlink()
             return None
-        return Job(tag, rater, revision, asked, datetime.now(UTC)), path
+        return BatchJob(tag, rater, revision, asked, datetime.now(UTC)), path
 
-    def _send(self, job: Job, lines: Path) -> None:
+    def _send(self, job: BatchJob, lines: Path) -> None:
         self.store.save_job(job, self.run_id)
         try:
             remote = self._begun(job, lines)
         except Failed as failed:  # it may have begun all the same: the next run looks for it
-            say(f"a batch job of {len(job.items):,} ratings could not be begun: {failed}")
+            log.info(f"a batch job of {len(job.items):,} ratings could not be begun: {failed}")
             return
         except EvenEditError as error:
             self.store.end_job(job.tag, f"not accepted: {error}")
@@ -275,9 +278,9 @@ class Batches:
         finally:
             lines.unlink()
         self.store.found_job(job.tag, remote)
-        say(f"batch job {remote}: {len(job.items):,} ratings of {job.rater} submitted")
+        log.info(f"batch job {remote}: {len(job.items):,} ratings of {job.rater} submitted")
 
-    def _begun(self, job: Job, lines: Path) -> str:
+    def _begun(self, job: BatchJob, lines: Path) -> str:
         """Begin a job; before it is tried again, it is looked for, since a lost answer may hide a success."""
         judge, since = self.judges[job.rater], job.created.timestamp() - SLACK
         for attempt in range(ATTEMPTS - 1):

@@ -23,7 +23,8 @@ from evenedit.core import plugins
 from evenedit.core.errors import EvenEditError, Failed
 from evenedit.core.hashing import digest
 from evenedit.core.interfaces import Case, Reply
-from evenedit.core.progress import Progress, say
+from evenedit.core.log import log
+from evenedit.core.progress import Progress
 from evenedit.core.provenance import provenance
 from evenedit.core.records import Experiment, Outcome, Question, Request, Source, Status
 from evenedit.design import requests as design
@@ -87,9 +88,9 @@ class Runner:
                 self.rate(requests, sources, run_id)
             self.store.finish_run(run_id)
             if self.budget.calls:
-                say(f"calls of this run: {self.budget}")
+                log.info(f"calls of this run: {self.budget}")
             if self.budget.spent:
-                say("the budget is spent: what was made is stored; run again with more to go on")
+                log.info("the budget is spent: what was made is stored; run again with more to go on")
 
     # -- sources -------------------------------------------------------------------------------------------
 
@@ -105,7 +106,7 @@ class Runner:
                 "the [sources] of study.toml changed after the study had begun; its edits belong to the former "
                 "portraits. Restore the section, or begin a new study in another folder"
             )
-        say("reading the portraits")
+        log.info("reading the portraits")
         sources = [
             Source(ident, self.store.images.put(image), attributes, origin)
             for ident, attributes, origin, image in self.design.portraits()
@@ -143,13 +144,13 @@ class Runner:
         try:
             feature = extractor.extract(self.store.images.open(source.image))
         except Failed as error:  # this portrait's cases wait for the next run
-            say(f"no feature prompt for {source.id}: {error}")
+            log.info(f"no feature prompt for {source.id}: {error}")
             return
         if feature.text:
             detail = {**feature.dimensions, "flags": list(feature.flags)}
             self.store.save_feature(source.id, ident, feature.text, detail)
         else:
-            say(f"no feature prompt for {source.id}: {', '.join(feature.flags) or 'the extractor gave none'}")
+            log.info(f"no feature prompt for {source.id}: {', '.join(feature.flags) or 'the extractor gave none'}")
 
     def _choose_by_scores(self, sources: Mapping[str, Source]) -> bool:
         """Draw the cases by the judges' scores of the diagnosis, once; return whether that was done now."""
@@ -159,7 +160,9 @@ class Runner:
         baseline = design.diagnosis(self.file, sources)
         open_calls = self._open(self.design.assignments(baseline, self.design.judges()))
         if open_calls or not baseline:
-            say(f"the mitigation's cases are chosen once the diagnosis is rated: {len(open_calls):,} answers to come")
+            log.info(
+                f"the mitigation's cases are chosen once the diagnosis is rated: {len(open_calls):,} answers to come"
+            )
             return False
         ensemble = self.file.sections.ensemble
         scores = combine(self.design.table(), {"diagnosis": ensemble.diagnosis}, "exclude")
@@ -168,12 +171,14 @@ class Runner:
         wanted = design.drifted(scores, self.file.rates) if section.choose == "drift" else set(reasons)
         eligible = [r for r in baseline if r.id in wanted and r.editor in able]
         if not eligible:
-            say("no edit was rated as drifted, so there is nothing to mitigate")
+            log.info("no edit was rated as drifted, so there is nothing to mitigate")
             return False
         name, size = RATED_FIRST[section.choose], min(section.cases, len(eligible))
         sample = design.sample_cases(name, self.file, eligible, sources, size, section.choose, reasons)
         self.store.save_cases(name, sample.probabilities)
-        say(f"{len(sample.probabilities):,} of {len(eligible):,} edits are tried again, chosen by {section.choose}")
+        log.info(
+            f"{len(sample.probabilities):,} of {len(eligible):,} edits are tried again, chosen by {section.choose}"
+        )
         return True
 
     # -- edit ----------------------------------------------------------------------------------------------
@@ -376,7 +381,7 @@ class Runner:
         if batches is not None and self.batch:
             batches.wait({s.key: questions(s) for s in wanted})
         elif waiting:
-            say(f"{len(waiting):,} ratings are in open batch jobs; a later run collects them once they are there")
+            log.info(f"{len(waiting):,} ratings are in open batch jobs; a later run collects them once they are there")
 
     def _lanes(self, assigned: Sequence[Assignment]) -> list[tuple[Iterable[Assignment], int]]:
         """A lane for each service, and one for all that is computed here; each ends when the budget is spent."""

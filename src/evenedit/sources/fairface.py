@@ -9,7 +9,7 @@ from PIL import ImageOps
 from PIL.Image import Image, Resampling
 
 from evenedit.core.errors import EvenEditError
-from evenedit.core.progress import say
+from evenedit.core.log import log
 from evenedit.protocol import FACTORS, cells
 from evenedit.sources.dataset import open_dataset, picture
 from evenedit.sources.sampling import draw
@@ -55,7 +55,7 @@ class FairFace:
                 f"{', '.join(short)}. Lower faces_per_cell or bring more images"
             )
         if drawing.unreadable:
-            say(f"{len(drawing.unreadable)} unreadable images were passed over: {', '.join(drawing.unreadable)}")
+            log.info(f"{len(drawing.unreadable)} unreadable images were passed over: {', '.join(drawing.unreadable)}")
         for (number, cell), face in drawing.drawn.items():
             image = picture(drawing.content[face.at])
             assert image is not None

@@ -13,7 +13,7 @@ from PIL.Image import Image
 
 from evenedit.core.errors import EvenEditError
 from evenedit.core.images import read_image
-from evenedit.core.progress import say
+from evenedit.core.log import log
 from evenedit.protocol import FACTORS, Factor, cells
 
 LISTED = 20
@@ -127,7 +127,7 @@ class Folder:
         if self.faces_per_cell is None:
             empty = [_name(cell) for cell in whole if not counts[cell]]
             if empty:
-                say(f"{self.labels}: {len(empty)} of {len(whole)} cells have no face: {_listed(empty)}")
+                log.info(f"{self.labels}: {len(empty)} of {len(whole)} cells have no face: {_listed(empty)}")
             return
         short = [f"{_name(cell)} ({counts[cell]})" for cell in whole if counts[cell] < self.faces_per_cell]
         if short:
@@ -141,7 +141,7 @@ class Folder:
         missing = {f.name: sum(not row.attributes[f.name] for row in rows) for f in self.factors}
         counts = ", ".join(f"{name} {count}" for name, count in missing.items() if count)
         if counts:
-            say(f"{self.labels}: missing labels among {len(rows)} portraits: {counts}")
+            log.info(f"{self.labels}: missing labels among {len(rows)} portraits: {counts}")
 
 
 def _name(cell: Sequence[str]) -> str:

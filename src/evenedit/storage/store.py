@@ -43,9 +43,6 @@ class BatchJob:
     """The provider's id; None until the provider has answered."""
 
 
-Job = BatchJob  # the former name
-
-
 @dataclass(frozen=True, slots=True)
 class Answered:
     """One rater's reply about one edit, ready to be stored."""

@@ -64,7 +64,6 @@ slots = sa.Table(
     sa.Column("expires", sa.Float),  # NULL: free, or kept for good by who submitted
     sa.UniqueConstraint("survey", "task", "number"),
 )
-seats = slots  # the former name
 shown = sa.Table(
     "survey_shown",
     metadata,

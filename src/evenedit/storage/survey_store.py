@@ -128,9 +128,6 @@ class SurveyStore:
                 db.exec_driver_sql("PRAGMA wal_checkpoint(TRUNCATE)")
 
 
-Database = SurveyStore  # the former name
-
-
 def note(db: sa.Connection, at: float, actor: str, action: str, detail: Mapping[str, Any]) -> None:
     """Add a line to the survey's log."""
     db.execute(sa.insert(tables.log), {"at": at, "actor": actor, "action": action, "detail": dict(detail)})

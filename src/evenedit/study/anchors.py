@@ -26,7 +26,8 @@ from evenedit.core.errors import EvenEditError
 from evenedit.core.hashing import digest
 from evenedit.core.images import ImageFolder, write_whole
 from evenedit.core.interfaces import Case, Reply
-from evenedit.core.progress import Progress, say
+from evenedit.core.log import log
+from evenedit.core.progress import Progress
 from evenedit.core.provenance import provenance
 from evenedit.core.records import Experiment, Outcome, Prompt, Question, Status, is_simulated
 from evenedit.design import requests as design
@@ -278,7 +279,7 @@ def ask(runner: Runner, anchors: AnchorSet, judges: Sequence[JudgeRater], round_
             anchors.append(batch)
             progress.advance(len(batch))
     if runner.budget.calls:
-        say(f"calls about the anchors: {runner.budget}")
+        log.info(f"calls about the anchors: {runner.budget}")
 
 
 def _line(judge: JudgeRater, anchor: Anchor, repeat: int, round_number: int, reply: Reply) -> AnchorAnswer:

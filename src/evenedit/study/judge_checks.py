@@ -20,7 +20,7 @@ from evenedit.config.study_file import StudyFile
 from evenedit.core.errors import EvenEditError
 from evenedit.core.hashing import digest
 from evenedit.core.interfaces import Case
-from evenedit.core.progress import say
+from evenedit.core.log import log
 from evenedit.core.provenance import provenance
 from evenedit.core.records import Outcome, Request, Source, Status, is_simulated
 from evenedit.design import requests as design
@@ -168,9 +168,11 @@ def ask(runner: Runner, plan: CheckPlan) -> None:
             runner.ask_again(f"check: {variant.title}", raters, plan.requests, plan.sources, run_id)
         runner.store.finish_run(run_id)
     if runner.budget.calls:
-        say(f"calls of this check: {runner.budget}")
+        log.info(f"calls of this check: {runner.budget}")
     if runner.budget.spent:
-        say("the budget is spent; the answers so far are stored. Run the check again with a larger budget to continue")
+        log.info(
+            "the budget is spent; the answers so far are stored. Run the check again with more to continue"
+        )
 
 
 def evaluate(study: Study, plan: CheckPlan) -> JudgeCheck:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from evenedit.config.study_file import StudyFile
 from evenedit.core.errors import EvenEditError
-from evenedit.core.progress import say
+from evenedit.core.log import log
 from evenedit.core.provenance import provenance
 from evenedit.curation.portraits import MANIFEST
 from evenedit.protocol.prompts import merge
@@ -75,12 +75,12 @@ def _pools(file: StudyFile) -> dict[str, int]:
 def report_study(study: Study, out: Path) -> Path:
     """Write a study's report and return the path of its page."""
     table = study.table()
-    say(f"analysing {len(table.edits):,} edits")
+    log.info(f"analysing {len(table.edits):,} edits")
     results = results_of(study, table)
     rules = rules_of(study.file)
     scores = combine(table, rules.ensemble, rules.missing)
     file = study.file
-    say("writing the report")
+    log.info("writing the report")
     write_parquet(table, out / "ratings.parquet")
     prompts = merge(s for s in (file.prompts, file.wino) if len(s))
     return write_report(

@@ -9,8 +9,7 @@ from typing import Any
 import sqlalchemy as sa
 
 from evenedit.core.errors import EvenEditError
-from evenedit.storage.survey_schema import answers, items, log, participants
-from evenedit.storage.survey_schema import seats as slots
+from evenedit.storage.survey_schema import answers, items, log, participants, slots
 from evenedit.storage.survey_store import note
 from evenedit.survey import answers as people
 from evenedit.survey.quality import Quality

@@ -10,14 +10,13 @@ import sqlalchemy as sa
 from evenedit.config.study_file import StudyFile, SurveySection
 from evenedit.core.hashing import digest
 from evenedit.storage.store import Store
-from evenedit.storage.survey_schema import facts, items, participants
-from evenedit.storage.survey_schema import seats as slots
-from evenedit.storage.survey_store import Database
+from evenedit.storage.survey_schema import facts, items, participants, slots
+from evenedit.storage.survey_store import SurveyStore
 from evenedit.survey.sample import sampled
 from evenedit.survey.tasks import Material, compose
 
 
-def lay_out(database: Database, section: SurveySection, material: Material, file: StudyFile, store: Store) -> None:
+def lay_out(database: SurveyStore, section: SurveySection, material: Material, file: StudyFile, store: Store) -> None:
     """Lay out each survey of the study whose design changed, unless a participant has arrived already."""
     for survey in section.surveys:
         cases = sampled(file, store, survey)
@@ -29,7 +28,7 @@ def lay_out(database: Database, section: SurveySection, material: Material, file
 
 
 def _lay_out_survey(
-    database: Database,
+    database: SurveyStore,
     section: SurveySection,
     material: Material,
     file: StudyFile,

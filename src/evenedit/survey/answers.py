@@ -13,9 +13,8 @@ import sqlalchemy as sa
 from evenedit.config.study_file import StudyFile, SurveySection
 from evenedit.core.records import Kind, Rating, Status
 from evenedit.storage import survey_schema as tables
-from evenedit.storage.survey_schema import answers, items, participants, shown
-from evenedit.storage.survey_schema import seats as slots
-from evenedit.storage.survey_store import Database
+from evenedit.storage.survey_schema import answers, items, participants, shown, slots
+from evenedit.storage.survey_store import SurveyStore
 from evenedit.survey.quality import COLUMNS, Quality, assess
 from evenedit.survey.questions import PAIRWISE, PREFERENCE
 from evenedit.survey.tasks import CASE, GOLD, INSTRUCTED
@@ -31,7 +30,7 @@ def exists(folder: Path, url: str | None) -> bool:
     return url is not None or (folder / tables.DATABASE).exists()
 
 
-def read(database: Database, survey: int | None = None) -> pd.DataFrame:
+def read(database: SurveyStore, survey: int | None = None) -> pd.DataFrame:
     """Every answer of every participant, one row each.
 
     `output` is the request that was rated, "" for a question about a pair; there `value` is turned back to 1 = the
@@ -115,7 +114,7 @@ def qualities(frame: pd.DataFrame, section: SurveySection) -> list[Quality]:
     return [q for _, part in known.groupby("survey", sort=True) for q in assess(part, section.exclude)]
 
 
-def people_frame(file: StudyFile, database: Database) -> tuple[pd.DataFrame, list[Quality]]:
+def people_frame(file: StudyFile, database: SurveyStore) -> tuple[pd.DataFrame, list[Quality]]:
     """Every answer, and the quality of every rater under the study's rules."""
     section = file.sections.survey or SurveySection()
     frame = read(database)
@@ -136,7 +135,7 @@ class PeopleRatings:
         folder, url = self._file.folder, self._file.sections.store.url
         if self._file.sections.survey is None or not exists(folder, url):
             return pd.DataFrame(columns=["rater", "output", "question", "value"])
-        database = Database(folder, url, write=False)
+        database = SurveyStore(folder, url, write=False)
         try:
             frame, quality = people_frame(self._file, database)
         finally:

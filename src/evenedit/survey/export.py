@@ -16,7 +16,7 @@ from evenedit.core.images import write_whole
 from evenedit.core.records import Condition, Request
 from evenedit.protocol import AXES, QUESTIONS, Factor
 from evenedit.storage.store import Store
-from evenedit.storage.survey_store import Database
+from evenedit.storage.survey_store import SurveyStore
 from evenedit.survey.answers import people_frame
 from evenedit.survey.quality import Quality
 from evenedit.survey.questions import APPROPRIATE, PREFERENCE, ROLE
@@ -33,7 +33,7 @@ _CHOICES = {
 }
 
 
-def files(file: StudyFile, store: Store, database: Database) -> dict[str, bytes]:
+def files(file: StudyFile, store: Store, database: SurveyStore) -> dict[str, bytes]:
     """Every table by file name.
 
     ratings: one row per person and output, in the columns that `evenedit analyze --ratings` reads; choices: surveys 2
@@ -52,7 +52,7 @@ def files(file: StudyFile, store: Store, database: Database) -> dict[str, bytes]
     return out | {f"{name}.parquet": _parquet(table) for name, table in tables.items()}
 
 
-def write(file: StudyFile, store: Store, database: Database, folder: Path) -> list[Path]:
+def write(file: StudyFile, store: Store, database: SurveyStore, folder: Path) -> list[Path]:
     """Write every table to a folder."""
     folder.mkdir(parents=True, exist_ok=True)
     paths = []

@@ -21,7 +21,7 @@ from evenedit.core.records import Condition, Request
 from evenedit.protocol import AXES, QUESTIONS, level_code
 from evenedit.storage.store import Store
 from evenedit.storage.survey_schema import answers, items, participants, shown
-from evenedit.storage.survey_store import Database, note
+from evenedit.storage.survey_store import SurveyStore, note
 from evenedit.survey.answers import IMPORTED
 from evenedit.survey.tasks import CASE
 from evenedit.survey.visits import VisitEnding, VisitStage
@@ -62,7 +62,7 @@ class Imported:
 
 
 def read(
-    path: Path, database: Database, file: StudyFile, store: Store, editors: Mapping[str, str], actor: str
+    path: Path, database: SurveyStore, file: StudyFile, store: Store, editors: Mapping[str, str], actor: str
 ) -> Imported:
     """Store the ratings of a file. Reading the same file again replaces them.
 
@@ -217,7 +217,7 @@ def _pages(rows: list[ImportedRow], store: Store) -> list[_Page]:
 
 
 def _keep(
-    db: sa.Connection, database: Database, pages: list[_Page], file: StudyFile, store: Store, found: Imported
+    db: sa.Connection, database: SurveyStore, pages: list[_Page], file: StudyFile, store: Store, found: Imported
 ) -> None:
     requests = store.requests()
     mine = sa.select(items).where(items.c.survey == 1, items.c.kind == CASE)
@@ -246,7 +246,7 @@ def _keep(
     found.raters, found.pages, found.answers = len(raters), len(pages), len(given)
 
 
-def _participant(db: sa.Connection, database: Database, rater: str) -> int:
+def _participant(db: sa.Connection, database: SurveyStore, rater: str) -> int:
     mine = sa.select(participants.c.id).where(
         participants.c.survey == 1, participants.c.platform == IMPORTED, participants.c.external == rater
     )

@@ -16,7 +16,7 @@ from evenedit.config.study_file import StudyFile
 from evenedit.core.records import Condition, Prompt, Question
 from evenedit.storage.store import Store
 from evenedit.storage.survey_schema import items, participants, shown
-from evenedit.storage.survey_store import Database
+from evenedit.storage.survey_store import SurveyStore
 from evenedit.survey.questions import asked
 from evenedit.survey.tasks import INSTRUCTED, Material
 from evenedit.survey.visits import AskedQuestion, ParticipantItem, Refused
@@ -53,7 +53,7 @@ class ParticipantTask:
 class ParticipantTasks:
     """The tasks of a survey's participants, cached in memory."""
 
-    def __init__(self, database: Database, material: Material, file: StudyFile, store: Store) -> None:
+    def __init__(self, database: SurveyStore, material: Material, file: StudyFile, store: Store) -> None:
         self._database = database
         self._material = material
         self._file, self._store = file, store

@@ -38,9 +38,8 @@ from evenedit.config.study_file import StudyFile, SurveySection
 from evenedit.core.errors import EvenEditError
 from evenedit.core.records import Question
 from evenedit.storage.store import Store
-from evenedit.storage.survey_schema import answers, decisions, items, log, participants, shown
-from evenedit.storage.survey_schema import seats as slots
-from evenedit.storage.survey_store import Database, note
+from evenedit.storage.survey_schema import answers, decisions, items, log, participants, shown, slots
+from evenedit.storage.survey_store import SurveyStore, note
 from evenedit.survey.allocation import lay_out
 from evenedit.survey.participant_tasks import ParticipantTasks
 from evenedit.survey.platforms import Arrivals
@@ -86,7 +85,7 @@ class SurveyService:
 
     def __init__(
         self,
-        database: Database,
+        database: SurveyStore,
         section: SurveySection,
         file: StudyFile,
         store: Store,
@@ -114,7 +113,7 @@ class SurveyService:
         section = file.sections.survey
         if section is None:
             raise EvenEditError("study.toml has no [survey]; add the table to ask people")
-        database = Database(file.folder, file.sections.store.url, write=write)
+        database = SurveyStore(file.folder, file.sections.store.url, write=write)
         try:
             return cls(database, section, file, store, clock)
         except BaseException:

@@ -7,7 +7,7 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from evenedit.storage.survey_schema import seats as slots
+from evenedit.storage.survey_schema import slots
 
 RENEW = 60.0
 """Seconds between two renewals of a slot's expiry."""

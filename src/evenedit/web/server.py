@@ -9,7 +9,7 @@ from contextlib import contextmanager
 import uvicorn
 
 from evenedit.core.errors import EvenEditError
-from evenedit.core.progress import say
+from evenedit.core.log import log
 from evenedit.storage.locks import file_lock
 from evenedit.study.study import Study
 from evenedit.web.app import create_app
@@ -39,7 +39,7 @@ def run(study: Study, setup: Setup, host: str, port: int, proxy: str | None) -> 
             socket = config.bind_socket()
         except SystemExit:
             raise EvenEditError(f"port {port} of {host} is in use or not allowed; choose another with --port") from None
-        say(
+        log.info(
             f"http://{host}:{socket.getsockname()[1]}/  (staff: /admin; participants need a link: "
             "evenedit survey invite); stop with Ctrl+C"
         )
