@@ -170,9 +170,7 @@ def ask(runner: Runner, plan: CheckPlan) -> None:
     if runner.budget.calls:
         log.info(f"calls of this check: {runner.budget}")
     if runner.budget.spent:
-        log.info(
-            "the budget is spent; the answers so far are stored. Run the check again with more to continue"
-        )
+        log.info("the budget is spent; the answers so far are stored. Run the check again with more to continue")
 
 
 def evaluate(study: Study, plan: CheckPlan) -> JudgeCheck:

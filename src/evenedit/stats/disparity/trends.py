@@ -16,6 +16,7 @@ from scipy.special import stdtrit
 from evenedit.core.records import Estimate
 from evenedit.protocol import Factor
 from evenedit.protocol.measures import MeasureKind
+from evenedit.stats.engine.estimates import NOTHING
 from evenedit.stats.engine.panel import Panel, RatioMeasure
 from evenedit.stats.engine.rules import AnalysisRules
 
@@ -79,7 +80,7 @@ def _trend(
     if count.shape[1] > 1:
         prompts = _jackknife([slope(place, *_without(total, count, p, 1)) for p in range(count.shape[1])])
         variance = None if variance is None or prompts is None else variance + prompts
-    if faces < FEWEST_FACES or not variance:
+    if faces < FEWEST_FACES or variance is None or variance <= NOTHING:
         return value, None
     reach = float(stdtrit(faces - 2, 0.5 + confidence / 2)) * float(np.sqrt(variance))
     return value, (value - reach, value + reach)
