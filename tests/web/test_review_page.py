@@ -114,7 +114,7 @@ def test_a_name_is_asked_for_once_and_a_misleading_one_refused(site, staff, revi
 def test_a_case_tells_no_label_no_editor_and_no_condition_before_it_is_settled(site, reviewer):
     base, desk = site()
     ada = reviewer(base, "Ada")
-    store = desk.pipeline.store
+    store = desk.study.store
     secrets = [*store.sources(), *(e.id for e in desk.loaded.file.sections.editors), "baseline", "diagnosis", "O-01"]
     secrets += [label for s in store.sources().values() for label in s.attributes.values()]
     for ident in desk.cases:
@@ -145,7 +145,7 @@ def test_settling_leads_to_the_next_case_and_is_logged_and_can_be_undone(site, r
     assert undone.url.path == f"/review/case/{first}" and desk.last("review:ada") is None
     assert ada.post("/review/undo", data={"review": done.id}).status_code == 409
     assert ada.post("/review/undo", data={"review": 99}).status_code == 404
-    log = AuditLog(desk.pipeline.store.folder).entries()
+    log = AuditLog(desk.study.store.folder).entries()
     assert [(e["action"], e["case"], e["reviewer"]) for e in log[:2]] == [
         ("undid a review", first, "review:ada"),
         ("settled a case", first, "review:ada"),

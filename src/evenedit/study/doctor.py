@@ -30,7 +30,7 @@ class HealthCheck:
 
 
 def examine(study: Study | None) -> Iterator[HealthCheck]:
-    """Check the installation, then the study if there is one."""
+    """Look at the installation, then at a study if there is one."""
     yield HealthCheck(sys.version_info >= (3, 11), f"Python {sys.version.split()[0]}, EvenEdit {evenedit.__version__}")
     for extra, module in EXTRAS.items():
         state = "installed" if find_spec(module) else f"not installed: pip install 'evenedit[{extra}]' if you need it"
