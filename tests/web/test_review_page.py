@@ -115,7 +115,7 @@ def test_a_case_tells_no_label_no_editor_and_no_condition_before_it_is_settled(s
     base, desk = site()
     ada = reviewer(base, "Ada")
     store = desk.study.store
-    secrets = [*store.sources(), *(e.id for e in desk.loaded.file.sections.editors), "baseline", "diagnosis", "O-01"]
+    secrets = [*store.sources(), *(e.id for e in desk.study.file.sections.editors), "baseline", "diagnosis", "O-01"]
     secrets += [label for s in store.sources().values() for label in s.attributes.values()]
     for ident in desk.cases:
         shown = ada.get(f"/review/case/{ident}").text
