@@ -11,12 +11,13 @@ from conftest import open_study
 from evenedit.core.errors import EvenEditError
 from evenedit.core.records import Edit, Kind, Outcome
 from evenedit.protocol import QUESTIONS
+from evenedit.protocol.drift import drift
 from evenedit.ratings.combine import asked, combine
 from evenedit.ratings.table import NOT_ASKED, QUESTION_IDS
 from evenedit.study.gallery import grids as panels
 from evenedit.study.gallery.cases import Casebook
 from evenedit.study.gallery.change_maps import ChangeMaps
-from evenedit.study.gallery.search import PAGE, Gallery, LiveGallery, disagreement, drift
+from evenedit.study.gallery.search import PAGE, Gallery, LiveGallery, disagreement
 from evenedit.study.gallery.thumbnails import Thumbnails
 from evenedit.study.study import Study
 
@@ -85,7 +86,7 @@ def test_counts_of_a_filtered_field_ignore_its_own_choice_and_obey_all_others(ga
 def test_numbers_are_those_worked_out_by_hand(gallery):
     scores = gallery.book.scores
     judges = scores.table.values.astype(int)
-    moved, apart = drift(scores), disagreement(scores, asked(scores.table))
+    moved, apart = drift(scores.values).points, disagreement(scores, asked(scores.table))
     axes = {"skin_tone": 3, "race_drift": 1, "gender_drift": 1, "age_drift": 3}
     for row in range(len(gallery)):
         known = gallery.book.scores_of(row)

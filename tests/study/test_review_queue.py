@@ -130,7 +130,7 @@ def test_only_cases_of_the_queue_can_be_settled(study):
     loaded = study()
     desk = ReviewQueue(loaded)
     other = next(i for i in loaded.table().edits["request_id"] if i not in desk.cases)
-    with pytest.raises(EvenEditError, match="not among the cases"):
+    with pytest.raises(EvenEditError, match="not in the review queue"):
         desk.form(other, ADA)
 
 
