@@ -228,10 +228,10 @@ def test_gaps_are_of_each_editor_and_pooled_over_valid_scores_of_labelled_faces(
 
 
 def test_an_editors_interval_does_not_hang_on_the_other_editors():
-    one = [*faces("White", 0, 12, editor="a"), *faces("Black", 6, 12, editor="a"), *faces("Indian", 4, 12, editor="a")]
-    two = [*faces("White", 1, 12, editor="b"), *faces("Black", 9, 12, editor="b"), *faces("Indian", 0, 12, editor="b")]
+    one = [*faces("White", 0, 30, editor="a"), *faces("Black", 15, 30, editor="a"), *faces("Indian", 9, 30, editor="a")]
+    two = [*faces("White", 2, 30, editor="b"), *faces("Black", 20, 30, editor="b"), *faces("Indian", 0, 30, editor="b")]
     alone, among = (next(g for g in gaps(drawn(rows), RULES) if g.editor == "a") for rows in (one, one + two))
-    assert alone.low is not None and alone.high is not None
+    assert alone.low and alone.high
     assert (among.low, among.high) == pytest.approx((alone.low, alone.high), abs=1e-12)
 
 
