@@ -232,6 +232,14 @@ def test_gaps_are_of_each_editor_and_pooled_over_valid_scores_of_labelled_faces(
     assert found[None].value == pytest.approx(5 / 7 - 4 / 8)
 
 
+def test_an_editors_interval_does_not_hang_on_the_other_editors():
+    one = [*faces("White", 0, 30, editor="a"), *faces("Black", 15, 30, editor="a"), *faces("Indian", 9, 30, editor="a")]
+    two = [*faces("White", 2, 30, editor="b"), *faces("Black", 20, 30, editor="b"), *faces("Indian", 0, 30, editor="b")]
+    alone, among = (next(g for g in gaps(drawn(rows), RULES) if g.editor == "a") for rows in (one, one + two))
+    assert alone.low and alone.high
+    assert (among.low, among.high) == pytest.approx((alone.low, alone.high), abs=1e-12)
+
+
 def test_a_factor_with_one_level_has_no_gap_and_no_contrast():
     bootstrap = drawn(faces("White", 2, 6))
     assert list(gaps(bootstrap, RULES)) == []
