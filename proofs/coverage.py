@@ -252,9 +252,9 @@ def run(folder: Path) -> Proof:
     rng = np.random.default_rng([SEED, 200])
     alarmed = sum(alarms(World(), rng, 999, seed) for seed in range(studies))
     lines = [
-        f"Share of {studies} studies whose 95 % interval holds the truth, {DRAWS} bootstrap draws each; the Monte Carlo "
-        f"error of a share near 0.95 is {np.sqrt(0.95 * 0.05 / studies):.3f}. The sds are on the scale on which one "
-        f"edit's own noise is 1. '{NAIVE}' is the interval that ignores that edits share faces and prompts.",
+        f"Share of {studies} studies whose 95 % interval holds the truth, {DRAWS} bootstrap draws each; the Monte "
+        f"Carlo error of a share near 0.95 is {np.sqrt(0.95 * 0.05 / studies):.3f}. The sds are on the scale on which "
+        f"one edit's own noise is 1. '{NAIVE}' is the interval that ignores that edits share faces and prompts.",
         "",
         *interval_table(found),
         "",
@@ -273,9 +273,9 @@ def run(folder: Path) -> Proof:
     if alarmed > ALARMS * studies:
         wrong.append(f"{alarmed} of {studies} reports of an even editor alarm")
     return Proof(
-        "In simulated studies of the paper's design (84 faces, 20 prompts), no kind of interval holds the truth in less "
-        f"than {LEAST:.0%} of the studies where 95 % are promised, and at most {ALARMS:.0%} of the reports of an even "
-        "editor show a gap; with 4 prompts the shares are told, not bounded.",
+        "In simulated studies of the paper's design (84 faces, 20 prompts), no kind of interval holds the truth in "
+        f"less than {LEAST:.0%} of the studies where 95 % are promised, and at most {ALARMS:.0%} of the reports of an "
+        "even editor show a gap; with 4 prompts the shares are told, not bounded.",
         lines,
         SEED,
         {"worlds": len(WORLDS) + len(PEOPLES_WORLDS) + 1, "studies per world": studies},
