@@ -28,6 +28,7 @@ SAME, NEVER, STANDS = "as given or not at all", "not read", "only what stands in
 SIGNS = '{}[]":,\\\n\t 0123456789-.eE+abnulltruefalse\0\ud800é漢'
 Answer = dict[str, Any]
 Chance = random.Random
+Reader = Callable[[str, Sequence[Question]], Reply]
 
 
 def note(chance: Chance) -> str:
@@ -171,32 +172,31 @@ def faults(reply: Reply, text: str, questions: Sequence[Question], whole: Answer
     numbers = [(q, given[q.id]) for q in questions if given[q.id] is not None]
     if reply.status is not Status.SCORED:
         return {"guessed"} if reply.values or reply.status is not Status.UNPARSEABLE else set()
-    found = {"outside" for q, value in numbers if type(value) is not int or not 1 <= value <= len(q.labels)}
+    if any(type(value) is not int or not 1 <= value <= len(question.labels) for question, value in numbers):
+        return {"outside"}
     wanted = {q.id: whole["scores"][q.id] for q in questions}
     is_same = {q.id: None if given[q.id] is None else said(q, given[q.id]) for q in questions} == wanted
-    if may == NEVER or (may == SAME and not is_same) or not numbers:
-        found.add("guessed")
-    if not all(stands(text, question, value) for question, value in numbers):
-        found.add("guessed")
-    return found
+    is_kept = all(stands(text, question, value) for question, value in numbers)
+    is_allowed = is_kept and bool(numbers) and (may == STANDS or (may == SAME and is_same))
+    return set() if is_allowed else {"guessed"}
 
 
-def read(damage: Damage, chance: Chance) -> list[str]:
+def read(damage: Damage, chance: Chance, reader: Reader) -> list[str]:
     """What became of one mangled reply: how it was read, and what is wrong about that."""
     questions = chance.choice([SCALES, VERDICT])
     whole = answer(chance, questions)
     text = damage.make(chance, whole)
     try:
-        reply = parse(text, questions)
+        reply = reader(text, questions)
     except Exception:
         return ["raised"]
     return [reply.status.value, *faults(reply, text, questions, whole, damage.may)]
 
 
-def mangled(replies: int, seed: int = SEED) -> dict[str, Counter[str]]:
-    """By kind of damage, what became of so many replies."""
+def mangled(replies: int, seed: int = SEED, reader: Reader = parse) -> dict[str, Counter[str]]:
+    """By kind of damage, what a reader makes of so many replies."""
     chance = Chance(seed)
-    return {d.name: Counter(end for _ in range(replies) for end in read(d, chance)) for d in DAMAGES}
+    return {d.name: Counter(end for _ in range(replies) for end in read(d, chance, reader)) for d in DAMAGES}
 
 
 WRONG = {"outside": "values outside the scale", "guessed": "guessed scores", "raised": "exceptions"}
