@@ -68,6 +68,8 @@ class Killed:
     """Whether results.json equals that of a run that was never killed."""
     half_written: int
     """Temporary files left at the end."""
+    seconds: float
+    """Of all its runs together."""
 
     def wrong(self) -> list[str]:
         """What contradicts the claim."""
@@ -128,16 +130,18 @@ def run_once(folder: Path, seconds: float | None) -> bool:
 def killed(folder: Path, most: int, usual: float, wanted: str, chance: random.Random) -> Killed:
     """A study run again and again until a run comes to its end; at most so many of them are killed."""
     write(folder)
-    before, stored, lost, remade, finished = made_by(folder), [], 0, 0, False
+    before, stored, lost, remade, finished, seconds = made_by(folder), [], 0, 0, False, 0.0
     while not finished:
+        started = time.monotonic()
         finished = run_once(folder, chance.uniform(0.05, 0.6) * usual if len(stored) < most else None)
+        seconds += time.monotonic() - started
         after = made_by(folder)
         lost += len(before.keys() - after.keys())
         remade += sum(after.get(what, run) != run for what, run in before.items())
         stored += [] if finished else [len(after)]
         before = after
-    is_same = results(folder) == wanted
-    return Killed(len(stored), tuple(stored), len(before), lost, remade, is_same, len(list(folder.rglob("*.tmp"))))
+    is_same, half_written = results(folder) == wanted, len(list(folder.rglob("*.tmp")))
+    return Killed(len(stored), tuple(stored), len(before), lost, remade, is_same, half_written, seconds)
 
 
 def kill_runs(folder: Path, kills: int, seed: int = SEED) -> list[Killed]:
@@ -150,6 +154,7 @@ def kill_runs(folder: Path, kills: int, seed: int = SEED) -> list[Killed]:
     found: list[Killed] = []
     while (left := kills - sum(each.kills for each in found)) > 0:
         found.append(killed(folder / f"killed-{len(found)}", left, usual, wanted, chance))
+        usual = min(usual, found[-1].seconds)  # where the first run was slow, later kills would come too late
     return found
 
 
