@@ -1,10 +1,11 @@
 # make demo   sets up and audits four simulated editors, offline; ends with the path of a report
 # make test   sets up and runs every check and test
+# make prove  sets up and runs the large versions of some tests; writes their tables into docs/proofs
 PYTHON ?= python3
 BIN := .venv/bin
 PIP := $(BIN)/pip install --quiet --disable-pip-version-check --constraint constraints.txt
 
-.PHONY: demo test check bench clean
+.PHONY: demo test check bench prove clean
 
 demo: .venv/base
 	$(BIN)/evenedit demo --out demo
@@ -20,6 +21,9 @@ check: .venv/dev
 
 bench: .venv/dev
 	$(BIN)/python -m bench
+
+prove: .venv/dev
+	$(BIN)/python -m proofs
 
 .venv/base: pyproject.toml constraints.txt
 	test -d .venv || $(PYTHON) -m venv .venv

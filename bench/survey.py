@@ -1,11 +1,8 @@
-"""The survey under load: 300 people at a human pace, saves per second beside a plain server, and a hundred kills."""
+"""The survey under load: 300 people at a human pace, and saves per second beside a plain server."""
 
 import asyncio
 import json
-import multiprocessing
-import os
 import random
-import signal
 import socket
 import subprocess
 import sys
@@ -27,7 +24,6 @@ EACH = 3.5
 """Seconds between two answers of one person, on average."""
 SATURATED = 5.0
 CONNECTIONS = 64
-KILLS = 100
 STUDY = {
     "study": {"title": "Load"},
     "sources": {
@@ -227,59 +223,9 @@ def service_alone(folder: Path) -> None:
     print(f"without HTTP: {ours:.0f} saves/s by group commit, {alone:.0f} bare commits/s: ratio {ours / alone:.2f}")
 
 
-def writing(folder: Path, pipe: int, workers: int) -> None:
-    """A process that saves as fast as it can and tells each acknowledgement, until it is killed."""
-    service = service_of(study_of(folder))
-
-    def one(worker: int) -> None:
-        token = seated(service, f"p{worker}")
-        places = [(item.id, asked.slot, asked.question.id) for item in service.items(token) for asked in item.asked]
-        number = service.sequence(token)
-        while True:
-            number += 1
-            item, slot, question = places[number % len(places)]
-            service.save(token, item, slot, question, number % 5 + 1, number)
-            os.write(pipe, f"{worker} {number} {item} {slot} {question}\n".encode())
-
-    with ThreadPoolExecutor(workers) as pool:
-        list(pool.map(one, range(workers)))
-
-
-def kills(folder: Path) -> None:
-    """Kill the writing process a hundred times under load, and look for every acknowledged answer."""
-    workers, fork = 16, multiprocessing.get_context("fork")
-    told: dict[tuple[str, ...], int] = {}
-    acknowledged = 0
-    chance = random.Random(1)
-    for _ in range(KILLS):
-        receive, send = os.pipe()
-        process = fork.Process(target=writing, args=(folder, send, workers))
-        process.start()
-        os.close(send)
-        with os.fdopen(receive, "rb") as lines:
-            first = lines.readline()  # it is under way
-            time.sleep(chance.uniform(0.01, 0.1))
-            os.kill(process.pid, signal.SIGKILL)
-            rest = lines.read().splitlines(keepends=True)
-        process.join()
-        for line in (first, *rest):
-            if line.endswith(b"\n"):
-                worker, number, *key = line.decode().split()
-                acknowledged += 1
-                told[(worker, *key)] = max(told.get((worker, *key), 0), int(number))
-    service = service_of(study_of(folder))
-    lost = 0
-    for (worker, item, slot, question), number in told.items():
-        token = service.arrive(Arrival("panel", f"p{worker}")).token
-        lost += service.save(token, item, slot, question, 1, 0) < number
-    service.close()
-    print(f"{KILLS} SIGKILLs under load: {acknowledged} saves acknowledged, {lost} of {len(told)} answers lost")
-
-
 def run(folder: Path) -> None:
     study = study_of(folder)
     study.run()
-    kills(folder)
     service_alone(folder)
     service = service_of(study)
     people = [requests_of(service, seated(service, f"p{number}")) for number in range(PEOPLE)]

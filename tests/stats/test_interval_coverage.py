@@ -1,4 +1,4 @@
-"""A small version of `python -m bench coverage`: the whole is in docs/statistics.md."""
+"""A small version of `python -m proofs coverage`, whose table is docs/proofs/coverage.md."""
 
 import sys
 from pathlib import Path
@@ -8,7 +8,7 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
-from bench.coverage import World, alarms, one_study, ppi_study, shares
+from proofs.coverage import World, alarms, one_study, ppi_study, shares
 
 
 @pytest.mark.parametrize("shape", ["no gap", "one group higher"])

@@ -1,11 +1,7 @@
 """Everybody gets one seat, every acknowledged answer is on disk, on SQLite and on PostgreSQL."""
 
 import io
-import os
 import random
-import signal
-import subprocess
-import sys
 import threading
 import time
 from collections import Counter
@@ -427,54 +423,3 @@ def test_one_bad_piece_of_work_does_not_spoil_its_group(desk):
     assert all(future.exception() is not None for future in futures)
     assert desk.visit(token).stage is VisitStage.TASK
     assert SurveyAdmin(desk).log() == []
-
-
-KILLED = """
-import os, sys, time
-from pathlib import Path
-sys.path.insert(0, {tests!r})
-from conftest import open_study
-from surveys import STUDY, SURVEY, open_desk, seated
-desk = open_desk(open_study(Path({folder!r}), **STUDY, survey=SURVEY), None, time.time)
-from concurrent.futures import ThreadPoolExecutor
-def one(worker):
-    token = seated(desk, f"w{{worker}}").token
-    number = desk.sequence(token)
-    while True:
-        for item in desk.items(token):
-            for asked in item.asked:
-                number += 1
-                desk.save(token, item.id, asked.slot, asked.question.id, number % 3 + 1, number)
-                line = f"{{worker}} {{number}} {{item.id}} {{asked.slot}} {{asked.question.id}} {{number % 3 + 1}}\\n"
-                os.write(1, line.encode())
-with ThreadPoolExecutor(8) as pool:
-    list(pool.map(one, range(8)))
-"""
-
-
-def test_killed_under_load_no_acknowledged_answer_is_lost(made, tmp_path):
-    loaded = copy_study(made, tmp_path)
-    script = KILLED.format(tests=str(Path(__file__).parents[1]), folder=str(tmp_path))
-    told: dict[tuple[str, ...], tuple[int, int]] = {}
-    chance = random.Random(3)
-    for _ in range(3):
-        process = subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE, text=True)
-        lines = [process.stdout.readline()]  # it is under way
-        threading.Timer(chance.uniform(0.1, 0.5), os.kill, (process.pid, signal.SIGKILL)).start()
-        lines += process.communicate(timeout=60)[0].splitlines()
-        for line in lines:
-            parts = line.split(" ")
-            if len(parts) == 6 and parts[5].strip():
-                worker, number, *key, value = (part.strip() for part in parts)
-                told[(worker, *key)] = max(told.get((worker, *key), (0, 0)), (int(number), int(value)))
-    assert len(told) > 50
-    desk = open_desk(loaded)
-    for worker in range(8):
-        visit = desk.arrive(Arrival("panel", f"w{worker}", survey=1))
-        stored = {item.id: item.answers for item in desk.items(visit.token)}
-        for (who, item, slot, question), (number, value) in told.items():
-            if who == str(worker):
-                kept = desk.save(visit.token, item, slot, question, 1, 0)
-                assert kept >= number, "acknowledged, then lost"
-                assert kept > number or stored[item][slot, question] == value
-    desk.close()

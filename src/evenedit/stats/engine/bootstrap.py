@@ -8,7 +8,7 @@ cancels in the ratio of one group, so every draw is exact.
 
 Faces and prompts are drawn apart, not crossed: crossed draws hold the noise of single rows three times (Owen 2007)
 and give intervals that cover 0.97 to 1.00. Here the two parts are added and the noise counted twice is taken off
-once; see `variance`. What the intervals cover is measured by `python -m bench coverage`.
+once; see `variance`. What the intervals cover is measured by `python -m proofs coverage`.
 """
 
 from __future__ import annotations

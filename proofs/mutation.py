@@ -1,6 +1,6 @@
-"""Change the code in small ways and see whether its tests notice: `python -m bench mutation`.
+"""Change the code in small ways and see whether its tests notice: `python -m proofs mutation`.
 
-Not part of `make bench`: on an idle machine it takes most of an hour. It needs a Python that has this project's
+Not part of `make prove`: on an idle machine it takes most of an hour. It needs a Python that has this project's
 dependencies, mutmut 3 and pytest 8 (mutmut 3.8 does not know pytest 9); docs/proofs/mutation.md says how to make one.
 MODULES in the environment names the modules to change (`MODULES="gaps slots"`), all of them unless told.
 
@@ -25,6 +25,8 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
+BESIDE = ("bench", "proofs")
+"""What tests import beside the package."""
 SURVIVED, UNTESTED = (0,), (5, 33)
 """mutmut's codes of mutants that no test noticed, and of those that no test reaches; any other is a kill."""
 
@@ -54,12 +56,12 @@ TARGETS = {
 
 def lay_out(folder: Path, target: Target) -> None:
     """A copy of the sources and tests, with mutmut's settings for one module."""
-    for name in ("src", "tests", "bench"):
+    for name in ("src", "tests", *BESIDE):
         shutil.copytree(ROOT / name, folder / name, ignore=shutil.ignore_patterns("__pycache__"))
     settings = {
         "source_paths": ["src"],
         "only_mutate": [f"src/evenedit/{target.source}"],
-        "also_copy": ["bench"],
+        "also_copy": [*BESIDE],
         "pytest_add_cli_args": ["-p", "no:cacheprovider"],
         "pytest_add_cli_args_test_selection": [f"tests/{test}" for test in target.tests],
     }

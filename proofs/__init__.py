@@ -1,0 +1,1 @@
+"""Proofs: tests by the hundred or thousand, whose tables are kept in docs/proofs. Run with `make prove`."""

@@ -1,0 +1,70 @@
+"""What a proof finds, and the page of docs/proofs it becomes."""
+
+from __future__ import annotations
+
+import os
+import platform
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).parents[1]
+PAGES = ROOT / "docs" / "proofs"
+
+
+@dataclass(frozen=True)
+class Proof:
+    """What a proof found."""
+
+    claim: str
+    """What is proved, in one sentence."""
+    lines: Sequence[str]
+    """Its table, and what must be said about it; Markdown."""
+    seed: int
+    counts: Mapping[str, int]
+    """How many studies, kills or examples it rests on."""
+    wrong: Sequence[str] = field(default=())
+    """What contradicts the claim; empty if it is proved."""
+
+
+def size(name: str, usual: int) -> int:
+    """How many studies, kills or examples: as the environment says under this name, else the usual number."""
+    told = os.environ.get(name, str(usual))
+    if not told.isdecimal() or not int(told):
+        sys.exit(f"{name} in the environment is '{told}'; give a whole number above 0, or leave it out for {usual}")
+    return int(told)
+
+
+def table(rows: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Rows of the same columns as a Markdown table."""
+    told = [list(rows[0]), ["---"] * len(rows[0]), *(row.values() for row in rows)]
+    return ["| " + " | ".join(f"{cell:,}" if type(cell) is int else str(cell) for cell in row) + " |" for row in told]
+
+
+def commit() -> str:
+    """The commit's short hash, marked if files differ from it; pages of proofs do not count."""
+
+    def git(*arguments: str) -> str:
+        return subprocess.run(["git", *arguments], cwd=ROOT, capture_output=True, text=True, check=True).stdout.strip()
+
+    try:
+        changed = git("status", "--porcelain", "--", ".", ":!docs/proofs")
+        return git("rev-parse", "--short", "HEAD") + ("+changes" if changed else "")
+    except (OSError, subprocess.CalledProcessError):
+        return "unknown"
+
+
+def page(name: str, proof: Proof, made_at: str, seconds: float) -> str:
+    """The whole page; `made_at` is the commit."""
+    counts = ", ".join(f"{count:,} {what}" for what, count in proof.counts.items())
+    python = f"Python {platform.python_version()}, {platform.system()} {platform.machine()}"
+    refuted = [f"**Not proved:** {problem}." for problem in proof.wrong]
+    origin = (
+        f"Commit {made_at}, seed {proof.seed}, {counts}, {seconds:.0f} seconds, {python}. `python -m proofs {name}`"
+    )
+    head = f"# {name.replace('_', ' ').capitalize()}"
+    parts = [head, proof.claim, *refuted, "\n".join(proof.lines), origin]
+    return "\n\n".join(parts) + "\n"

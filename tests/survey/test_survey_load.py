@@ -1,0 +1,24 @@
+"""Small versions of `python -m proofs survey_kills load`, whose tables are in docs/proofs."""
+
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parents[2]))
+
+from bench.survey import study_of
+from proofs.load import part
+from proofs.people import seat
+from proofs.survey_kills import kill_surveys
+
+
+def test_no_acknowledged_answer_is_lost_when_the_service_or_its_server_is_killed(tmp_path):
+    found = kill_surveys(tmp_path, 4)
+    assert [(each.kills, each.lost) for each in found] == [(2, 0), (2, 0)]
+    assert all(each.kept for each in found)
+
+
+def test_no_answer_is_refused_or_lost_under_load(tmp_path):
+    study_of(tmp_path).run()
+    told = part(tmp_path, seat(tmp_path, 10), 1.0, 0.0)
+    assert told["acknowledged"] > 10
+    assert (told["refused"], told["lost"]) == (0, 0)
