@@ -275,7 +275,7 @@ def run(folder: Path) -> Proof:
     return Proof(
         "In simulated studies of the paper's design (84 faces, 20 prompts), no kind of interval holds the truth in "
         f"less than {LEAST:.0%} of the studies where 95 % are promised, and at most {ALARMS:.0%} of the reports of an "
-        "even editor show a gap; with 4 prompts the shares are told, not bounded.",
+        "even editor show a gap; with 4 prompts the shares are shown, not bounded.",
         lines,
         SEED,
         {"worlds": len(WORLDS) + len(PEOPLES_WORLDS) + 1, "studies per world": studies},
