@@ -65,7 +65,7 @@ def list_judges(study: Path | None) -> None:
     for section, rater in zip(loaded.file.sections.judges, loaded.design.judges(), strict=True):
         answered = len(loaded.store.answered(rater.id, rater.revision))
         models = ", ".join(loaded.store.models(rater.id, rater.revision)) or "no model reported"
-        note = "told the labels" if rater.sees_labels else "blind"
+        note = "given the labels" if rater.sees_labels else "blind"
         click.echo(f"{rater.id:28}{section.kind:12}{note:17}{answered:>7,} answers  {models}")
 
 
@@ -146,26 +146,26 @@ def anchors(
     place = folder or folder_of(study) / anchoring.FOLDER
     chosen = judges_of(loaded, names)
     found = anchoring.freeze(loaded, place, size, repeats) if freezing else anchoring.AnchorSet(place)
-    sitting = anchoring.FROZEN
+    round_number = anchoring.FROZEN
     if not freezing:
         ready = [j for j in chosen if not found.left([j], anchoring.FROZEN)]
         for judge in (j for j in chosen if j not in ready):
             click.echo(f"{judge.id}: not frozen with these settings and this prompt. Try: --freeze")
         if not ready:
             raise EvenEditError(f"no judge of the study has frozen answers in {place}. Try: --freeze")
-        chosen, sitting = ready, found.current_round(ready)
-    left = len(found.left(chosen, sitting))
+        chosen, round_number = ready, found.current_round(ready)
+    left = len(found.left(chosen, round_number))
     total = len(chosen) * len(found.anchors) * found.repeats
     size = len(found.anchors)
     click.echo(f"{size} anchors x {found.repeats} repeats x {len(chosen)} judges = {total:,} calls, {left:,} left")
-    anchoring.ask(runner, found, chosen, sitting)
-    waiting = len(found.left(chosen, sitting))
+    anchoring.ask(runner, found, chosen, round_number)
+    waiting = len(found.left(chosen, round_number))
     if waiting:
         raise EvenEditError(f"not complete: {waiting:,} calls are still to be made; the same command goes on")
     if freezing:
         click.echo(f"frozen in {place}. Later: evenedit judges anchors {study}")
         return
-    _print_changes(anchoring.compare(loaded, found, chosen, sitting))
+    _print_changes(anchoring.compare(loaded, found, chosen, round_number))
 
 
 def _print_changes(found: AnchorCheck) -> None:

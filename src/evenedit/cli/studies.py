@@ -17,7 +17,7 @@ from evenedit.cli.base import OUT, STUDY, duration, example, folder_of, open_stu
 def demo(out: Path | None, seed: int) -> None:
     """Audit four simulated editors on drawn portraits, offline, and write the report.
 
-    Simulated people fill the survey's seats through the pages of a server on this machine.
+    Simulated people take part in the survey through the pages of a server on this machine.
     """
     from evenedit.config import templates
     from evenedit.core.log import log

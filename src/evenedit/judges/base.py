@@ -1,4 +1,4 @@
-"""What judges behind an API share: one prompt, counted tokens, refusals and failures told apart."""
+"""What judges behind an API share: one prompt, counted tokens, refusals kept apart from failures."""
 
 from __future__ import annotations
 

@@ -174,7 +174,7 @@ def _asked(picture: bytes, problems: str) -> Ask:
 
 
 def _read(text: str) -> tuple[FeaturePrompt, str]:
-    """The description, flagged; and its problems as the model is told: by kind, so that no label is sent back."""
+    """The description with its flags, and its problems as words for the model, which repeat no label."""
     names = [*_DIMENSIONS, "identity_prompt"]
     try:
         answered, *others = find_objects(text, names)

@@ -165,7 +165,7 @@ class OpenAIJudge(RemoteJudge["OpenAI"], OpenAIModel):
             return {"model": self.model, "messages": messages, **sampling, **schema}
         message = {"role": "user", "content": [_responses_part(part) for part in ask.parts]}
         schema = {"text": {"format": {"type": "json_schema", **form}}} if self.structured else {}
-        # Portraits and what is said of them are not to be kept by the provider.
+        # Portraits and answers about them are not to be kept by the provider.
         return {
             "model": self.model,
             "instructions": ask.system,
@@ -234,5 +234,5 @@ def _concluded(text: str, ending: str | None, too_long: str) -> str | Reply:
     if ending == too_long:
         return cut_off(text)
     if not text and ending not in ("stop", "completed"):
-        raise Failed(Failure.SERVER, f"no answer in the reply ({ending or 'no reason told'})")
+        raise Failed(Failure.SERVER, f"no answer in the reply ({ending or 'no reason given'})")
     return text

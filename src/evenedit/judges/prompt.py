@@ -137,7 +137,7 @@ def _shown(case: Case) -> list[tuple[str, Image.Image]]:
 
 
 def _told(case: Case) -> list[str]:
-    """What the judge is told beside the pictures."""
+    """What the judge is given beside the pictures."""
     note = []
     if case.attributes is not None:
         labels = ", ".join(f"{name} = {value}" for name, value in case.attributes.items())

@@ -26,7 +26,7 @@ class JudgeRater:
     """Names all that shapes its answers."""
     judge: Judge
     sees_labels: bool = False
-    """Whether it is told the source's labels."""
+    """Whether it is given the source's labels."""
     shown: Callable[[Case], Case] = _unchanged
     """How the case is shown to it: as the study has it, or changed to check the judge."""
     kind: Kind = Kind.VLM

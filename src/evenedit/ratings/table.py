@@ -60,7 +60,7 @@ class RatingTable:
     status: NDArray[np.int8]
     """[rater, edit]: position in STATUSES, or -1 where the rater was not asked."""
     confidence: NDArray[np.float32] | None = None
-    """[rater, edit, question]: how sure the rater said it was, 0 to 1, or nan; shown, never a weight."""
+    """[rater, edit, question]: how sure the rater stated it was, 0 to 1, or nan; shown, never a weight."""
     readings: tuple[Reading, ...] = ()
     """What the instruments read, where the study is at hand."""
     settled: NDArray[np.int8] | None = None

@@ -143,7 +143,7 @@ class AnchorDrift:
     distance: float | None
     """Mean over anchors of |after - before|: sees changes that cancel out."""
     noise: float | None
-    """Standard deviation of repeats of the same question in the same sitting."""
+    """Standard deviation of repeats of the same question in the same round."""
     p_shift: float
     p_distance: float
     p_holm: float

@@ -219,9 +219,9 @@ class _Worker:
             answer: dict[str, Any] = json.loads(line)
         except ValueError:
             self.kill()
-            said = "\n".join([line.decode(errors="replace"), *self._tail]).strip()
+            output = "\n".join([line.decode(errors="replace"), *self._tail]).strip()
             code = self.process.returncode
-            raise Failed(Failure.CRASH, f"the Step1X worker died (exit code {code}); it said last:\n{said}") from None
+            raise Failed(Failure.CRASH, f"the Step1X worker died (exit code {code}); it ended with:\n{output}") from None
         return answer
 
     def close(self) -> None:
@@ -261,7 +261,7 @@ class _Worker:
 
 
 def default_folder() -> Path:
-    """Where `setup` puts Step1X's environment unless told otherwise."""
+    """Where `setup` puts Step1X's environment unless asked otherwise."""
     return Path.home() / ".evenedit" / "step1x"
 
 

@@ -66,7 +66,7 @@ class Processes:
             try:
                 finished.append((member, self._members[member][1].recv()))
             except (EOFError, OSError):
-                finished.append((member, self._bury(member)))
+                finished.append((member, self._clean_up(member)))
         return finished
 
     def dismiss(self) -> None:
@@ -79,7 +79,7 @@ class Processes:
                 process.join()
         self._members.clear()
 
-    def _bury(self, member: int) -> Lost:
+    def _clean_up(self, member: int) -> Lost:
         process, pipe = self._members.pop(member)
         pipe.close()
         process.join()

@@ -10,7 +10,7 @@ from evenedit.core.records import Edit
 from evenedit.run.executors.pool import Lost
 from evenedit.run.worker import EditTask, Worker, WorkerSetup
 
-MOST_STILLBORN = 10
+MOST_FAILED_STARTS = 10
 """Actors that may die before they arrive (their node went away) until we stop asking for more."""
 
 
@@ -22,7 +22,7 @@ class RayActors:
         self.setup = setup
         self._remote = self.ray.remote(num_cpus=num_cpus, num_gpus=num_gpus, max_restarts=0)(Worker)
         self._arriving: dict[Any, Any] = {}
-        self._stillborn = 0
+        self._failed_starts = 0
         self._idle: list[Any] = []
         self._busy: dict[Any, Any] = {}
 
@@ -65,8 +65,8 @@ class RayActors:
             self.ray.get(reference)
             self._idle.append(actor)
         except self.ray.exceptions.RayActorError as error:
-            self._stillborn += 1
-            if self._stillborn > MOST_STILLBORN:
+            self._failed_starts += 1
+            if self._failed_starts > MOST_FAILED_STARTS:
                 raise EvenEditError(f"Ray actors cannot start on this cluster: {error}") from None
             self.hire()
 

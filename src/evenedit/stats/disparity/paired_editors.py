@@ -188,5 +188,5 @@ def _gaps(pairs: Pairs, sides: Sequence[Answers], rules: AnalysisRules) -> Itera
 
 def _gap(panel: Panel, measure: RatioMeasure, side: int, masks: Sequence[NDArray[np.bool_]]) -> float | None:
     rates = [ratio(panel.tally(measure.total, [side], m), panel.tally(measure.count, [side], m)) for m in masks]
-    told = [r for r in rates if r is not None]
-    return max(told) - min(told) if len(told) == len(masks) else None
+    valid = [r for r in rates if r is not None]
+    return max(valid) - min(valid) if len(valid) == len(masks) else None

@@ -142,7 +142,7 @@ def _statistics(
 
 
 def _noise(then: Replies, now: Replies) -> list[float | None]:
-    """Pooled standard deviation of repeats of one sitting, per question."""
+    """Pooled standard deviation of repeats of one round, per question."""
     squares = np.zeros(then.shape[2])
     freedom = np.zeros(then.shape[2])
     for replies in (then, now):
