@@ -221,7 +221,8 @@ class _Worker:
             self.kill()
             output = "\n".join([line.decode(errors="replace"), *self._tail]).strip()
             code = self.process.returncode
-            raise Failed(Failure.CRASH, f"the Step1X worker died (exit code {code}); it ended with:\n{output}") from None
+            message = f"the Step1X worker died (exit code {code}); it ended with:\n{output}"
+            raise Failed(Failure.CRASH, message) from None
         return answer
 
     def close(self) -> None:
