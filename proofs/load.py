@@ -36,6 +36,7 @@ def part(folder: Path, people: list[Person], seconds: float, pace: float) -> dic
         "p50, ms": f"{np.quantile(taken, 0.5):.0f}",
         "p99, ms": f"{np.quantile(taken, 0.99):.0f}",
         "refused": sum(person.refused for person in people),
+        "cut off": sum(person.cut_off for person in people),
         "lost": lost(folder, people),
     }
 
@@ -52,5 +53,5 @@ def run(folder: Path) -> Proof:
         [*table(rows), "", "The times are those of this run, on a machine that may have had other work."],
         SEED,
         {"participants": len(people), "answers": sum(person.count for person in people)},
-        [f"{row[what]} answers {what}" for row in rows for what in ("refused", "lost") if row[what]],
+        [f"{row[what]} {what}" for row in rows for what in ("refused", "cut off", "lost") if row[what]],
     )

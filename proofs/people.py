@@ -33,6 +33,8 @@ class Person:
     """Acknowledgements in all."""
     refused: int = 0
     """Answers the server did not take."""
+    cut_off: bool = False
+    """Whether the server was gone before the person was done."""
     seconds: list[float] = field(default_factory=list)
     """How long each acknowledgement took."""
 
@@ -72,6 +74,7 @@ class Person:
 
     async def take_part(self, port: int, until: float, pace: float, chance: random.Random) -> None:
         """Answer until the time is up or the server is gone; every `pace` seconds, or at once if 0."""
+        self.cut_off = True
         with suppress(OSError, EOFError):
             reader, writer = await asyncio.open_connection("127.0.0.1", port)
             with closing(writer):
@@ -79,6 +82,7 @@ class Person:
                 while time.perf_counter() < until:
                     await self.answer(reader, writer)
                     await asyncio.sleep(chance.expovariate(1 / pace) if pace else 0)
+            self.cut_off = False
 
 
 def seat(folder: Path, count: int) -> list[Person]:
