@@ -126,6 +126,8 @@ def test_each_experiment_has_its_own_rule_and_the_standard_one_unless_told():
     told = combine(table, {"diagnosis": "secondary", "mitigation": "primary", "stereotype": "primary"}, "exclude")
     assert column(told, "race_drift") == [5, 1, 0, 4]
     assert column(told, "stereotype") == [0, 0, F, 0]
+    assert told.table is table
+    assert told.values.dtype == np.int8
 
 
 def test_neutral_3_fills_what_any_judge_was_asked_and_no_choice():
@@ -197,6 +199,16 @@ def test_what_reviewers_settled_takes_the_judges_place_and_ends_the_dispute():
     assert column(found, "stereotype") == [0, 0, 0]
 
 
+@pytest.mark.parametrize("value", [1, 5])
+def test_reviewers_may_settle_on_either_end_of_the_scale(value: int):
+    table = reviewed()
+    assert table.settled is not None
+    table.settled[0, QUESTION_IDS.index("race_drift")] = value
+    found = combine(table, SETTLES | {"diagnosis": "secondary"}, "exclude")
+    assert column(found, "race_drift") == [value, 0, 2]
+    assert differ(found, "race_drift") == [False, False, False]
+
+
 @pytest.mark.parametrize("rules", [dict(STANDARD_RULES), {**STANDARD_RULES, "review": "shown"}, judges_only(SETTLES)])
 def test_reviewers_change_nothing_unless_the_rules_say_that_they_settle(rules: dict[str, str]):
     found = combine(reviewed(), rules, "exclude")
@@ -233,7 +245,7 @@ def test_the_questions_of_each_experiment():
 @pytest.mark.parametrize("kind", [VLM, HUMAN])
 def test_role_and_preference_were_asked_of_all_where_somebody_answered_one(kind: Kind):
     rows = [{"experiment": e} for e in ("diagnosis", "mitigation", "mitigation", "stereotype", "stereotype")]
-    answers: list[dict[str, int]] = [{}, {}, {"preference": SAME}, {"target_role": U}, {}]
+    answers: list[dict[str, int]] = [{}, {}, {"preference": BASELINE}, {"target_role": F}, {}]
     table = table_of(rows, [{}] * 5, answers, kinds=(VLM, kind))
     paired, roles = [*ALWAYS, "preference"], ["stereotype", "target_role"]
     assert applies(table) == [ALWAYS, paired, paired, roles, roles]
