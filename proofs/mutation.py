@@ -41,7 +41,7 @@ class Target:
 
 TARGETS = {
     "combine": Target("ratings/combine.py", ("ratings/test_combine.py", "ratings/test_combine_rules.py")),
-    "slots": Target("survey/slots.py", ("survey/test_seats.py",)),
+    "slots": Target("survey/slots.py", ("survey/test_slots.py",)),
     "parsing": Target("judges/parsing.py", ("judges/test_parsing.py", "judges/test_parsing_edges.py")),
     "gaps": Target(
         "stats/disparity/gaps.py",

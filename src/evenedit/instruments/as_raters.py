@@ -10,6 +10,7 @@ from evenedit.instruments.change import Verdict
 from evenedit.instruments.identity import BIAS
 from evenedit.instruments.measure import Measurement
 from evenedit.instruments.skin import CUTS, to_axis
+from evenedit.protocol.measures import Measure
 
 CANNOT_TELL = "changed: pixels cannot tell whether as asked"
 
@@ -67,7 +68,7 @@ class SkinInstrument:
 
     def missing(self, found: Measurement, name: str) -> str:
         """Why the skin could not be measured."""
-        return found.reasons[name.removeprefix("mean.")]
+        return found.reasons[Measure(name).name]
 
 
 class ChangeInstrument:
