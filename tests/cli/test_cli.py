@@ -33,7 +33,7 @@ def test_a_study_from_new_to_report(evenedit, tmp_path):
     page = Path(reported.stdout.strip())
     assert page.name == "report.html" and "SIMULATED" in page.read_text()
     results = json.loads((page.parent / "results.json").read_text())
-    assert results["schema"] == "evenedit.results/1"
+    assert results["schema"] == "evenedit.results/2"
     assert results["counts"]["edits"] == 72
 
 

@@ -190,12 +190,12 @@ def test_a_recompressed_and_resized_copy_is_unchanged(tmp_path):
 
 
 def test_a_shifted_copy_is_laid_back():
-    picture = render(person(5))
-    shifted = picture.transform(picture.size, Image.Transform.AFFINE, (1, 0, 9, 0, 1, 5), Image.Resampling.BILINEAR)
-    found = examine(picture, shifted, identity=False)
+    portrait = render(person(5))
+    shifted = portrait.transform(portrait.size, Image.Transform.AFFINE, (1, 0, 9, 0, 1, 5), Image.Resampling.BILINEAR)
+    found = examine(portrait, shifted, identity=False)
     assert found.change.moved
     assert found.measurement.changed_share < 0.02
-    rgb = picture.pixels(picture)
+    rgb = picture.pixels(portrait)
     matrix = align(rgb, picture.pixels(shifted), None, None).matrix
     assert matrix[:, 2].tolist() == pytest.approx([-9, -5], abs=2.0)
 

@@ -44,7 +44,7 @@ DECLARED: dict[str, Any] = {
     "prompts": {"include": ["O-01", "V-02"]},
     "editors": [
         {"id": "simulated-even"},
-        {"id": "simulated-lightening", "settings": {"rate": 0.7}},
+        {"id": "simulated-lightening", "settings": {"rate": 0.7, "groups": {"monk": ["8"]}}},
     ],
     "judges": [
         {"id": f"simulated-judge-{n}", "kind": "simulated", "settings": {"seed": n, "error": 0.4}} for n in (1, 2)

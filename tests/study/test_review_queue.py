@@ -281,7 +281,7 @@ def test_status_export_and_report_tell_of_reviews(study, tmp_path):
     page = report_study(loaded, tmp_path / "report").read_text()
     results = json.loads((tmp_path / "report" / "results.json").read_text())
     assert results["counts"]["settled.race_drift"] == 1 and results["rules"]["ensemble"]["review"] == "settles"
-    assert "Reviewers looked at 1 edits" in page and "take the place of the judges" in page
+    assert "Reviewers looked at 1 edits" in page and "they replace the judges" in page
     assert "review: settles; reviewers: 2" in page
 
 

@@ -14,7 +14,7 @@ from PIL import Image
 
 from evenedit.core.errors import EvenEditError
 from evenedit.ratings.table import QUESTION_IDS
-from evenedit.storage.survey_schema import answers, items, participants, seats, shown
+from evenedit.storage.survey_schema import answers, items, participants, shown, slots
 from evenedit.storage.survey_store import SurveyStore, note
 from evenedit.survey.admin import SurveyAdmin
 from evenedit.survey.answers import PeopleRatings, read
@@ -256,7 +256,7 @@ def test_seats_are_filled_evenly_and_then_there_are_none(desk):
 def test_a_thousand_arrivals_at_once_take_exactly_the_seats_there_are(made, tmp_path, url):
     loaded = copy_study(made, tmp_path, surveys=[1], items_per_task=3, gold=None, raters_per_item=5, instructed=0)
     desk = open_desk(loaded, url, time.time)  # 16 cases, three a task: 6 tasks, 30 seats
-    free = count(desk, seats)
+    free = count(desk, slots)
     barrier = threading.Barrier(50)
 
     def come(worker: int) -> list[VisitStage]:
@@ -267,7 +267,7 @@ def test_a_thousand_arrivals_at_once_take_exactly_the_seats_there_are(made, tmp_
         stages = [stage for part in pool.map(come, range(50)) for stage in part]
     assert free == 30
     assert Counter(stages) == {VisitStage.TASK: free, VisitStage.DONE: 1000 - free}
-    taken = desk.database.rows(sa.select(seats.c.participant))
+    taken = desk.database.rows(sa.select(slots.c.participant))
     assert len({row.participant for row in taken} - {None}) == free
     desk.close()
 

@@ -21,12 +21,13 @@ from evenedit.survey.sample import draw, margins
 from evenedit.survey.sessions import SurveyService
 from surveys import finish
 
-TONES, HEADWEAR = ("1", "5", "10"), ("none", "hijab")
+TONES, HEADWEAR = ("1", "5", "10"), ("none", "headscarf")
 STUDY = {
     "factors": [
         {"name": "monk", "title": "Monk skin tone", "levels": list(TONES), "ordered": True},
         {"name": "headwear", "levels": list(HEADWEAR)},
     ],
+    "sources": {"kind": "folder", "settings": {"path": "portraits"}},
     "editors": [{"id": "simulated-even"}, {"id": "simulated-replacing"}],
     "survey": {"cases": 12, "items_per_task": 4, "raters_per_item": 1, "instructed": 1},
 }
@@ -77,14 +78,14 @@ def test_ratings_leave_and_come_back_by_the_studys_factors(study, tmp_path):
     assert {"monk", "headwear"} <= set(ratings) and not {"race", "gender", "age"} & set(ratings)
     assert set(ratings["monk"]) <= set(TONES) and set(ratings["headwear"]) <= {*HEADWEAR, ""}
     path = tmp_path / "theirs.csv"
-    path.write_text("rater,editor,prompt_id,monk,headwear,skin_tone\nR1,simulated-even,O-01,10,hijab,4\n")
+    path.write_text("rater,editor,prompt_id,monk,headwear,skin_tone\nR1,simulated-even,O-01,10,headscarf,4\n")
     database = SurveyStore(study.file.folder)
     assert imports.read(path, database, study.file, study.store, {}, "test").answers == 1
     frame, _ = people_frame(study.file, database)
     theirs = frame[frame["rater"] == database.pseudonym(1, "import", "R1")]
     request = study.store.requests()[theirs["output"].iloc[0]]
-    assert study.store.sources()[request.source_ids[0]].attributes == {"monk": "10", "headwear": "hijab"}
-    path.write_text("rater,editor,prompt_id,monk,headwear,skin_tone\nR1,simulated-even,O-01,11,hijab,4\n")
+    assert study.store.sources()[request.source_ids[0]].attributes == {"monk": "10", "headwear": "headscarf"}
+    path.write_text("rater,editor,prompt_id,monk,headwear,skin_tone\nR1,simulated-even,O-01,11,headscarf,4\n")
     with pytest.raises(EvenEditError, match="monk '11' is not a known label; expected one of: 1, 5, 10"):
         imports.read(path, database, study.file, study.store, {}, "test")
     database.close()

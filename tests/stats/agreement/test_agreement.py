@@ -161,7 +161,7 @@ def test_a_judge_harsh_to_one_race_is_found_and_an_even_one_is_not():
     assert all((at(even, "mean_difference_gap_p_holm", axis, **everyone).value or 0) > 0.05 for axis in AXES)
     same = at(even, "mean_difference_tost_p", "race_drift")
     assert same.value is not None and same.value < 0.05  # shown to be within half a point
-    assert any("Judges err differently by group" in s.text for s in summarise(harsh))
+    assert any("error, measured against people, differs by group" in s.text for s in summarise(harsh))
     assert any("No difference by group" in s.text for s in summarise(even))
 
 

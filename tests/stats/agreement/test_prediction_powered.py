@@ -39,12 +39,12 @@ def test_without_clusters_and_weights_it_is_ppi_python():
 def test_a_judge_of_no_use_does_no_harm():
     rng = np.random.default_rng(2)
     sample, *_ = unclustered(rng)
-    noise = LabelledSample(rng.normal(size=400), sample.said, sample.weight, sample.face, sample.prompt)
+    noise = LabelledSample(rng.normal(size=400), sample.labels, sample.weight, sample.face, sample.prompt)
     both = together(noise, tuned(noise))
     assert tuned(noise) < 0.25
     human, powered = (float(np.sqrt((x**2).sum())) for x in (both.human_influence, both.influence))
     assert powered <= human * 1.0001
-    same = LabelledSample(np.ones(400), sample.said, sample.weight, sample.face, sample.prompt)
+    same = LabelledSample(np.ones(400), sample.labels, sample.weight, sample.face, sample.prompt)
     assert together(same, tuned(same)).powered == together(same, 0.0).human
 
 

@@ -96,7 +96,7 @@ def test_covariance_analysis_agrees_with_statsmodels():
     before = rng.normal(3, 1, n)
     after = 0.5 * before - 0.4 * arm + rng.normal(size=24)[face] * 0.3 + rng.normal(size=n)
     race = np.array(RACES)[face % 3]
-    fit = ancova(Arms(before, after, arm, race, np.repeat("e", n), face, prompt), list(RACES))
+    fit = ancova(Arms(before, after, arm, race, np.repeat("e", n), face, prompt), list(RACES), FACTORS[0])
     member = np.stack([race == r for r in RACES], axis=1).astype(float)
     design = np.column_stack([member * arm[:, None], member, before - before.mean()])
     expected = OLS(after, design).fit(cov_type="cluster", cov_kwds={"groups": face, "use_correction": False})
