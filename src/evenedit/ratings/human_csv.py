@@ -17,7 +17,7 @@ import numpy as np
 import pandas as pd
 
 from evenedit.core.errors import EvenEditError
-from evenedit.core.records import Experiment, Kind, Status
+from evenedit.core.records import Condition, Experiment, Kind, Status
 from evenedit.protocol import PromptSet
 from evenedit.ratings.from_csv import (
     EDIT_KEY,
@@ -111,5 +111,9 @@ def _placed(people: pd.DataFrame, judges: pd.DataFrame, problems: Problems) -> p
 
 
 def _case(edit: Mapping[Hashable, Any]) -> tuple[str, ...]:
-    kind = "" if edit["condition"] == "baseline" and edit["experiment"] != Experiment.STEREOTYPE else edit["experiment"]
+    kind = (
+        ""
+        if edit["condition"] == Condition.BASELINE and edit["experiment"] != Experiment.STEREOTYPE
+        else edit["experiment"]
+    )
     return (kind, edit["condition"], edit["editor"], edit["prompt_id"])

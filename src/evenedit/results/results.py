@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any
 
-from evenedit.core.records import Estimate
+from evenedit.core.records import Condition, Estimate
 from evenedit.protocol import FACTORS, Factor
 from evenedit.results.reading import parse
 
@@ -404,7 +404,7 @@ class Results:
         measure: str,
         *,
         experiment: str = "diagnosis",
-        condition: str = "baseline",
+        condition: str = Condition.BASELINE,
         editor: str | None = None,
         group: Mapping[str, str] | None = None,
     ) -> Estimate | None:

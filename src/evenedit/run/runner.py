@@ -26,7 +26,7 @@ from evenedit.core.interfaces import Case, Reply
 from evenedit.core.log import log
 from evenedit.core.progress import Progress
 from evenedit.core.provenance import provenance
-from evenedit.core.records import Experiment, Outcome, Question, Request, Source, Status
+from evenedit.core.records import Condition, Experiment, Outcome, Question, Request, Source, Status
 from evenedit.design import requests as design
 from evenedit.design.assignments import Assignment
 from evenedit.design.study_design import RATED_FIRST, StudyDesign
@@ -338,7 +338,7 @@ class Runner:
                 [self.store.images.open(sources[s].image) for s in request.source_ids],
                 shown[0],
                 prompt,
-                prompt.swapped_text if request.condition == "swapped" and prompt.swapped_text else prompt.text,
+                prompt.swapped_text if request.condition is Condition.SWAPPED and prompt.swapped_text else prompt.text,
                 sources[request.source_ids[0]].attributes if assignment.rater.sees_labels else None,
                 shown[1] if len(shown) > 1 else None,
             )

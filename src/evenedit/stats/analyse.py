@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from evenedit.core.records import Estimate, Experiment, Kind, Outcome, is_simulated
+from evenedit.core.records import Condition, Estimate, Experiment, Kind, Outcome, is_simulated
 from evenedit.ratings.combine import combine, judges_only
 from evenedit.ratings.table import QUESTION_IDS, RatingTable, Scores
 from evenedit.results.results import Contrast, GapTest, LeaveOneOut, Planted, PredictionPowered, Results
@@ -147,7 +147,9 @@ def counts(scores: Scores) -> dict[str, int]:
 
 def _beside(planted: Iterable[KnownEffect], found: Sequence[Contrast]) -> Iterable[Planted]:
     """Each known effect with the contrast that estimates it."""
-    by_place = {(c.editor, c.measure, tuple(sorted(c.group.items()))): c for c in found if c.condition == "baseline"}
+    by_place = {
+        (c.editor, c.measure, tuple(sorted(c.group.items()))): c for c in found if c.condition == Condition.BASELINE
+    }
     for effect in planted:
         contrast = by_place.get((effect.editor, effect.measure, tuple(sorted(effect.group.items()))))
         if contrast is None:

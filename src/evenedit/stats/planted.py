@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from evenedit.config.study_file import StudyFile
 from evenedit.core import plugins
-from evenedit.core.records import Experiment, Request, Source
+from evenedit.core.records import Condition, Experiment, Request, Source
 from evenedit.protocol import Rate
 from evenedit.protocol.measures import Measure
 from evenedit.simulation.editors import SimulatedEditor
@@ -27,7 +27,7 @@ def planted_effects(
         editor = plugins.build("editors", section.plugin, section.settings)
         if not isinstance(editor, SimulatedEditor):
             continue
-        baseline = [r for r in requests if (r.experiment, r.condition) == (Experiment.DIAGNOSIS, "baseline")]
+        baseline = [r for r in requests if (r.experiment, r.condition) == (Experiment.DIAGNOSIS, Condition.BASELINE)]
         cases = [r for r in baseline if r.editor == section.id]
         for measure, chances in _chances(editor, file, cases, sources).items():
             asked = ~np.isnan(chances)

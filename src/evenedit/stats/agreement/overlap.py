@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from evenedit.core.records import Experiment, Kind, is_simulated
+from evenedit.core.records import Condition, Experiment, Kind, is_simulated
 from evenedit.protocol import QUESTIONS
 from evenedit.ratings.combine import combine, judges_only
 from evenedit.ratings.table import QUESTION_IDS, RatingTable, Scores
@@ -166,7 +166,7 @@ class Overlap:
 
 def _arms(condition: pd.Series[str], is_pair: NDArray[np.bool_]) -> dict[tuple[str, bool], Rows]:
     code, names = pd.factorize(condition, sort=True)
-    ordered = sorted(range(len(names)), key=lambda at: (names[at] != "baseline", names[at]))
+    ordered = sorted(range(len(names)), key=lambda at: (names[at] != Condition.BASELINE, names[at]))
     arms = {
         (str(names[at]), pairs): np.flatnonzero((code == at) & (is_pair == pairs))
         for at in ordered

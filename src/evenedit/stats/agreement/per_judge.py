@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from evenedit.core.records import Estimate, Experiment, Kind
+from evenedit.core.records import Condition, Estimate, Experiment, Kind
 from evenedit.protocol.measures import Measure
 from evenedit.ratings.combine import combine
 from evenedit.ratings.table import RatingTable
@@ -44,7 +44,7 @@ def _headline(table: RatingTable, rules: AnalysisRules) -> Iterator[Estimate]:
     scores = combine(table, rules.ensemble, rules.missing)
     found = answers(scores, rules)
     for panel in diagnosis_panels(scores, found, rules):
-        if panel.condition == "baseline":
+        if panel.condition == Condition.BASELINE:
             bootstrap = Bootstrap(panel, rules.draws, rules.seed)
             yield from estimates(bootstrap, [{}], rules)
             yield from gaps(bootstrap, rules)

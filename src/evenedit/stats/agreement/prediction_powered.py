@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtri, stdtrit
 
-from evenedit.core.records import Estimate, Experiment, Kind, Outcome
+from evenedit.core.records import Condition, Estimate, Experiment, Kind, Outcome
 from evenedit.protocol.measures import Measure, MeasureKind
 from evenedit.ratings.combine import half_up
 from evenedit.ratings.table import QUESTION_IDS, Scores
@@ -133,7 +133,7 @@ def powered(
 ) -> Iterator[PredictionPowered]:
     """Means, rates, contrasts and gaps of the diagnosis three ways, for each editor and pooled."""
     edits = scores.edits
-    chosen = (edits["experiment"] == Experiment.DIAGNOSIS) & (edits["condition"] == "baseline")
+    chosen = (edits["experiment"] == Experiment.DIAGNOSIS) & (edits["condition"] == Condition.BASELINE)
     rows = np.flatnonzero((chosen & (edits["outcome"] == Outcome.EDITED)).to_numpy())
     people = scores.table.of_kind(Kind.HUMAN)
     if not len(rows) or not people:
@@ -147,10 +147,10 @@ def powered(
     editors = [str(name) for name in np.unique(editor)]
     judge: dict[tuple[str, str | None, str], tuple[float, float | None, float | None]] = {}
     for e in estimates:
-        if (e.experiment, e.condition) == ("diagnosis", "baseline") and e.value is not None:
+        if (e.experiment, e.condition) == (Experiment.DIAGNOSIS, Condition.BASELINE) and e.value is not None:
             judge[e.measure, e.editor, _key(e.group)] = e.value, e.low, e.high
     for c in contrasts:
-        if (c.experiment, c.condition) == ("diagnosis", "baseline"):
+        if (c.experiment, c.condition) == (Experiment.DIAGNOSIS, Condition.BASELINE):
             judge[c.measure.replace("rate.", "contrast.", 1), c.editor, _key(c.group)] = c.value, c.low, c.high
     how = "inclusion weights" if weighted else "equal weights: no inclusion probabilities are known"
     for measure, judged, labels in _measures(found.rows(rows), given, rules):
@@ -165,7 +165,7 @@ def powered(
                     yield PredictionPowered(
                         measure=row.measure,
                         experiment="diagnosis",
-                        condition="baseline",
+                        condition=Condition.BASELINE,
                         editor=name,
                         group=row.group,
                         judge=beside[0],

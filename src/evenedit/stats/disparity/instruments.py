@@ -9,7 +9,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from evenedit.core.records import Estimate, Experiment, Kind, Status
+from evenedit.core.records import Condition, Estimate, Experiment, Kind, Status
 from evenedit.protocol.measures import Measure, MeasureKind
 from evenedit.ratings.table import MISSING, NOT_ASKED, QUESTION_IDS, STATUSES, RatingTable, Reading
 from evenedit.results.results import Measured, MissingReason
@@ -30,7 +30,7 @@ SHARES = (Measure.mean("changed_share"), Measure.mean("redrawn"))
 
 def measured(table: RatingTable, rules: AnalysisRules) -> Iterator[Measured]:
     """Each instrument: estimates and tests as for judges, what mitigation changed, why readings are missing."""
-    chosen = (table.edits["experiment"] == Experiment.DIAGNOSIS) & (table.edits["condition"] == "baseline")
+    chosen = (table.edits["experiment"] == Experiment.DIAGNOSIS) & (table.edits["condition"] == Condition.BASELINE)
     rows = np.flatnonzero(chosen.to_numpy())
     for rater in table.of_kind(Kind.INSTRUMENT):
         name = table.raters[rater]
@@ -86,7 +86,7 @@ def _mitigated(table: RatingTable, rater: int, readings: list[Reading], rules: A
             key = Measure(reading.measure)
             parts = 1 if key.kind == MeasureKind.RATE else PARTS
             for name, arm, value, fine in (
-                (key, "baseline", earlier, parts),
+                (key, Condition.BASELINE, earlier, parts),
                 (key, condition, later, parts),
                 (key.to(MeasureKind.DELTA), condition, later - earlier, PARTS),
             ):
@@ -131,7 +131,7 @@ def _panel(
         )
     if not ledger.measures:
         return None
-    where = {"experiment": Experiment.DIAGNOSIS.value, "condition": "baseline"}
+    where = {"experiment": Experiment.DIAGNOSIS.value, "condition": Condition.BASELINE}
     return lay_out(edits, by_face(edits, table.factors), ledger.columns, ledger.measures, **where)
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from evenedit.core.records import Experiment
+from evenedit.core.records import Condition, Experiment
 from evenedit.protocol.measures import Measure
 from evenedit.ratings.table import Scores
 from evenedit.stats.engine.measures import AXIS_QUESTIONS, Answers, Ledger, write_scores
@@ -14,7 +14,7 @@ from evenedit.stats.engine.panel import Axes, Column, Panel, RatioMeasure, by_fa
 from evenedit.stats.engine.rules import AnalysisRules
 
 CASE = ["editor", "source_id", "prompt_id"]
-PLACEBO = "placebo"
+PLACEBO = Condition.PLACEBO
 
 
 def mitigation_panels(scores: Scores, found: Answers, rules: AnalysisRules) -> list[Panel]:
@@ -44,7 +44,7 @@ def _panel(
     write_scores(ledger, after, valid, rules.rates, condition)
     if with_baseline:
         # a case without its baseline was to be compared too: it is missing, so what applies is the mitigated row's
-        write_scores(ledger, Answers(before.values, after.asked), valid, rules.rates, "baseline")
+        write_scores(ledger, Answers(before.values, after.asked), valid, rules.rates, Condition.BASELINE)
     for question in AXIS_QUESTIONS:
         (earlier, _), (later, applies) = before.of(question), after.of(question)
         measure = RatioMeasure(
@@ -69,7 +69,7 @@ def pairs(edits: pd.DataFrame, condition: str) -> tuple[NDArray[np.intp], NDArra
     stands beside the first seed of its baselines, the second beside the second.
     """
     keyed = edits[[*CASE, "seed"]].assign(row=np.arange(len(edits)))
-    is_baseline = (edits["experiment"] == Experiment.DIAGNOSIS) & (edits["condition"] == "baseline")
+    is_baseline = (edits["experiment"] == Experiment.DIAGNOSIS) & (edits["condition"] == Condition.BASELINE)
     is_mitigated = edits["experiment"] == Experiment.MITIGATION
     after = keyed[(is_mitigated & (edits["condition"] == condition)).to_numpy()]
     before = keyed[is_baseline.to_numpy()].drop_duplicates([*CASE, "seed"])

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import fdtrc, stdtr
 
-from evenedit.core.records import Experiment
+from evenedit.core.records import Condition, Experiment
 from evenedit.protocol import QUESTIONS, Factor
 from evenedit.ratings.table import Scores
 from evenedit.results.results import MitigationEffect
@@ -24,7 +24,7 @@ from evenedit.stats.engine.measures import AXIS_QUESTIONS, Answers
 from evenedit.stats.engine.rules import AnalysisRules
 from evenedit.stats.engine.variance import clustered
 
-FEATURE = "feature"
+FEATURE = Condition.FEATURE
 MIDDLE = 3
 Values = NDArray[np.float64]
 

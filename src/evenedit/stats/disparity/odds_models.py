@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import fdtrc, stdtrit
 
-from evenedit.core.records import Experiment
+from evenedit.core.records import Condition, Experiment
 from evenedit.protocol import QUESTIONS
 from evenedit.protocol.measures import Measure
 from evenedit.ratings.table import Scores
@@ -43,7 +43,7 @@ class Unfit(Exception):
 def models(scores: Scores, found: Answers, rules: AnalysisRules) -> Iterator[Model]:
     """Every rate and axis of the diagnosis, editor by editor and factor by factor."""
     edits = scores.edits
-    chosen = ((edits["experiment"] == Experiment.DIAGNOSIS) & (edits["condition"] == "baseline")).to_numpy()
+    chosen = ((edits["experiment"] == Experiment.DIAGNOSIS) & (edits["condition"] == Condition.BASELINE)).to_numpy()
     for editor in sorted(edits["editor"][chosen].unique()):
         rows = np.flatnonzero(chosen & (edits["editor"] == editor).to_numpy())
         axes, answers = by_face(edits.iloc[rows], scores.table.factors), found.rows(rows)
@@ -65,7 +65,7 @@ def _told(
     factors = {f: levels for f, levels in axes.levels.items() if len(levels) > 1}
     met, count = cube(axes, valid, ways)
     faces = int((count.sum(axis=(1, 2)) > 0).sum())
-    where = (measure, Experiment.DIAGNOSIS.value, "baseline", editor)
+    where = (measure, Experiment.DIAGNOSIS.value, Condition.BASELINE, editor)
     try:
         fit = Fit(axes, factors, met, count)
     except Unfit as reason:

@@ -14,7 +14,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from evenedit.core.errors import EvenEditError
-from evenedit.core.records import Experiment
+from evenedit.core.records import Condition, Experiment
 from evenedit.protocol import Factor
 from evenedit.protocol.measures import Measure, MeasureKind
 from evenedit.ratings.table import Scores
@@ -82,7 +82,7 @@ def pair(first: Scores, second: Scores, first_editor: str, second_editor: str) -
 
 def _keyed(scores: Scores, editor: str) -> pd.DataFrame:
     edits = scores.edits
-    chosen = (edits["experiment"] == Experiment.DIAGNOSIS) & (edits["condition"] == "baseline")
+    chosen = (edits["experiment"] == Experiment.DIAGNOSIS) & (edits["condition"] == Condition.BASELINE)
     chosen &= edits["editor"] == editor
     found = edits[chosen].assign(row=np.flatnonzero(chosen.to_numpy()))
     rank = found.groupby(["source_id", "prompt_id"])["seed"].rank(method="first").astype(np.int64)
@@ -116,7 +116,7 @@ def _laid_out(edits: pd.DataFrame, ledger: Ledger, factors: Sequence[Factor]) ->
         ledger.columns,
         ledger.measures,
         experiment=Experiment.DIAGNOSIS.value,
-        condition="baseline",
+        condition=Condition.BASELINE,
     )
 
 

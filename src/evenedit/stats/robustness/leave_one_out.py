@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-from evenedit.core.records import Experiment
+from evenedit.core.records import Condition, Experiment
 from evenedit.protocol.measures import Measure, MeasureKind
 from evenedit.ratings.table import Scores
 from evenedit.results.results import LeaveOneOut, SeedSpread
@@ -72,7 +72,7 @@ def _extremes(total: NDArray[np.int64], count: NDArray[np.int64]) -> Extremes | 
 def seed_spread(scores: Scores, found: Answers, rules: AnalysisRules) -> Iterator[SeedSpread]:
     """Every rate of an editor that ran with several seeds: what it was by seed, and how often seeds disagree."""
     edits = scores.edits
-    chosen = ((edits["experiment"] == Experiment.DIAGNOSIS) & (edits["condition"] == "baseline")).to_numpy()
+    chosen = ((edits["experiment"] == Experiment.DIAGNOSIS) & (edits["condition"] == Condition.BASELINE)).to_numpy()
     for editor in sorted(edits["editor"][chosen].unique()):
         rows = np.flatnonzero(chosen & (edits["editor"] == editor).to_numpy())
         mine = edits.iloc[rows]
@@ -90,7 +90,9 @@ def seed_spread(scores: Scores, found: Answers, rules: AnalysisRules) -> Iterato
             for name, met in met_rates(value, question, rules.rates):
                 spread = _spread(met[valid], seed[valid], case[valid], level[valid])
                 if spread is not None:
-                    yield SeedSpread(Measure.rate(name), Experiment.DIAGNOSIS.value, "baseline", editor, *spread)
+                    yield SeedSpread(
+                        Measure.rate(name), Experiment.DIAGNOSIS.value, Condition.BASELINE, editor, *spread
+                    )
 
 
 def _spread(

@@ -13,7 +13,7 @@ from itertools import product
 import numpy as np
 from numpy.typing import NDArray
 
-from evenedit.core.records import Experiment, Kind
+from evenedit.core.records import Condition, Experiment, Kind
 from evenedit.protocol import QUESTIONS, Rate
 from evenedit.protocol.ensemble import MISSING_POLICIES
 from evenedit.protocol.measures import Measure
@@ -43,12 +43,12 @@ def multiverse(table: RatingTable, rules: AnalysisRules, tests: Sequence[GapTest
     """Each gap that matters, of each editor, under every specification."""
     edits = table.edits
     rows = np.flatnonzero(
-        ((edits["experiment"] == Experiment.DIAGNOSIS) & (edits["condition"] == "baseline")).to_numpy()
+        ((edits["experiment"] == Experiment.DIAGNOSIS) & (edits["condition"] == Condition.BASELINE)).to_numpy()
     )
     chosen = [
         t
         for t in tests
-        if (t.experiment, t.condition) == ("diagnosis", "baseline")
+        if (t.experiment, t.condition) == (Experiment.DIAGNOSIS, Condition.BASELINE)
         and t.editor is not None
         and Measure(t.measure).name in rules.rates
         and (t.p < ALPHA or (t.measure in ALWAYS and t.factor == table.factors[0].name))

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from evenedit.core.records import Experiment, Kind, Status
+from evenedit.core.records import Condition, Experiment, Kind, Status
 from evenedit.protocol import Factor
 from evenedit.protocol.measures import Measure
 from evenedit.ratings.table import NOT_ASKED, STATUSES, RatingTable
@@ -25,7 +25,7 @@ def coverage(table: RatingTable) -> Iterator[Coverage]:
 
 def unanswered(table: RatingTable, rules: AnalysisRules) -> list[GapTest]:
     """For every judge and editor: is the share of edits it gave no score larger for some group than chance allows?"""
-    chosen = (table.edits["experiment"] == Experiment.DIAGNOSIS) & (table.edits["condition"] == "baseline")
+    chosen = (table.edits["experiment"] == Experiment.DIAGNOSIS) & (table.edits["condition"] == Condition.BASELINE)
     rows = np.flatnonzero(chosen.to_numpy())
     edits = table.edits.iloc[rows]
     ledger = Ledger()
@@ -50,7 +50,7 @@ def unanswered(table: RatingTable, rules: AnalysisRules) -> list[GapTest]:
             ledger.add(measure, gone, asked, asked)
     if not ledger.measures:
         return []
-    where = {"experiment": Experiment.DIAGNOSIS.value, "condition": "baseline"}
+    where = {"experiment": Experiment.DIAGNOSIS.value, "condition": Condition.BASELINE}
     return gap_tests(lay_out(edits, by_face(edits, table.factors), ledger.columns, ledger.measures, **where), rules)
 
 
