@@ -148,7 +148,9 @@ def columns_of(frame: pd.DataFrame, path: Path, wanted: Sequence[str]) -> pd.Dat
     missing = [name for name in wanted if name not in frame.columns]
     if missing:
         shown = ", ".join(name[:40] for name in frame.columns[:30])
-        raise EvenEditError(f"{path} lacks the columns: {', '.join(missing)}", f"  it has: {shown}")
+        others = {f.name for f in FACTORS} >= set(missing)
+        hint = ["  to group by other columns than race, gender and age: --factors NAME,NAME"] if others else []
+        raise EvenEditError(f"{path} lacks the columns: {', '.join(missing)}", f"  it has: {shown}", *hint)
     columns = {name: _filled(frame[name]) if name in frame.columns else "" for name in (*wanted, *OPTIONAL)}
     columns |= {name: _filled(frame[name]) for name in _ALSO.values() if name in frame.columns}
     frame = pd.DataFrame(columns, index=frame.index).assign(_file=path.name, _line=np.arange(2, len(frame) + 2))
