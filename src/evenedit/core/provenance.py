@@ -12,25 +12,18 @@ from typing import Any
 
 from evenedit.core.version import __version__
 
+PACKAGES = ("matplotlib", "numpy", "opencv-python-headless", "pandas", "pillow", "scipy", "sqlalchemy")
+"""Packages whose versions can change a result; every one is a base dependency."""
+
 
 def provenance(**facts: Any) -> dict[str, Any]:
     """What is needed to say how a result came about."""
-    packages = (
-        "matplotlib",
-        "numpy",
-        "opencv-python-headless",
-        "pandas",
-        "pillow",
-        "scipy",
-        "sqlalchemy",
-        "statsmodels",
-    )
     return {
         "evenedit": __version__,
         "git": _git(Path(__file__).parent),
         "python": platform.python_version(),
         "platform": platform.platform(),
-        "packages": {name: version(name) for name in packages},
+        "packages": {name: version(name) for name in PACKAGES},
         "time": datetime.now(UTC).isoformat(timespec="seconds"),
         "command": " ".join(["evenedit", *sys.argv[1:]]),
         **facts,
