@@ -538,7 +538,7 @@ def test_readings_without_any_difference_are_counted_apart():
 
 
 def test_provenance_names_what_the_numbers_were_made_with():
-    assert {"numpy", "scipy", "statsmodels", "pandas", "matplotlib"} <= provenance()["packages"].keys()
+    assert {"numpy", "scipy", "pandas", "matplotlib"} <= provenance()["packages"].keys()
 
 
 @pytest.fixture(scope="module")
