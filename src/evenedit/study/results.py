@@ -17,11 +17,14 @@ from evenedit.ratings.table import RatingTable
 from evenedit.ratings.to_csv import write_parquet
 from evenedit.report import write_report
 from evenedit.results.results import Results
-from evenedit.stats import AnalysisRules, analyse
+from evenedit.stats import AnalysisRules, KnownEffect, analyse
 from evenedit.stats.planted import planted_effects
 from evenedit.study import example_cases as examples
 from evenedit.study.photo_figures import photo_figures
 from evenedit.study.study import Study
+
+SURVEY = "survey"
+"""The sample of cases that were drawn for people."""
 
 
 def rules_of(file: StudyFile) -> AnalysisRules:
@@ -53,13 +56,23 @@ def results_of(study: Study, table: RatingTable) -> Results:
     """Return every estimate of a study; for simulated editors with the planted effects beside them."""
     if table.edits.empty:
         raise EvenEditError(f"nothing is edited yet. Try: evenedit run {study.file.folder}")
-    file, sources = study.file, study.store.sources()
     runs = study.store.runs()
-    facts = provenance(study=file.hash, first_run=runs[0]["started"], runs=len(runs))
-    effects = planted_effects(file, study.design.planned(sources), sources)
-    cases = study.store.cases("survey")
-    results = analyse(table, rules_of(file), facts, effects, cases)
-    return replace(results, counts={**results.counts, **_pools(file), **({"sampled": len(cases)} if cases else {})})
+    facts = provenance(study=study.file.hash, first_run=runs[0]["started"], runs=len(runs))
+    cases = study.store.cases(SURVEY)
+    results = analyse(table, rules_of(study.file), facts, effects_of(study), cases)
+    return replace(results, counts={**results.counts, **counts_of(study)})
+
+
+def effects_of(study: Study) -> list[KnownEffect]:
+    """Return what the study's simulated editors are known to do."""
+    sources = study.store.sources()
+    return list(planted_effects(study.file, study.design.planned(sources), sources))
+
+
+def counts_of(study: Study) -> dict[str, int]:
+    """Return what is counted in the study and not in its table: portraits by pool, cases drawn for people."""
+    cases = study.store.cases(SURVEY)
+    return {**_pools(study.file), **({"sampled": len(cases)} if cases else {})}
 
 
 def _pools(file: StudyFile) -> dict[str, int]:
