@@ -11,15 +11,9 @@ from evenedit.study.study import Study
 EDITORS = ("simulated-even", "simulated-lightening", "simulated-replacing")
 ALONE = """
 import json, resource, sys, time
-from pathlib import Path
-from evenedit.analysis import report_study
-from evenedit.study.study import Study
-from evenedit.store import Store
-from evenedit.study import Study
-folder = Path(sys.argv[1])
+from evenedit import Study
 started = time.perf_counter()
-study = StudyFile.load(folder)
-page = report_study(Study(study, Store(folder)), folder / "report")
+page = Study.load(sys.argv[1]).report()
 peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
 print(json.dumps([time.perf_counter() - started, peak, page.stat().st_size / 1e6]))
 """

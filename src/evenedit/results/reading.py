@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import fields, is_dataclass
 from functools import cache
 from importlib.resources import files
@@ -50,23 +50,46 @@ def rename(body: dict[str, Any], renamed: Mapping[str, str]) -> dict[str, Any]:
 
 def decode(kind: Any, value: Any) -> Any:
     """A value of this type from JSON."""
-    origin, arguments = get_origin(kind), get_args(kind)
-    if value is None:
-        return None
-    if origin in (Union, UnionType):
-        return decode(next(a for a in arguments if a is not type(None)), value)
-    if origin is tuple:
-        if len(arguments) == 2 and arguments[1] is Ellipsis:
-            return tuple(decode(arguments[0], item) for item in value)
-        return tuple(decode(a, item) for a, item in zip(arguments, value, strict=True))
-    if isinstance(origin, type) and issubclass(origin, Mapping):
-        return {key: decode(arguments[1], item) for key, item in value.items()}
-    if is_dataclass(kind) and isinstance(kind, type):
-        hints = _hints(kind)
-        return kind(**{f.name: decode(hints[f.name], value[f.name]) for f in fields(kind) if f.name in value})
-    return float(value) if kind is float else value
+    return _decoder(kind)(value)
 
 
 @cache
-def _hints(kind: type) -> dict[str, Any]:
-    return get_type_hints(kind)
+def _decoder(kind: Any) -> Callable[[Any], Any]:
+    """What reads values of a type; made once, since there are many values."""
+    origin, arguments = get_origin(kind), get_args(kind)
+    if origin in (Union, UnionType):
+        kinds = [a for a in arguments if a is not type(None)]
+        if len(kinds) > 1:  # JSON itself tells them apart
+            return _same
+        inner = _decoder(kinds[0])
+        return lambda value: None if value is None else inner(value)
+    if origin is tuple:
+        return _tuple_decoder(arguments)
+    if isinstance(origin, type) and issubclass(origin, Mapping):
+        member = _decoder(arguments[1])
+        return lambda value: {key: member(item) for key, item in value.items()}
+    if is_dataclass(kind) and isinstance(kind, type):
+        return _record_decoder(kind)
+    return float if kind is float else _same
+
+
+def _tuple_decoder(arguments: tuple[Any, ...]) -> Callable[[Any], Any]:
+    if len(arguments) == 2 and arguments[1] is Ellipsis:
+        member = _decoder(arguments[0])
+        return lambda value: tuple([member(item) for item in value])
+    several = [_decoder(a) for a in arguments]
+    return lambda value: tuple(read(item) for read, item in zip(several, value, strict=True))
+
+
+def _record_decoder(kind: type) -> Callable[[Any], Any]:
+    hints = get_type_hints(kind)
+    parts = [(part.name, _decoder(hints[part.name])) for part in fields(kind)]
+
+    def read(value: Any) -> Any:
+        return kind(**{name: part(value[name]) for name, part in parts if name in value})
+
+    return read
+
+
+def _same(value: Any) -> Any:
+    return value
