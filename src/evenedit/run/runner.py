@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import partial
 from itertools import takewhile
 from typing import Any, TypeVar
@@ -68,12 +69,14 @@ class Runner:
         """Whether judges are asked by batch job where their provider takes them."""
         self.give_up: Sequence[str] = ()
         """Batch jobs that are waited for no longer."""
+        self._staff: executors.Processes | None = None
+        """During a run, the processes that make edits without a GPU, one editor's after the other's."""
 
     def run(self) -> None:
         """All stages, from wherever the last run stopped."""
         if not self.file.sections.editors:
             raise EvenEditError("study.toml names no editor yet; add [[editors]] and [experiments.diagnosis] to run it")
-        with self.store.locked():
+        with self.store.locked(), self._staffed():
             self.store.images.sweep()
             run_id = self.store.start_run(provenance(study=self.file.hash))
             sources = self.load_sources()
@@ -91,6 +94,16 @@ class Runner:
                 log.info(f"calls of this run: {self.budget}")
             if self.budget.spent:
                 log.info("the budget is spent: what was made is stored; run again with more to go on")
+
+    @contextmanager
+    def _staffed(self) -> Iterator[None]:
+        """Keep processes that were started for one editor until the end."""
+        self._staff = executors.Processes()
+        try:
+            yield
+        finally:
+            self._staff.dismiss()
+            self._staff = None
 
     # -- sources -------------------------------------------------------------------------------------------
 
@@ -206,7 +219,9 @@ class Runner:
                     self.file.sections.executor.retries,
                     BACKOFF,
                 )
-                batches = executors.edit(self.file.sections.executor, setup, self._affordable(section, left))
+                batches = executors.edit(
+                    self.file.sections.executor, setup, self._affordable(section, left), self._staff
+                )
                 save = partial(self.store.save_edits, run_id=run_id)
                 self._collect(f"edit {section.id}", len(tasks), len(tasks) - len(left), batches, save)
 
