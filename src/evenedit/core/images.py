@@ -7,8 +7,10 @@ import io
 import os
 import struct
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from functools import cached_property
 from pathlib import Path
+from typing import overload
 from uuid import uuid4
 
 from PIL import Image, PngImagePlugin, UnidentifiedImageError
@@ -37,7 +39,7 @@ class ImageFolder:
 
     def path(self, sha256: str) -> Path:
         """Where the picture with this hash lies."""
-        return self.folder / sha256[:2] / f"{sha256}.png"
+        return Path(f"{self.folder}/{sha256[:2]}/{sha256}.png")
 
     def __contains__(self, sha256: str) -> bool:
         return self.path(sha256).is_file()
@@ -75,6 +77,30 @@ class ImageFolder:
     def read(self, sha256: str) -> bytes:
         """The file's bytes; FileNotFoundError where there is none."""
         return self.path(sha256).read_bytes()
+
+
+class Pictures(Sequence[Image.Image]):
+    """Stored pictures, opened when somebody looks: not every judge looks at all it is shown."""
+
+    def __init__(self, folder: ImageFolder, hashes: Sequence[str]) -> None:
+        self._folder = folder
+        self._hashes = hashes
+
+    @cached_property
+    def _opened(self) -> list[Image.Image]:
+        return [self._folder.open(sha256) for sha256 in self._hashes]
+
+    def __len__(self) -> int:
+        return len(self._hashes)
+
+    @overload
+    def __getitem__(self, index: int) -> Image.Image: ...
+
+    @overload
+    def __getitem__(self, index: slice) -> Sequence[Image.Image]: ...
+
+    def __getitem__(self, index: int | slice) -> Image.Image | Sequence[Image.Image]:
+        return self._opened[index]
 
 
 class RemoteImages(ImageFolder):

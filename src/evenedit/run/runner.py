@@ -23,6 +23,7 @@ from evenedit.config.study_file import EditorSection, StudyFile
 from evenedit.core import plugins
 from evenedit.core.errors import EvenEditError, Failed
 from evenedit.core.hashing import digest
+from evenedit.core.images import Pictures
 from evenedit.core.interfaces import Case, Reply
 from evenedit.core.log import log
 from evenedit.core.progress import Progress
@@ -350,7 +351,7 @@ class Runner:
             if assignment.baseline is not None:
                 shown.insert(0 if assignment.baseline_first else 1, output(assignment.baseline))
             made = Case(
-                [self.store.images.open(sources[s].image) for s in request.source_ids],
+                Pictures(self.store.images, [sources[s].image for s in request.source_ids]),
                 shown[0],
                 prompt,
                 prompt.swapped_text if request.condition is Condition.SWAPPED and prompt.swapped_text else prompt.text,
