@@ -87,7 +87,8 @@ class _StudyView(NamedTuple):
 def _study_view(shown: Picture) -> _StudyView:
     light = cv2.resize(shown.light, _study_size(shown), interpolation=cv2.INTER_AREA)
     log = np.log(np.maximum(light, DARK)).astype(np.float32)
-    return _StudyView(log, ((light > DARK) & (light < BRIGHT)).all(axis=2), log.mean(axis=2))
+    clear = np.asarray(((light > DARK) & (light < BRIGHT)).all(axis=2))
+    return _StudyView(log, clear, log.mean(axis=2))
 
 
 def _study_size(shown: Picture) -> tuple[int, int]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import signal
 import threading
@@ -14,7 +15,7 @@ import cv2
 
 from evenedit.core.images import ImageFolder, open_images
 from evenedit.instruments.identity import FaceEmbedding, Reference, embed_portrait
-from evenedit.instruments.measure import Pair, measure
+from evenedit.instruments.measure import Measurement, Pair, measure
 from evenedit.instruments.picture import Picture, pixels
 
 
@@ -62,13 +63,17 @@ def take(pairs: Sequence[Pair]) -> list[Taken]:
     """Measure the edits of one source, which is looked at once."""
     (process,) = _processes
     source = Picture(pixels(process.images.open(pairs[0].source)))
-    return [_take(process, source, pair) for pair in pairs]
+    known: dict[tuple[Any, ...], Measurement] = {}
+    return [_take(process, source, pair, known) for pair in pairs]
 
 
-def _take(process: _Process, source: Picture, pair: Pair) -> Taken:
+def _take(process: _Process, source: Picture, pair: Pair, known: dict[tuple[Any, ...], Measurement]) -> Taken:
     edited = process.images.open(pair.edited)
     try:
-        found = measure(source, edited, identity=process.identity, reference=process.known, group=pair.group)
+        key = (pair.group, edited.size, hashlib.sha256(edited.tobytes()).digest())
+        if key not in known:  # one source's edits may show the same
+            known[key] = measure(source, edited, identity=process.identity, reference=process.known, group=pair.group)
+        found = known[key]
     except Exception as error:
         return Taken(pair.request_id, pair.editor, None, {"failed": f"{type(error).__name__}: {error}"})
     numbers = found.to_json()

@@ -77,15 +77,20 @@ def work_off(pool: WorkerPool, tasks: Iterable[EditTask], size: int, retries: in
     busy: dict[Any, EditTask] = {}
     deaths: Counter[str] = Counter()
     interrupted = False
+
+    def hand_out() -> None:
+        for member in pool.idle():
+            if waiting:
+                busy[member] = waiting.take(seats.setdefault(member, len(seats)))
+                pool.give(member, busy[member])
+
     try:
         for _ in range(min(size, len(waiting)) - pool.size):
             pool.hire()
         while busy or (waiting and not interrupted):
             try:
-                for member in pool.idle() if not interrupted else ():
-                    if waiting:
-                        busy[member] = waiting.take(seats.setdefault(member, len(seats)))
-                        pool.give(member, busy[member])
+                if not interrupted:
+                    hand_out()
                 finished = pool.wait()
             except KeyboardInterrupt:
                 interrupted = True
@@ -106,6 +111,11 @@ def work_off(pool: WorkerPool, tasks: Iterable[EditTask], size: int, retries: in
                     else:
                         waiting.put_back(task)
             if batch:
+                try:
+                    if not interrupted:
+                        hand_out()  # whoever gets the batch may take a while to store it
+                except KeyboardInterrupt:
+                    interrupted = True
                 yield batch
     finally:
         if busy:

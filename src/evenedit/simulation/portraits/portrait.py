@@ -8,7 +8,7 @@ from __future__ import annotations
 import io
 import json
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 import numpy as np
@@ -107,6 +107,9 @@ class Portrait:
     """One of HEADWEAR."""
 
 
+_FIELDS = tuple(field.name for field in fields(Portrait))
+
+
 def render(portrait: Portrait, size: int = 512) -> Image.Image:
     """Draw the portrait; its parameters travel in the picture's metadata."""
     image = _picture(size, portrait)
@@ -182,7 +185,8 @@ def _paint(size: int, *people: Portrait) -> Canvas:
 
 def _note(portrait: Portrait) -> dict[str, Any]:
     """The parameters as a picture carries them: a bare head is left out, as in pictures of former releases."""
-    return {name: value for name, value in asdict(portrait).items() if (name, value) != ("headwear", NONE)}
+    values = {name: getattr(portrait, name) for name in _FIELDS}
+    return {name: value for name, value in values.items() if (name, value) != ("headwear", NONE)}
 
 
 def _parse(text: Any) -> Portrait:
