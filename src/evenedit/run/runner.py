@@ -106,6 +106,14 @@ class Runner:
             self._staff.dismiss()
             self._staff = None
 
+    def _call_staff(self) -> None:
+        """Have processes start while there is something else to do, if editors will need them."""
+        section = self.file.sections.executor
+        plain = [e for e in self.file.sections.editors if not plugins.is_remote("editors", e.plugin)]
+        if self._staff and section.kind != "ray" and any(not plugins.needs_gpu(e.plugin) for e in plain):
+            for _ in range(section.processes or 0):
+                self._staff.hire()
+
     # -- sources -------------------------------------------------------------------------------------------
 
     def load_sources(self) -> dict[str, Source]:
@@ -121,6 +129,7 @@ class Runner:
                 "portraits. Restore the section, or begin a new study in another folder"
             )
         log.info("reading the portraits")
+        self._call_staff()
         sources = [
             Source(ident, self.store.images.put(image), attributes, origin)
             for ident, attributes, origin, image in self.design.portraits()
