@@ -6,9 +6,13 @@ from pathlib import Path
 
 from bench.clock import timed
 from evenedit.config.study_file import StudyFile
-from evenedit.core import plugins
+from evenedit.core import images, plugins
+from evenedit.core.images import encode
 from evenedit.run import executors
 from evenedit.run.worker import EditTask, WorkerSetup
+from evenedit.simulation.portraits import portrait as drawing
+from evenedit.simulation.portraits.drawn import Drawn
+from evenedit.simulation.portraits.portrait import portrait_of, render
 from evenedit.storage.store import Store
 from evenedit.study.study import Study
 
@@ -46,6 +50,23 @@ def runner_overhead(folder: Path) -> None:
     print(
         f"runner: {through * per:.1f} ms per stored edit, bare loop {alone * per:.1f} ms: ratio {through / alone:.2f}"
     )
+
+
+def drawn_before() -> None:
+    """What an editor draws that another one has drawn, against drawing it: both with encoding."""
+    people = [portrait for _, _, _, portrait in Drawn(size=256).portraits()][:20]
+    portraits = [portrait_of(person) for person in people]
+
+    def draw() -> None:
+        for portrait in portraits:
+            encode(render(portrait, 256))
+
+    again, _ = timed(draw)
+    for memory in (drawing._remembered, images._remembered):
+        memory.clear()
+    anew, _ = timed(draw)
+    per = 1000 / len(portraits)
+    print(f"drawn before: {again * per:.1f} ms, drawn anew {anew * per:.1f} ms: ratio {again / anew:.2f}")
 
 
 def executor_overhead(folder: Path) -> None:
@@ -102,6 +123,7 @@ def start_up() -> None:
 
 def run(folder: Path) -> None:
     start_up()
+    drawn_before()
     runner_overhead(folder / "overhead")
     executor_overhead(folder / "executors")
     resume(folder / "resume")

@@ -11,6 +11,7 @@ import cv2
 from PIL import Image
 
 from evenedit.instruments import measure
+from evenedit.instruments.picture import Picture, pixels
 from evenedit.simulation.portraits.drawn import sample
 from evenedit.simulation.portraits.portrait import lighten, render
 
@@ -62,7 +63,29 @@ def one_core(files: Sequence[tuple[Path, Path]], sizes: Sequence[int], results) 
         results.put((size, *spent, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024))
 
 
+def one_source() -> None:
+    """Eight edits of one source that is looked at once, against looking at it anew for each."""
+    cv2.setNumThreads(1)
+    person = sample({"race": "Black", "gender": "Female", "age": "30s"}, 1)
+    source, edits = render(person), [render(lighten(person, step)) for step in range(1, 9)]
+    measure(source, edits[0], identity=False)  # models are loaded once
+
+    def anew(_: object) -> None:
+        for edited in edits:
+            measure(source, edited, identity=False)
+
+    def once(_: object) -> None:
+        known = Picture(pixels(source))
+        for edited in edits:
+            measure(known, edited, identity=False)
+
+    spent = [min(core_seconds(work, []) for _ in range(3)) for work in (once, anew)]
+    ratio = spent[0] / spent[1]
+    print(f"eight edits of one source: {1000 * spent[0] / 8:.0f} ms a pair; ratio to looking at it anew: {ratio:.2f}")
+
+
 def run(folder: Path) -> None:
+    one_source()
     files = pairs(folder / "pairs")
     spawn = multiprocessing.get_context("spawn")
     results = spawn.Queue()

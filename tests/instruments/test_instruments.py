@@ -189,6 +189,19 @@ def test_a_recompressed_and_resized_copy_is_unchanged(tmp_path):
     assert abs(found.skin_delta_L) < 0.5
 
 
+def test_a_source_that_was_looked_at_before_measures_the_same():
+    portrait = render(person(5), 192)
+    source = picture.Picture(picture.pixels(portrait))
+    edits = [
+        lighten(person(5), 6),
+        replace(person(5), outfit="suit", scene="office"),
+        replace(person(5), slump=1.0, years=80.0),
+    ]
+    pictures = [portrait, *(render(edit, 192) for edit in edits), render(edits[0], 192).convert("L")]
+    for edited in [*pictures, *pictures]:
+        assert measure(source, edited, identity=False) == measure(portrait, edited, identity=False)
+
+
 def test_a_shifted_copy_is_laid_back():
     portrait = render(person(5))
     shifted = portrait.transform(portrait.size, Image.Transform.AFFINE, (1, 0, 9, 0, 1, 5), Image.Resampling.BILINEAR)
@@ -196,7 +209,7 @@ def test_a_shifted_copy_is_laid_back():
     assert found.change.moved
     assert found.measurement.changed_share < 0.02
     rgb = picture.pixels(portrait)
-    matrix = align(rgb, picture.pixels(shifted), None, None).matrix
+    matrix = align(picture.Picture(rgb), picture.pixels(shifted), None, None).matrix
     assert matrix[:, 2].tolist() == pytest.approx([-9, -5], abs=2.0)
 
 

@@ -5,14 +5,21 @@ import os
 import subprocess
 import sys
 import time
+from multiprocessing import active_children
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 from conftest import write_study
+from evenedit.config.study_file import ExecutorSection
 from evenedit.core.errors import EvenEditError, Failed, Failure
 from evenedit.core.images import open_images
-from evenedit.run.worker import WorkerSetup, retry
+from evenedit.core.records import Condition, Experiment, Request
+from evenedit.run.executors import Processes, edit
+from evenedit.run.executors.pool import Lots
+from evenedit.run.worker import EditTask, WorkerSetup, retry
+from evenedit.simulation.portraits.drawn import Drawn
 from evenedit.storage.store import Store
 
 HERE = Path(__file__).parents[1]
@@ -62,6 +69,45 @@ def test_threads_and_processes_give_the_same_results(evenedit, tmp_path):
         assert evenedit("run", folder).returncode == 0
         made.append(results(folder, os.environ))
     assert made[0] == made[1]
+
+
+def test_processes_stay_for_the_next_editor(tmp_path):
+    images = open_images(str(tmp_path))
+    person = next(Drawn(size=64).portraits())[3]
+    tasks = [
+        EditTask(
+            Request(Experiment.DIAGNOSIS, Condition.BASELINE, ("a",), "O-01", "Make it so.", "any", {}, seed),
+            (images.put(person),),
+        )
+        for seed in range(3)
+    ]
+    staff = Processes()
+    try:
+        made, workers = [], []
+        for editor in ("simulated-even", "simulated-null"):
+            setup = WorkerSetup(editor, {}, str(tmp_path))
+            made.append([e for batch in edit(ExecutorSection(processes=1), setup, tasks, staff) for e in batch])
+            workers.append([p.pid for p in active_children()])
+    finally:
+        staff.dismiss()
+    assert [len(edits) for edits in made] == [3, 3]
+    assert images.open(made[1][0].image).tobytes() == person.tobytes() != images.open(made[0][0].image).tobytes()
+    assert len(workers[0]) == 1 and workers[0] == workers[1]
+    assert not active_children()
+
+
+def test_a_worker_gets_edits_of_the_same_portraits_as_before_and_nobody_is_idle():
+    portraits = [f"{number:064x}" for number in range(20)]
+    tasks = [SimpleNamespace(images=(one,), number=n) for n in range(3) for one in portraits]
+    shares = []
+    for _ in range(2):
+        lots = Lots(tasks, 2)
+        shares.append({task.images[0] for task in [lots.take(0) for _ in range(15)]})
+    assert shares[0] == shares[1] and 1 < len(shares[0]) < 20
+    rest = [lots.take(0) for _ in range(len(lots))]
+    assert {t.images[0] for t in rest} > shares[0], "the others' work when its own is done"
+    lots.put_back(rest[0])
+    assert len(lots) == 1 and lots.take(1) is rest[0]
 
 
 def test_a_process_that_dies_once_costs_nothing(plugin, tmp_path):

@@ -22,6 +22,7 @@ from evenedit.report.contents import all_tables
 from evenedit.report.render.index import Index
 from evenedit.report.text.summary import summarise
 from evenedit.run import measuring as measurements
+from evenedit.run import measuring_process
 from evenedit.stats.disparity.instruments import SHARES
 from evenedit.storage.store import Store
 from evenedit.study.results import results_of, rules_of
@@ -64,7 +65,7 @@ def test_planted_lightening_is_measured_without_a_judge(lightening):
 
 def test_a_second_run_measures_nothing_and_changed_cuts_need_no_measuring(lightening, monkeypatch):
     before = lightening.table()
-    monkeypatch.setattr(measurements, "_take", lambda pair: pytest.fail("measured again"))
+    monkeypatch.setattr(measurements, "take", lambda pairs: pytest.fail("measured again"))
     measured(lightening.store.folder).run()
     finer = [{"id": "skin", "kind": "skin", "settings": {"cuts": [-4.0, -1.0, 1.0, 4.0]}}, INSTRUMENTS[1]]
     again = measured(lightening.store.folder, instruments=finer)
@@ -203,7 +204,7 @@ def test_an_instrument_can_be_kept_to_some_editors(tmp_path):
 
 def test_a_pair_that_cannot_be_measured_fails_alone_and_is_tried_again(tmp_path, monkeypatch):
     loaded = measured(tmp_path, prompts={"include": ["O-01"]})
-    real, seen = measurements.measure, []
+    real, seen = measuring_process.measure, []
 
     def breaks_once(*args, **kwargs):
         seen.append(1)
@@ -211,7 +212,7 @@ def test_a_pair_that_cannot_be_measured_fails_alone_and_is_tried_again(tmp_path,
             raise ZeroDivisionError("made up")
         return real(*args, **kwargs)
 
-    monkeypatch.setattr(measurements, "measure", breaks_once)
+    monkeypatch.setattr(measuring_process, "measure", breaks_once)
     loaded.run()
     states = Counter(
         loaded.store.answered("skin", loaded.design.instruments(loaded.store.sources()).raters[0].revision).values()
@@ -245,7 +246,7 @@ def test_the_identity_reference_is_computed_once_and_its_bias_printed(tmp_path, 
         editors=[{"id": "simulated-null"}],
     )
     loaded.run()
-    monkeypatch.setattr(measurements, "_sit_for", lambda person: pytest.fail("computed again"))
+    monkeypatch.setattr(measurements, "sit_for", lambda person: pytest.fail("computed again"))
     other = [{"id": "simulated-null"}, {"id": "simulated-even"}]
     again = open_study(
         tmp_path,

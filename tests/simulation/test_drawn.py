@@ -13,6 +13,7 @@ from PIL import Image
 from evenedit.core.color import MONK, lab_to_rgb, rgb_to_lab
 from evenedit.core.errors import EvenEditError
 from evenedit.protocol import factors as grid
+from evenedit.simulation.portraits import portrait as drawing
 from evenedit.simulation.portraits.drawn import Drawn, sample
 from evenedit.simulation.portraits.headwear import HEADWEAR
 from evenedit.simulation.portraits.portrait import (
@@ -73,6 +74,18 @@ def test_same_seed_gives_the_same_pixels() -> None:
         [png(image) for *_, image in Drawn(seed=3, size=128, only={"race": ["Black"]}).portraits()] for _ in "12"
     )
     assert first == second
+
+
+def test_what_is_remembered_is_what_is_drawn() -> None:
+    people = [someone(seed) for seed in range(3)]
+    drawn = [render(one, 96) for one in people] + [render_pair(people[0], people[1], 96)]
+    drawing._remembered.clear()
+    for _ in range(2):
+        again = [render(one, 96) for one in people] + [render_pair(people[0], people[1], 96)]
+        assert [one.tobytes() for one in again] == [one.tobytes() for one in drawn]
+        assert [one.info for one in again] == [one.info for one in drawn]
+    again[0].putpixel((0, 0), (1, 2, 3))
+    assert render(people[0], 96).tobytes() == drawn[0].tobytes(), "a picture can be painted over"
 
 
 def test_another_seed_gives_other_people() -> None:

@@ -5,8 +5,12 @@ from __future__ import annotations
 import hashlib
 import io
 import os
+import struct
+import zlib
+from collections.abc import Iterator, Sequence
+from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, overload
 from uuid import uuid4
 
 from PIL import Image, PngImagePlugin, UnidentifiedImageError
@@ -18,6 +22,11 @@ if TYPE_CHECKING:
 
 NOTE = "evenedit-"
 """Text chunks under this prefix travel with a drawn picture (its parameters, its ground truth)."""
+REMEMBERED = 512
+"""Encoded pictures kept in memory, those that were not asked for the longest dropped first."""
+_HEADER = 33
+"""Bytes of a PNG file before its notes: signature and IHDR chunk."""
+_remembered: dict[bytes, bytes] = {}
 
 
 def open_images(where: str) -> ImageFolder:
@@ -33,7 +42,7 @@ class ImageFolder:
 
     def path(self, sha256: str) -> Path:
         """Where the picture with this hash lies."""
-        return self.folder / sha256[:2] / f"{sha256}.png"
+        return Path(f"{self.folder}/{sha256[:2]}/{sha256}.png")
 
     def __contains__(self, sha256: str) -> bool:
         return self.path(sha256).is_file()
@@ -73,6 +82,30 @@ class ImageFolder:
         return self.path(sha256).read_bytes()
 
 
+class Pictures(Sequence[Image.Image]):
+    """Stored pictures, opened when somebody looks: not every judge looks at all it is shown."""
+
+    def __init__(self, folder: ImageFolder, hashes: Sequence[str]) -> None:
+        self._folder = folder
+        self._hashes = hashes
+
+    @cached_property
+    def _opened(self) -> list[Image.Image]:
+        return [self._folder.open(sha256) for sha256 in self._hashes]
+
+    def __len__(self) -> int:
+        return len(self._hashes)
+
+    @overload
+    def __getitem__(self, index: int) -> Image.Image: ...
+
+    @overload
+    def __getitem__(self, index: slice) -> Sequence[Image.Image]: ...
+
+    def __getitem__(self, index: int | slice) -> Image.Image | Sequence[Image.Image]:
+        return self._opened[index]
+
+
 class RemoteImages(ImageFolder):
     """Content-addressed PNG files on a file system that machines share, by fsspec."""
 
@@ -108,9 +141,36 @@ def encode(image: Image.Image) -> bytes:
     notes = PngImagePlugin.PngInfo()
     for key in sorted(k for k in image.info if isinstance(k, str) and k.startswith(NOTE)):
         notes.add_text(key, str(image.info[key]))
+    if image.mode == "RGB" and len(notes.chunks) == len(image.info):  # nothing but notes: the rest may be known
+        plain = _plain(image)
+        return b"".join([plain[:_HEADER], *_chunks(notes), plain[_HEADER:]])
+    return _png(image.convert("RGB"), notes)
+
+
+def _png(image: Image.Image, notes: PngImagePlugin.PngInfo | None = None) -> bytes:
     buffer = io.BytesIO()
-    image.convert("RGB").save(buffer, "PNG", compress_level=2, pnginfo=notes)
+    image.save(buffer, "PNG", compress_level=2, pnginfo=notes)
     return buffer.getvalue()
+
+
+def _plain(image: Image.Image) -> bytes:
+    """PNG bytes of the pixels alone; cached, since simulated editors often draw what was drawn before."""
+    pixels = hashlib.sha1(image.tobytes(), usedforsecurity=False)
+    pixels.update(repr(image.size).encode())
+    key = pixels.digest()
+    found = _remembered.pop(key, None)
+    if found is None:
+        found = _png(image)
+        while len(_remembered) >= REMEMBERED:
+            _remembered.pop(next(iter(_remembered)), None)
+    _remembered[key] = found  # as the youngest
+    return found
+
+
+def _chunks(notes: PngImagePlugin.PngInfo) -> Iterator[bytes]:
+    """Notes as they stand in a PNG file."""
+    for kind, text, *_ in notes.chunks:
+        yield struct.pack(">I", len(text)) + kind + text + struct.pack(">I", zlib.crc32(kind + text))
 
 
 def read_image(path: Path) -> Image.Image:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
+from functools import cached_property
 from typing import Any, Literal
 
 from evenedit.core.hashing import digest
@@ -124,7 +125,7 @@ class Question:
     """Asked in place of this question where the prompt has a target age."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Request:
     """One edit to be made. Its id is a hash of everything else: resumable, and nothing leaks to a rater."""
 
@@ -146,7 +147,7 @@ class Request:
         shift = PLACEBO_SHIFT if self.condition is Condition.PLACEBO else 0
         return self.editor, self.source_ids, self.prompt_id, self.seed - shift
 
-    @property
+    @cached_property
     def id(self) -> str:
         """The hash that names this request."""
         return digest(

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evenedit.instruments.face import Face
-from evenedit.instruments.picture import Mask, Pixels
+from evenedit.instruments.picture import Mask, Picture, Pixels
 
 SEARCH_SIDE = 128
 """Candidates are compared at this longer side."""
@@ -53,12 +53,12 @@ class Aligned:
     """How far the small moves went beyond that: their 90th percentile as a share of the longer side."""
 
 
-def align(source: Pixels, edited: Pixels, source_face: Face | None, edited_face: Face | None) -> Aligned:
+def align(source: Picture, edited: Pixels, source_face: Face | None, edited_face: Face | None) -> Aligned:
     """Lay `edited` over `source` by the best of: as it is, by the faces, and a refinement of the better."""
-    high, wide = source.shape[:2]
+    high, wide = source.rgb.shape[:2]
     stretch = np.array([[edited.shape[1] / wide, 0, 0], [0, edited.shape[0] / high, 0]], dtype=np.float64)
     scale = SEARCH_SIDE / max(high, wide)
-    small = _gray(source, scale)
+    small = source.once(_search_view)
     best, score = stretch, _fit(small, edited, stretch, scale)
     candidates = [_similarity(source_face, edited_face)] if source_face and edited_face else []
     for candidate in candidates:
@@ -71,7 +71,7 @@ def align(source: Pixels, edited: Pixels, source_face: Face | None, edited_face:
         if value > score + LEAST_GAIN:
             best = refined
     moved = best is not stretch
-    if not moved and edited.shape == source.shape:
+    if not moved and edited.shape == source.rgb.shape:
         return Aligned(edited, np.ones((high, wide), dtype=bool), best, moved)
     if not moved:
         how = cv2.INTER_AREA if edited.shape[0] > high else cv2.INTER_LINEAR
@@ -80,21 +80,20 @@ def align(source: Pixels, edited: Pixels, source_face: Face | None, edited_face:
     return Aligned(_warp(edited, best, (wide, high)), _seen(edited, best, (wide, high)), best, moved)
 
 
-def settle(source: Pixels, laid: Aligned) -> Aligned:
+def settle(source: Picture, laid: Aligned) -> Aligned:
     """Undo small moves too: warp the edited picture smoothly onto its source."""
-    high, wide = source.shape[:2]
+    high, wide = source.rgb.shape[:2]
     if min(high, wide) < LEAST_SIDE:
         return laid
     scale = min(1.0, FLOW_SIDE / max(high, wide))
-    first, second = _normal(source, scale), _normal(laid.rgb, scale)
+    (first, texture), second = source.once(_flow_view), _normal(laid.rgb, scale)
     finder = cv2.DISOpticalFlow.create(cv2.DISOPTICAL_FLOW_PRESET_MEDIUM)
     finder.setFinestScale(1)
     nowhere: Any = None
     there, back = finder.calc(first, second, nowhere), finder.calc(second, first, nowhere)
     returned = cv2.remap(back, *_moved(there), cv2.INTER_LINEAR)
-    bend = cv2.Laplacian(cv2.GaussianBlur(first, (0, 0), 1.5).astype(np.float32), cv2.CV_32F)
     sure = np.hypot(*np.moveaxis(there + returned, 2, 0)) < ROUND_TRIP
-    trust = (sure * (0.02 + np.minimum(1, np.abs(bend) / TEXTURE))).astype(np.float32)
+    trust = (sure * texture).astype(np.float32)
     field = cv2.GaussianBlur(there * trust[..., None], (0, 0), SMOOTH)
     field /= cv2.GaussianBlur(trust, (0, 0), SMOOTH)[..., None] + np.float32(0.02)  # where no match is trusted, no move
     field = cv2.resize(field, (wide, high), interpolation=cv2.INTER_CUBIC) / np.float32(scale)
@@ -104,6 +103,30 @@ def settle(source: Pixels, laid: Aligned) -> Aligned:
     rgb = cv2.remap(laid.rgb, x, y, cv2.INTER_LINEAR, borderMode=cv2.BORDER_REPLICATE)
     drift = float(np.percentile(np.hypot(field[::4, ::4, 0], field[::4, ::4, 1]), 90)) / max(high, wide)
     return replace(laid, rgb=np.asarray(rgb, dtype=np.uint8), seen=np.asarray(seen), drift=drift)
+
+
+@dataclass(frozen=True, slots=True)
+class _SearchView:
+    """A source as candidates are compared with it: small, in gray, with its gradients."""
+
+    gray: Any
+    gradients: tuple[Any, Any]
+
+
+def _search_view(source: Picture) -> _SearchView:
+    gray = _gray(source.rgb, SEARCH_SIDE / max(source.rgb.shape[:2]))
+    return _SearchView(gray, _gradients(gray))
+
+
+def _gradients(gray: Any) -> tuple[Any, Any]:
+    return cv2.Sobel(gray, cv2.CV_32F, 1, 0), cv2.Sobel(gray, cv2.CV_32F, 0, 1)
+
+
+def _flow_view(source: Picture) -> tuple[Any, Any]:
+    """A source as small moves are searched in it, and how well each spot of it can be followed."""
+    normal = _normal(source.rgb, min(1.0, FLOW_SIDE / max(source.rgb.shape[:2])))
+    bend = cv2.Laplacian(cv2.GaussianBlur(normal, (0, 0), 1.5).astype(np.float32), cv2.CV_32F)
+    return normal, 0.02 + np.minimum(1, np.abs(bend) / TEXTURE)
 
 
 def _normal(rgb: Pixels, scale: float) -> Any:
@@ -160,14 +183,13 @@ def _rescaled(matrix: NDArray[np.float64], scale: float, down: float) -> NDArray
     return local
 
 
-def _fit(small: Any, edited: Pixels, matrix: NDArray[np.float64], scale: float) -> float:
+def _fit(small: _SearchView, edited: Pixels, matrix: NDArray[np.float64], scale: float) -> float:
     """How well gradients agree, from 0 to 1; parts outside the picture count as disagreeing."""
-    shown, seen = _small(edited, matrix, small.shape, scale)
+    shown, seen = _small(edited, matrix, small.gray.shape, scale)
     if seen.mean() < 0.2:
         return 0.0
     total = 0.0
-    for dx, dy in ((1, 0), (0, 1)):
-        first, second = cv2.Sobel(small, cv2.CV_32F, dx, dy), cv2.Sobel(shown, cv2.CV_32F, dx, dy)
+    for first, second in zip(small.gradients, _gradients(shown), strict=True):
         second = np.where(seen, second, 0)
         # Robust agreement: shared strength over the larger strength, so one strong edge cannot decide alone.
         shared = np.minimum(np.abs(first), np.abs(second)) * (np.sign(first) * np.sign(second))
@@ -175,13 +197,15 @@ def _fit(small: Any, edited: Pixels, matrix: NDArray[np.float64], scale: float) 
     return total / 2
 
 
-def _refine(small: Any, edited: Pixels, matrix: NDArray[np.float64], scale: float) -> NDArray[np.float64] | None:
+def _refine(
+    small: _SearchView, edited: Pixels, matrix: NDArray[np.float64], scale: float
+) -> NDArray[np.float64] | None:
     """A small affine move on top of `matrix` that maximises correlation, or None where it does not converge."""
-    shown, seen = _small(edited, matrix, small.shape, scale)
+    shown, seen = _small(edited, matrix, small.gray.shape, scale)
     step: Any = np.eye(2, 3, dtype=np.float32)
     stop = (cv2.TERM_CRITERIA_EPS | cv2.TERM_CRITERIA_COUNT, 25, 1e-4)
     try:
-        _, step = cv2.findTransformECC(small, shown, step, cv2.MOTION_AFFINE, stop, seen.astype(np.uint8), 3)
+        _, step = cv2.findTransformECC(small.gray, shown, step, cv2.MOTION_AFFINE, stop, seen.astype(np.uint8), 3)
     except cv2.error:
         return None
     turn, shift = np.asarray(step[:, :2], dtype=np.float64), np.asarray(step[:, 2], dtype=np.float64) / scale

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any
+from typing import Any, NamedTuple
 
 import cv2
 import numpy as np
@@ -15,7 +15,7 @@ from evenedit.instruments import picture
 from evenedit.instruments.align import Aligned
 from evenedit.instruments.face import Face
 from evenedit.instruments.light import Relighting, relighting
-from evenedit.instruments.picture import Mask
+from evenedit.instruments.picture import Mask, Picture
 
 REGIONS = ("face", "hair", "clothes", "background")
 VISIBLE = 5.0
@@ -110,20 +110,26 @@ def regions(face: Face, shape: tuple[int, int]) -> dict[str, Mask]:
     return {"face": front, "hair": hair, "clothes": clothes, "background": ~(front | hair | clothes)}
 
 
-def find_change(source: picture.Pixels, aligned: Aligned, face: Face | None) -> Change:
+def _zones(source: Picture, face: Face) -> dict[str, Mask]:
+    return regions(face, source.rgb.shape[:2])
+
+
+def find_change(source: Picture, aligned: Aligned, face: Face | None) -> Change:
     """Compare a source with the edited picture laid over it."""
-    first, second = picture.linear(source), picture.linear(aligned.rgb)
-    shape = source.shape[:2]
-    zones = regions(face, shape) if face else None
+    edited = Picture(aligned.rgb)
+    shape = source.rgb.shape[:2]
+    zones = source.once(_zones, face) if face else None
     elsewhere = aligned.seen & ~zones["face"] if zones else aligned.seen
-    light = relighting(first, second, elsewhere)
-    lab_source, lab_edited = picture.lab_map(first), picture.lab_map(second)
-    gray = (picture.is_gray(lab_source), picture.is_gray(lab_edited))
-    expected = lab_source if light is None or light.steady else picture.lab_map(light.apply(source))
-    if gray[0] != gray[1]:  # one picture has no colour: compare lightness only
-        expected, lab_edited = expected[..., :1], lab_edited[..., :1]
+    light = relighting(source, edited, elsewhere)
+    gray = (source.gray, edited.gray)
     trace = ANEW if aligned.drift >= REDRAWN else IN_PLACE
-    heat = _difference(expected, lab_edited, shape, trace.slack)
+    if gray[0] == gray[1] and (light is None or light.steady):
+        was, now = source.once(_neighbourhoods, trace.slack), edited.once(_neighbourhoods, trace.slack)
+    else:
+        expected = source.lab if light is None or light.steady else picture.lab_map(light.apply(source.rgb))
+        channels = 3 if gray[0] == gray[1] else 1  # one picture has no colour: compare lightness only
+        was, now = (_around(one[..., :channels], trace.slack) for one in (expected, edited.lab))
+    heat = _difference(was, now, shape)
     heat[~aligned.seen] = 0
     visible = VISIBLE + RESIDUE * (abs(light.shift_L) if light else 0.0)
     changed, largest = _without_specks(heat > visible, shape)
@@ -142,20 +148,33 @@ def find_change(source: picture.Pixels, aligned: Aligned, face: Face | None) -> 
     return Change(share, by_region, largest, verdict, light, heat, changed, gray, aligned.moved, aligned.drift)
 
 
-def _difference(
-    first: NDArray[np.float32], second: NDArray[np.float32], shape: tuple[int, ...], slack: int
-) -> picture.Light:
+class Around(NamedTuple):
+    """A picture in CIELAB, and the least and the most that the neighbourhood of each pixel holds."""
+
+    soft: Any
+    low: Any
+    high: Any
+
+
+def _around(lab: NDArray[np.float32], slack: int) -> Around:
+    size = 2 * slack + 1
+    window = np.ones((size, size), dtype=np.uint8)
+    soft = cv2.GaussianBlur(lab, (5, 5), 1.0)
+    return Around(soft, cv2.erode(soft, window), cv2.dilate(soft, window))
+
+
+def _neighbourhoods(shown: Picture, slack: int) -> Around:
+    return _around(shown.lab, slack)
+
+
+def _difference(first: Around, second: Around, shape: tuple[int, ...]) -> picture.Light:
     """CIELAB distance of every pixel to what its neighbourhood held in the other picture, the larger of both ways.
 
     An edge that moved by a pixel, or a resampled texture, stays within its neighbourhood; a new thing does not.
     """
-    size = 2 * slack + 1
-    window = np.ones((size, size), dtype=np.uint8)
-    soft: list[Any] = [cv2.GaussianBlur(one, (5, 5), 1.0) for one in (first, second)]
     both = []
-    for one, other in (soft, soft[::-1]):
-        low, high = cv2.erode(other, window), cv2.dilate(other, window)
-        off = cv2.subtract(one, cv2.min(cv2.max(one, low), high)).reshape(*shape[:2], -1)
+    for one, other in ((first, second), (second, first)):
+        off = cv2.subtract(one.soft, cv2.min(cv2.max(one.soft, other.low), other.high)).reshape(*shape[:2], -1)
         both.append(np.einsum("hwc,hwc->hw", off, off))
     worst = cv2.sqrt(cv2.max(*both))
     return np.asarray(cv2.GaussianBlur(worst, (0, 0), 1.2), dtype=np.float32)

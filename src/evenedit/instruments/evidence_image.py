@@ -52,7 +52,8 @@ def change_map(source: Image.Image, edited: Image.Image) -> Image.Image:
     """Where an edit differs from its source, over a faint source: dark is the same, bright has changed."""
     first, second = picture.pixels(source), picture.pixels(edited)
     here, there = (face if isinstance(face, Face) else None for face in (find_face(first), find_face(second)))
-    change = find_change(first, settle(first, align(first, second, here, there)), here)
+    whole = picture.Picture(first)
+    change = find_change(whole, settle(whole, align(whole, second, here, there)), here)
     return Image.fromarray(_heat(first, change))
 
 

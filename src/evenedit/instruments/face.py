@@ -45,7 +45,7 @@ class NoFace:
     """no face, two faces, profile or too small."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Face:
     """One frontal enough face; coordinates in pixels of the searched picture."""
 

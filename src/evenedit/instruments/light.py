@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import cv2
 import numpy as np
 from numpy.typing import NDArray
 
 from evenedit.instruments import picture
-from evenedit.instruments.picture import Mask
+from evenedit.instruments.picture import Mask, Picture
 
 STUDY_SIDE = 128
 DARK, BRIGHT = 0.004, 0.85
@@ -75,21 +76,37 @@ class Relighting:
         return bool(((log > self.low - 0.25) & (log < self.high + 0.25)).all())
 
 
-def relighting(source: picture.Light, edited: picture.Light, usable: Mask) -> Relighting | None:
-    """How the light changed, judged by `usable` pixels with kept structure; None where too few are left."""
-    high, wide = source.shape[:2]
+class _StudyView(NamedTuple):
+    """A picture as its light is judged: small; logarithms, where it is neither noise nor clipped, mean logarithms."""
+
+    log: NDArray[np.float32]
+    clear: Mask
+    mean: NDArray[np.float32]
+
+
+def _study_view(shown: Picture) -> _StudyView:
+    light = cv2.resize(shown.light, _study_size(shown), interpolation=cv2.INTER_AREA)
+    log = np.log(np.maximum(light, DARK)).astype(np.float32)
+    clear = np.asarray(((light > DARK) & (light < BRIGHT)).all(axis=2))
+    return _StudyView(log, clear, log.mean(axis=2))
+
+
+def _study_size(shown: Picture) -> tuple[int, int]:
+    high, wide = shown.rgb.shape[:2]
     scale = STUDY_SIDE / max(high, wide)
-    size = (max(8, round(wide * scale)), max(8, round(high * scale)))
-    first, second = (cv2.resize(one, size, interpolation=cv2.INTER_AREA) for one in (source, edited))
-    open_to = cv2.resize(usable.astype(np.float32), size, interpolation=cv2.INTER_AREA) > 0.99
-    log_first, log_second = (np.log(np.maximum(one, DARK)).astype(np.float32) for one in (first, second))
-    clear = ((first > DARK) & (first < BRIGHT) & (second > DARK) & (second < BRIGHT)).all(axis=2)
-    usable = open_to & clear
-    judged = usable & _kept(log_first.mean(axis=2), log_second.mean(axis=2))
+    return max(8, round(wide * scale)), max(8, round(high * scale))
+
+
+def relighting(source: Picture, edited: Picture, usable: Mask) -> Relighting | None:
+    """How the light changed, judged by `usable` pixels with kept structure; None where too few are left."""
+    first, second = source.once(_study_view), edited.once(_study_view)
+    open_to = cv2.resize(usable.astype(np.float32), _study_size(source), interpolation=cv2.INTER_AREA) > 0.99
+    usable = open_to & first.clear & second.clear
+    judged = usable & _kept(first.mean, second.mean)
     share = float(judged.mean())
     if share < LEAST_REFERENCE:
         return None
-    x, ratio = log_first[judged].astype(np.float64), (log_second - log_first)[judged].astype(np.float64)
+    x, ratio = first.log[judged].astype(np.float64), (second.log - first.log)[judged].astype(np.float64)
     low, high_end = np.percentile(x, 1, axis=0), np.percentile(x, 99, axis=0)
     if (np.abs(ratio) < STEADY).all(axis=1).mean() >= STEADY_SHARE:
         return Relighting(np.zeros(3), np.ones(3), low, high_end, share)

@@ -92,6 +92,19 @@ class Measurement:
 
 
 @dataclass(frozen=True, slots=True)
+class Pair:
+    """A source and an output to measure, as a process elsewhere needs them."""
+
+    request_id: str
+    source: str
+    edited: str
+    """Hashes of both pictures."""
+    group: str
+    """The source's level of the first factor: identity is read against its own group."""
+    editor: str
+
+
+@dataclass(frozen=True, slots=True)
 class MeasuredPair:
     """A measurement and the pixels it was computed from, for the evidence image."""
 
@@ -103,19 +116,22 @@ class MeasuredPair:
 
 
 def measure(
-    source: Image,
+    source: Image | picture.Picture,
     edited: Image,
     *,
     identity: bool = True,
     reference: Reference | None = None,
     group: str | None = None,
 ) -> Measurement:
-    """Measure one pair; with a reference and the source's group, the faces' distance is compared with that group."""
+    """Measure one pair; with a reference and the source's group, the faces' distance is compared with that group.
+
+    A source given as a Picture can be measured against many edits without being looked at anew.
+    """
     return examine(source, edited, identity=identity, reference=reference, group=group).measurement
 
 
 def examine(
-    source: Image,
+    source: Image | picture.Picture,
     edited: Image,
     *,
     identity: bool = True,
@@ -123,8 +139,9 @@ def examine(
     group: str | None = None,
 ) -> MeasuredPair:
     """Measure one pair and keep the pixels it was computed from."""
-    first, second = picture.pixels(source), picture.pixels(edited)
-    faces = find_face(first), find_face(second)
+    first = source if isinstance(source, picture.Picture) else picture.Picture(picture.pixels(source))
+    second = picture.pixels(edited)
+    faces = first.once(_face), find_face(second)
     here, there = (face if isinstance(face, Face) else None for face in faces)
     change = find_change(first, settle(first, align(first, second, here, there)), here)
     found = _skin(first, second, faces, change)
@@ -140,7 +157,7 @@ def examine(
     who = Likeness(reasons=dict.fromkeys(IDENTITY_NUMBERS, "not asked for"))
     if identity:
         missing = _missing(faces)
-        who = compare(first, second, here, there, reference, group, missing)
+        who = compare(first.rgb, second, here, there, reference, group, missing)
     measurement = Measurement(
         **numbers,
         light=light,
@@ -155,7 +172,11 @@ def examine(
         reasons={**reasons, **who.reasons},
         notes=who.notes,
     )
-    return MeasuredPair(measurement, first, second, change, None if isinstance(found, str) else found)
+    return MeasuredPair(measurement, first.rgb, second, change, None if isinstance(found, str) else found)
+
+
+def _face(source: picture.Picture) -> Face | NoFace:
+    return find_face(source.rgb)
 
 
 def _missing(faces: tuple[Face | NoFace, Face | NoFace]) -> str:
@@ -165,7 +186,7 @@ def _missing(faces: tuple[Face | NoFace, Face | NoFace]) -> str:
 
 
 def _skin(
-    first: picture.Pixels, second: picture.Pixels, faces: tuple[Face | NoFace, Face | NoFace], change: Change
+    first: picture.Picture, second: picture.Pixels, faces: tuple[Face | NoFace, Face | NoFace], change: Change
 ) -> SkinChange | str:
     here, there = faces
     if not isinstance(here, Face) or not isinstance(there, Face):
@@ -173,7 +194,7 @@ def _skin(
     if any(change.gray):
         which = [name for name, gray in zip(("source", "edited picture"), change.gray, strict=True) if gray]
         return f"{' and '.join(which)}: no colour"
-    return skin_change(picture.linear(first), picture.linear(second), here, there, change.light)
+    return skin_change(first, picture.linear(second), here, there, change.light)
 
 
 def _skin_numbers(found: SkinChange | str) -> tuple[dict[str, Any], dict[str, str]]:

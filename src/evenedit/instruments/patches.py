@@ -40,13 +40,10 @@ class SkinPatch:
     outline: Polygon
     light: NDArray[np.float64]
     """Its mean light."""
+    lab: Lab
+    """Its CIELAB."""
     parts: NDArray[np.float64]
     """CIELAB of its quarters."""
-
-    @property
-    def lab(self) -> Lab:
-        """Its CIELAB."""
-        return picture.lab_of(self.light)
 
 
 def outlines(face: Face) -> dict[str, Polygon]:
@@ -105,7 +102,8 @@ def _patch(light: picture.Light, name: str, outline: Polygon) -> SkinPatch | Non
     middle_row, middle_column = np.median(rows), np.median(columns)
     quarters = (rows > middle_row) * 2 + (columns > middle_column)
     parts = [values[kept & (quarters == q)].mean(axis=0) for q in range(4) if (kept & (quarters == q)).sum() >= 5]
-    return SkinPatch(name, outline, values[kept].mean(axis=0), np.array([picture.lab_of(part) for part in parts]))
+    mean = values[kept].mean(axis=0)
+    return SkinPatch(name, outline, mean, picture.lab_of(mean), np.array([picture.lab_of(part) for part in parts]))
 
 
 def _fair(values: NDArray[np.float64]) -> picture.Mask:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any, TypeAlias
+from collections.abc import Callable
+from typing import Any, TypeAlias, TypeVar
 
 import cv2
 import numpy as np
@@ -14,6 +15,7 @@ from evenedit.core.color import Lab, rgb_to_lab
 Pixels: TypeAlias = NDArray[np.uint8]
 Light: TypeAlias = NDArray[np.float32]
 Mask: TypeAlias = NDArray[np.bool_]
+T = TypeVar("T")
 
 WORKING_SIDE = 512
 """The longer side pictures are measured at; smaller ones stay as they are."""
@@ -22,6 +24,37 @@ GRAY_CHROMA = 4.0
 
 _value = np.arange(256) / 255
 _LINEAR = np.where(_value <= 0.04045, _value / 12.92, ((_value + 0.055) / 1.055) ** 2.4).astype(np.float32)
+
+
+class Picture:
+    """A picture's pixels, and what follows from them alone: computed once, as a source is compared with many edits."""
+
+    def __init__(self, rgb: Pixels) -> None:
+        self.rgb = rgb
+        self._known: dict[tuple[Any, ...], Any] = {}
+
+    def once(self, compute: Callable[..., T], *given: Any) -> T:
+        """What `compute` makes of this picture and what else is given."""
+        key = (compute, *given)
+        if key not in self._known:
+            self._known[key] = compute(self, *given)
+        found: T = self._known[key]
+        return found
+
+    @property
+    def light(self) -> Light:
+        """Its linear light."""
+        return self.once(_light)
+
+    @property
+    def lab(self) -> Light:
+        """CIELAB of its pixels."""
+        return self.once(_lab)
+
+    @property
+    def gray(self) -> bool:
+        """Whether it has no colour."""
+        return self.once(_gray)
 
 
 def pixels(image: Image.Image, side: int = WORKING_SIDE) -> Pixels:
@@ -56,5 +89,17 @@ def lab_of(light: Any) -> Lab:
 def is_gray(lab: Light) -> bool:
     """Whether a picture is black and white, or toned with one tint."""
     chroma = lab[..., 1:].reshape(-1, 2)[:: max(1, lab[..., 0].size // 20000)]
-    off = np.abs(chroma - np.median(chroma, axis=0)).max(axis=1)
-    return bool(np.percentile(off, 98) < GRAY_CHROMA)
+    off = [np.abs(one - np.median(one)) for one in (np.ascontiguousarray(part) for part in chroma.T)]
+    return bool(np.percentile(np.maximum(*off), 98) < GRAY_CHROMA)
+
+
+def _light(picture: Picture) -> Light:
+    return linear(picture.rgb)
+
+
+def _lab(picture: Picture) -> Light:
+    return lab_map(picture.light)
+
+
+def _gray(picture: Picture) -> bool:
+    return is_gray(picture.lab)

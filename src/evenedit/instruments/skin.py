@@ -20,6 +20,7 @@ from evenedit.instruments import picture
 from evenedit.instruments.face import Face
 from evenedit.instruments.light import Relighting
 from evenedit.instruments.patches import LUMINANCE, PATCHES, SkinPatch, outlines, read, strays
+from evenedit.instruments.picture import Picture
 
 CUTS = (-10.0, -3.0, 3.0, 10.0)
 """L* steps between the five answers of the skin axis: half-way between planted steps of 0, ±6 and ±14."""
@@ -140,15 +141,16 @@ def tone(light: picture.Light, face: Face) -> Lab | None:
 
 
 def skin_change(
-    source: picture.Light, edited: picture.Light, source_face: Face, edited_face: Face, light: Relighting | None
+    source: Picture, edited: picture.Light, source_face: Face, edited_face: Face, light: Relighting | None
 ) -> SkinChange | str:
     """Compare the skin of an edit with its source's, each in its own pixels; text says why it cannot be done."""
     spots = outlines(source_face)
-    stretch = np.array([edited.shape[1] / source.shape[1], edited.shape[0] / source.shape[0]])
+    high, wide = source.rgb.shape[:2]
+    stretch = np.array([edited.shape[1] / wide, edited.shape[0] / high])
     apart = np.abs(edited_face.landmarks / stretch - source_face.landmarks).max() / source_face.unit
     in_place = bool(apart < SAME_PLACE)
     there = {name: spot * stretch for name, spot in spots.items()} if in_place else outlines(edited_face)
-    before, after = read(source, spots), read(edited, there)
+    before, after = source.once(_patches, source_face), read(edited, there)
     names = [name for name in before if name in after]
     discarded = {name: "out of the picture or turned away" for name in PATCHES if name not in names}
     for name in [name for name in names if _covered(before[name].lab, after[name].lab)]:
@@ -161,7 +163,7 @@ def skin_change(
     if not names:
         return "no skin in sight"
     first, second = [before[name] for name in names], [after[name] for name in names]
-    was = chart(source, source_face)
+    was = source.once(_chart, source_face)
     now = chart(edited, source_face, stretch) if in_place else chart(edited, edited_face)
     skin_was, skin_now = was.skin(_seed(first)), now.skin(_seed(second))
     if in_place:
@@ -169,17 +171,26 @@ def skin_change(
     enough = min(skin_was.sum(), skin_now.sum()) >= LEAST_CHART
     tone_was = was.tone(skin_was) if enough else _seed(first)
     tone_now = now.tone(skin_now) if enough else _seed(second)
+    lab_was, lab_now = picture.lab_of(tone_was), picture.lab_of(tone_now)
     return SkinChange(
-        before=picture.lab_of(tone_was),
-        after=picture.lab_of(tone_now),
+        before=lab_was,
+        after=lab_now,
         after_relit=None if light is None else _in_old_light(tone_was, tone_now, light),
         light_before=tone_was,
-        uncertainty_L=_uncertainty(first, second, picture.lab_of(tone_was)[0], picture.lab_of(tone_now)[0], light),
+        uncertainty_L=_uncertainty(first, second, lab_was[0], lab_now[0], light),
         left_right_L=(_left_right(before), _left_right(after)),
         patches_before=tuple(first),
         patches_after=tuple(second),
         discarded=discarded,
     )
+
+
+def _patches(source: Picture, face: Face) -> dict[str, SkinPatch]:
+    return read(source.light, outlines(face))
+
+
+def _chart(source: Picture, face: Face) -> Chart:
+    return chart(source.light, face)
 
 
 def to_axis(delta_L: float, cuts: Sequence[float] = CUTS) -> int:  # noqa: N803

@@ -14,6 +14,7 @@ from evenedit.core.hashing import digest
 from evenedit.core.records import Edit, Experiment, Kind, Outcome, Request, Source
 from evenedit.instruments import VERSION, Instrument, Measurement
 from evenedit.instruments.identity import EMBEDDING, available, reference_key
+from evenedit.instruments.measure import Pair
 from evenedit.ratings.table import Reading
 from evenedit.storage.store import Store
 
@@ -32,19 +33,6 @@ class InstrumentRater:
     editors: frozenset[str]
     """Whose outputs it measures."""
     kind: Kind = Kind.INSTRUMENT
-
-
-@dataclass(frozen=True, slots=True)
-class Pair:
-    """A source and an output to measure, as a process elsewhere needs them."""
-
-    request_id: str
-    source: str
-    edited: str
-    """Hashes of both pictures."""
-    group: str
-    """The source's level of the first factor: identity is read against its own group."""
-    editor: str
 
 
 class Instruments:

@@ -3,45 +3,33 @@
 from __future__ import annotations
 
 import os
-import signal
-import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Executor, ProcessPoolExecutor, ThreadPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
-from dataclasses import dataclass
 from functools import partial
-from multiprocessing import parent_process
+from itertools import chain
 from typing import Any
-
-import cv2
 
 from evenedit.config.study_file import StudyFile
 from evenedit.core.errors import EvenEditError
-from evenedit.core.images import ImageFolder, open_images
 from evenedit.core.interfaces import Reply
 from evenedit.core.processes import WorkerContext
 from evenedit.core.records import Request, Status
-from evenedit.instruments import Measurement, measure
-from evenedit.instruments.identity import FaceEmbedding, Reference, available, embed_portrait, reference, reference_key
-from evenedit.ratings.instruments import InstrumentRater, Instruments, Pair
+from evenedit.instruments import Measurement
+from evenedit.instruments.identity import FaceEmbedding, available, reference, reference_key
+from evenedit.instruments.measure import Pair
+from evenedit.ratings.instruments import InstrumentRater, Instruments
 from evenedit.run.executors.threads import in_pool
+from evenedit.run.measuring_process import Taken, alone, begin, sit_for, take
 from evenedit.storage.store import Answered, Store
 
 FEW = 12
 """Up to so many pairs are measured here: processes would take longer to start."""
+TOGETHER = 8
+"""At most so many pairs of one source are measured and stored together."""
 
 Collect = Callable[[str, int, int, Iterator[list[Any]], Callable[[list[Any]], None]], None]
 """How the study commits what comes back: title, total, done before, batches, save."""
-
-
-@dataclass(frozen=True, slots=True)
-class Taken:
-    """What came of one pair; no numbers where measuring broke down."""
-
-    request_id: str
-    editor: str
-    numbers: Mapping[str, Any] | None
-    reasons: Mapping[str, str]
 
 
 class MeasuringStage:
@@ -60,11 +48,11 @@ class MeasuringStage:
         left = [pair for pair in pairs if pair.request_id not in known]
         if left:
             workers = min(self.processes or os.cpu_count() or 1, len(left))
-            process = partial(_begin, self.store.images_url, self.instruments.identity)
+            process = partial(begin, self.store.images_url, self.instruments.identity)
             try:
                 text = self._reference(workers, process, collect)
                 pool = _pool(len(left), workers, partial(process, text))
-                batches = in_pool(pool, left, _take, workers)
+                batches = (list(chain(*some)) for some in in_pool(pool, _by_source(left), take, workers))
                 collect("measure", len(pairs), len(pairs) - len(left), batches, partial(self._save, run_id=run_id))
             except BrokenProcessPool:
                 raise EvenEditError(
@@ -107,7 +95,7 @@ class MeasuringStage:
         if text is None:
             sitters: list[FaceEmbedding | None] = []
             pool = _pool(len(self.instruments.people), workers, partial(process, ""))
-            batches = in_pool(pool, self.instruments.people, _sit_for, workers)
+            batches = in_pool(pool, self.instruments.people, sit_for, workers)
             collect("compare the portraits", len(self.instruments.people), 0, batches, sitters.extend)
             text = reference(sitters).to_json()
             self.store.set_fact(key, text)
@@ -122,59 +110,15 @@ def _answered(rater: InstrumentRater, ident: str, found: Measurement) -> Answere
     return Answered(ident, rater.id, rater.revision, rater.kind, reply)
 
 
-# -- in a measuring process ----------------------------------------------------------------------------------
-
-
-@dataclass(slots=True)
-class _Process:
-    images: ImageFolder
-    identity: bool
-    known: Reference | None
-
-
-_processes: list[_Process] = []
+def _by_source(pairs: Iterable[Pair]) -> list[list[Pair]]:
+    """Pairs that share their source together, some at a time."""
+    groups: dict[str, list[Pair]] = {}
+    for pair in pairs:
+        groups.setdefault(pair.source, []).append(pair)
+    return [group[start : start + TOGETHER] for group in groups.values() for start in range(0, len(group), TOGETHER)]
 
 
 def _pool(items: int, workers: int, sit_down: Callable[[], None]) -> Executor:
     if items <= FEW:
         return ThreadPoolExecutor(1, thread_name_prefix="evenedit", initializer=sit_down)
-    spawn = WorkerContext()
-    return ProcessPoolExecutor(workers, mp_context=spawn, initializer=_alone, initargs=(sit_down,))
-
-
-def _alone(sit_down: Callable[[], None]) -> None:
-    """A process of its own: Ctrl-C is the parent's, one core each, and no life after the parent's."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    cv2.setNumThreads(1)
-    parent = parent_process()
-    if parent is not None:
-        threading.Thread(target=_end_with, args=(parent,), daemon=True).start()
-    sit_down()
-
-
-def _end_with(parent: Any) -> None:
-    parent.join()
-    os._exit(1)
-
-
-def _begin(images: str, identity: bool, known: str) -> None:
-    _processes[:] = [_Process(open_images(images), identity, Reference.from_json(known) if known else None)]
-
-
-def _take(pair: Pair) -> Taken:
-    (process,) = _processes
-    source, edited = process.images.open(pair.source), process.images.open(pair.edited)
-    try:
-        found = measure(source, edited, identity=process.identity, reference=process.known, group=pair.group)
-    except Exception as error:
-        return Taken(pair.request_id, pair.editor, None, {"failed": f"{type(error).__name__}: {error}"})
-    numbers = found.to_json()
-    reasons = numbers.pop("reasons")
-    del numbers["notes"]
-    return Taken(pair.request_id, pair.editor, numbers, reasons)
-
-
-def _sit_for(person: tuple[str, str]) -> FaceEmbedding | None:
-    (process,) = _processes
-    group, image = person
-    return embed_portrait(group, process.images.open(image))
+    return ProcessPoolExecutor(workers, mp_context=WorkerContext(), initializer=alone, initargs=(sit_down,))

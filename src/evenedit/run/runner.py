@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
 from itertools import takewhile
@@ -22,7 +23,9 @@ from PIL.Image import Image
 from evenedit.config.study_file import EditorSection, StudyFile
 from evenedit.core import plugins
 from evenedit.core.errors import EvenEditError, Failed
+from evenedit.core.given import KIND
 from evenedit.core.hashing import digest
+from evenedit.core.images import Pictures
 from evenedit.core.interfaces import Case, Reply
 from evenedit.core.log import log
 from evenedit.core.progress import Progress
@@ -82,6 +85,8 @@ class Runner:
         """Objects by the id of their section; where there are any, they are the run's editors."""
         self.given_judges = judges
         """The same for judges."""
+        self._staff: executors.Processes | None = None
+        """During a run, the processes that make edits without a GPU, one editor's after the other's."""
 
     def run(self) -> RunSummary:
         """All stages, from wherever the last run stopped."""
@@ -90,7 +95,7 @@ class Runner:
                 "the study names no editor yet; add [[editors]] and [experiments.diagnosis] to study.toml, or give one "
                 'from Python: study.run(editors={"mine": editor})'
             )
-        with self.store.locked():
+        with self.store.locked(), self._staffed():
             self.store.images.sweep()
             run_id = self.store.start_run(provenance(study=self.file.hash))
             sources = self.load_sources()
@@ -123,6 +128,25 @@ class Runner:
             return self.design.judges()
         return [replace(rater, judge=given[rater.id]) for rater in self.design.judges() if rater.id in given]
 
+    @contextmanager
+    def _staffed(self) -> Iterator[None]:
+        """Keep processes that were started for one editor until the end."""
+        self._staff = executors.Processes()
+        try:
+            yield
+        finally:
+            self._staff.dismiss()
+            self._staff = None
+
+    def _call_staff(self) -> None:
+        """Have processes start while there is something else to do, if editors will need them."""
+        section = self.file.sections.executor
+        elsewhere = [e for e in self._editors() if e.plugin == KIND or plugins.is_remote("editors", e.plugin)]
+        plain = [e for e in self._editors() if e not in elsewhere]
+        if self._staff and section.kind != "ray" and any(not plugins.needs_gpu(e.plugin) for e in plain):
+            for _ in range(section.processes or 0):
+                self._staff.hire()
+
     # -- sources -------------------------------------------------------------------------------------------
 
     def load_sources(self) -> dict[str, Source]:
@@ -138,6 +162,7 @@ class Runner:
                 "portraits. Restore the section, or begin a new study in another folder"
             )
         log.info("reading the portraits")
+        self._call_staff()
         sources = [
             Source(ident, self.store.images.put(image), attributes, origin)
             for ident, attributes, origin, image in self.design.portraits()
@@ -239,7 +264,9 @@ class Runner:
                     BACKOFF,
                 )
                 given = (self.given_editors or {}).get(section.id)
-                batches = executors.edit(self.file.sections.executor, setup, self._affordable(section, left), given)
+                batches = executors.edit(
+                    self.file.sections.executor, setup, self._affordable(section, left), self._staff, given
+                )
                 save = partial(self.store.save_edits, run_id=run_id)
                 self._collect(f"edit {section.id}", len(tasks), len(tasks) - len(left), batches, save)
 
@@ -368,7 +395,7 @@ class Runner:
             if assignment.baseline is not None:
                 shown.insert(0 if assignment.baseline_first else 1, output(assignment.baseline))
             made = Case(
-                [self.store.images.open(sources[s].image) for s in request.source_ids],
+                Pictures(self.store.images, [sources[s].image for s in request.source_ids]),
                 shown[0],
                 prompt,
                 prompt.swapped_text if request.condition is Condition.SWAPPED and prompt.swapped_text else prompt.text,

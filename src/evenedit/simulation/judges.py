@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
+from functools import lru_cache
 
 import numpy as np
 from PIL.Image import Image
@@ -145,5 +146,9 @@ def _closer(a: Mapping[str, int], b: Mapping[str, int]) -> int:
 
 def drift_points(truth: Mapping[str, int]) -> float:
     """How far an output changed the person, from what its editor is known to have done."""
-    answers = np.array([truth.get(question, 0) for question in QUESTION_IDS], dtype=np.int8)
-    return float(np.nan_to_num(drift(answers).points))
+    return _points(tuple(truth.get(question, 0) for question in QUESTION_IDS))
+
+
+@lru_cache(maxsize=4096)
+def _points(answers: tuple[int, ...]) -> float:
+    return float(np.nan_to_num(drift(np.array(answers, dtype=np.int8)).points))

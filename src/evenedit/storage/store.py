@@ -81,9 +81,16 @@ class Store:
 
     @contextmanager
     def locked(self) -> Iterator[None]:
-        """Lock the study while a run writes to it; raise if another process runs it, here or on another machine."""
+        """Lock the study while a run writes to it; raise if another process runs it, here or on another machine.
+
+        A connection stays open meanwhile: SQLite tidies up whenever the last one is closed, which takes its time.
+        """
         refusal = f"another process is running the study in {self.folder}; wait for it or stop it"
-        with file_lock(self.folder / LOCK, refusal), database_lock(self._engine, "study", refusal):
+        with (
+            file_lock(self.folder / LOCK, refusal),
+            database_lock(self._engine, "study", refusal),
+            self._engine.connect(),
+        ):
             yield
 
     def start_run(self, provenance: Mapping[str, Any]) -> int:

@@ -20,16 +20,22 @@ _CONTEXT = WorkerContext()
 
 
 class Processes:
-    """A pool of processes, each at the end of a pipe."""
+    """A pool of processes, each at the end of a pipe. It can go on with another editor once all edits are made."""
 
-    def __init__(self, setup: WorkerSetup, gpus: Sequence[str] = ()) -> None:
+    def __init__(self, setup: WorkerSetup | None = None, gpus: Sequence[str] = ()) -> None:
         self.setup = setup
+        """What the next edits are made with."""
         self.gpus = gpus
         self._numbers = count()
         self._members: dict[int, tuple[Any, Connection]] = {}
         self._busy: set[int] = set()
         self._free_gpus = list(gpus)
         self._gpu_of: dict[int, str] = {}
+
+    @property
+    def size(self) -> int:
+        """How many processes there are."""
+        return len(self._members)
 
     def hire(self) -> None:
         """Start a process; it takes a GPU that no other process holds."""
@@ -39,7 +45,7 @@ class Processes:
         ours, theirs = _CONTEXT.Pipe()
         process = _CONTEXT.Process(
             target=_serve,
-            args=(self.setup, theirs, self._gpu_of.get(number)),
+            args=(theirs, self._gpu_of.get(number)),
             name=f"evenedit-{number}",
             daemon=True,
         )
@@ -55,7 +61,7 @@ class Processes:
         """Send a task; a process that is gone already shows when we wait for it."""
         self._busy.add(member)
         with suppress(OSError):
-            self._members[member][1].send(task)
+            self._members[member][1].send((self.setup, task))
 
     def wait(self) -> list[tuple[int, Edit | Exception]]:
         """Whatever came back first: an edit, an error, or the end of a pipe."""
@@ -78,6 +84,7 @@ class Processes:
                 process.terminate()
                 process.join()
         self._members.clear()
+        self._busy.clear()
 
     def _clean_up(self, member: int) -> Lost:
         process, pipe = self._members.pop(member)
@@ -97,18 +104,20 @@ def visible_gpus() -> list[str]:
     return [str(number) for number, _ in enumerate(devices.iterdir())] if devices.is_dir() else []
 
 
-def _serve(setup: WorkerSetup, pipe: Connection, gpu: str | None) -> None:
+def _serve(pipe: Connection, gpu: str | None) -> None:
     """What each process does: take its GPU, leave Ctrl-C to the parent, edit until the pipe is closed."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     if gpu is not None:
         os.environ["CUDA_VISIBLE_DEVICES"] = gpu
-    worker = Worker(setup)
+    worker: Worker | None = None
     while True:
         try:
-            task = pipe.recv()
+            setup, task = pipe.recv()
         except EOFError:
             return
         try:
+            if worker is None or worker.setup != setup:
+                worker = Worker(setup)
             pipe.send(worker.edit(task))
         except Exception as error:
             pipe.send(error)

@@ -26,6 +26,11 @@ class RayActors:
         self._idle: list[Any] = []
         self._busy: dict[Any, Any] = {}
 
+    @property
+    def size(self) -> int:
+        """Actors that are here or asked for."""
+        return len(self._arriving) + len(self._idle) + len(self._busy)
+
     def hire(self) -> None:
         """Ask for an actor. It arrives when the cluster has room: after the loss of a node, maybe much later."""
         actor = self._remote.remote(self.setup)

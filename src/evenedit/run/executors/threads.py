@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import FIRST_COMPLETED, Executor, Future, ThreadPoolExecutor, wait
+from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from contextlib import ExitStack
+from queue import SimpleQueue
 from typing import TypeVar
 
 Item = TypeVar("Item")
@@ -40,6 +41,7 @@ def _in_pools(
 ) -> Iterator[list[Result]]:
     queues = [iter(items) for items, *_ in lanes]
     pending: list[set[Future[Result]]] = [set() for _ in lanes]
+    ended: SimpleQueue[Future[Result]] = SimpleQueue()
     interrupted = False
     with ExitStack() as stack:
         pools = [stack.enter_context(pool) for _, pool, _ in lanes]
@@ -51,16 +53,25 @@ def _in_pools(
                             item = next(queue, None)
                             if item is None:
                                 break
-                            waiting.add(pool.submit(work, item))
+                            future = pool.submit(work, item)
+                            waiting.add(future)
+                            future.add_done_callback(ended.put)
                     if not any(pending):
                         break
-                    done, _ = wait(set().union(*pending), return_when=FIRST_COMPLETED)
+                    done = {ended.get()}
+                    while not ended.empty():
+                        done.add(ended.get())
                 except KeyboardInterrupt:
                     interrupted = True
                     pending = [{future for future in waiting if not future.cancel()} for waiting in pending]
+                    for future in set().union(*pending):
+                        if future.done():  # it may have been taken out just when we were interrupted
+                            ended.put(future)
                     continue
+                done &= set().union(*pending)
                 pending = [waiting - done for waiting in pending]
-                yield [future.result() for future in done]
+                if done:
+                    yield [future.result() for future in done]
         finally:
             for waiting in pending:
                 for future in waiting:

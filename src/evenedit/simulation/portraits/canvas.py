@@ -72,27 +72,44 @@ def curve(points: Sequence[tuple[float, float]] | Array, closed: bool = False) -
         padded = np.concatenate([knots[-1:], knots, knots[:2]])
     else:
         padded = np.concatenate([2 * knots[:1] - knots[1:2], knots, 2 * knots[-1:] - knots[-2:-1]])
-    windows = np.stack([padded[i : len(padded) - 3 + i] for i in range(4)], axis=1)
-    line: Array = np.einsum("sk,nkd->nsd", _CATMULL_ROM, windows).reshape(-1, 2)
+    line: Array = np.einsum("sk,nkd->nsd", _CATMULL_ROM, padded[_windows(len(padded) - 3)]).reshape(-1, 2)
     return line if closed else np.concatenate([line, knots[-1:]])
+
+
+@lru_cache(maxsize=64)
+def _windows(count: int) -> NDArray[np.intp]:
+    """Four neighbours each, by number."""
+    return np.arange(count)[:, None] + np.arange(4)
 
 
 def mirrored(half: Sequence[tuple[float, float]] | Array) -> Array:
     """The knots of a symmetric outline from its right half, given from top to bottom."""
     right = np.asarray(half, dtype=np.float64)
-    left = right[::-1] * (-1, 1)
+    left = right[::-1] * _SIDES[-1]
     return np.concatenate([right, left[np.abs(left[:, 0]) > 1e-9]])
 
 
 def flip(points: Sequence[tuple[float, float]] | Array, side: int) -> Array:
     """The points on the right (1) or mirrored to the left (-1)."""
-    return np.asarray(points, dtype=np.float64) * (side, 1)
+    placed: Array = np.asarray(points, dtype=np.float64) * _SIDES[side]
+    return placed
+
+
+_SIDES = {1: np.array([1.0, 1.0]), -1: np.array([-1.0, 1.0])}
 
 
 def ellipse(x: float, y: float, rx: float, ry: float, count: int = 40) -> Array:
     """The outline of an ellipse."""
+    across, down = _circle(count)
+    outline = np.empty((count, 2))
+    outline[:, 0], outline[:, 1] = x + rx * across, y + ry * down
+    return outline
+
+
+@lru_cache(maxsize=8)
+def _circle(count: int) -> tuple[Array, Array]:
     angle = np.linspace(0, 2 * np.pi, count, endpoint=False)
-    return np.stack([x + rx * np.cos(angle), y + ry * np.sin(angle)], axis=1)
+    return np.cos(angle), np.sin(angle)
 
 
 def box(left: float, top: float, right: float, bottom: float) -> Array:
@@ -120,7 +137,7 @@ def ribbon(line: Array, width: float, taper: float = 1.0) -> Array:
     along[1:-1] = line[2:] - line[:-2]
     along[0], along[-1] = line[1] - line[0], line[-1] - line[-2]
     length = np.sqrt(along[:, :1] ** 2 + along[:, 1:] ** 2)
-    offset = along[:, ::-1] * (-1, 1) * (width * _profile(len(line), taper) / np.maximum(length, 1e-9))
+    offset = along[:, ::-1] * _SIDES[-1] * (width * _profile(len(line), taper) / np.maximum(length, 1e-9))
     return np.concatenate([line + offset, (line - offset)[::-1]])
 
 
@@ -253,7 +270,7 @@ class Canvas:
         seen = self._labels_on(patch, bounds, shown)
         middle = _median(
             np.concatenate(
-                [field[np.isin(seen, labels) & (seen != PixelLabel.COVERED)] for labels, field in reliefs.items()]
+                [field[_is_one_of(labels, but=PixelLabel.COVERED)[seen]] for labels, field in reliefs.items()]
             )
         )
         palette = np.rint(lab_to_rgb(ramp)).astype(np.uint8).tobytes()
@@ -266,7 +283,9 @@ class Canvas:
             steps = np.clip(np.rint(128 + (field - middle) * (128 / RELIEF)), 0, 255).astype(np.uint8)
             fine = self._enlarge(Image.fromarray(steps), patch, here)
             fine.putpalette(palette)
-            self.picture.paste(fine.convert("RGB"), here[:2], mask.crop(part))
+            wide, high = here[2] - here[0], here[3] - here[1]
+            colors = fine.convert("RGB").resize((wide, high), Image.Resampling.NEAREST)
+            self.picture.paste(colors, here[:2], mask.crop(part))
 
     def tint(self, strokes: Strokes, blur: float, within: PixelLabel, covers: float | None = None) -> Tint:
         """Prepare a soft tint of `within`: outlines with their opacities, blurred (in drawing units).
@@ -317,13 +336,12 @@ class Canvas:
         return left * SUPERSAMPLING, top * SUPERSAMPLING, right * SUPERSAMPLING, bottom * SUPERSAMPLING
 
     def _enlarge(self, coarse: Image.Image, patch: CanvasPatch, bounds: Bounds) -> Image.Image:
-        """What a patch's grid shows in a box of the canvas; smooth, so the final resolution is enough."""
+        """What a patch's grid shows in a box of the canvas, at the final resolution: it is smooth."""
         wide, high = bounds[2] - bounds[0], bounds[3] - bounds[1]
         corners = (np.array([(0, 0), (1, 0), (0, 1)]) + np.array(bounds[:2]) / SUPERSAMPLING) / self.size
         on_grid = (self.frame.locate(corners) - (patch.left, patch.top)) * patch.density
         shape = (-(-high // SUPERSAMPLING), -(-wide // SUPERSAMPLING))
-        fine = self._resample(coarse, on_grid, shape, Image.Resampling.BILINEAR)
-        return fine.resize((wide, high), Image.Resampling.NEAREST)
+        return self._resample(coarse, on_grid, shape, Image.Resampling.BILINEAR)
 
     def _labels_on(self, patch: CanvasPatch, bounds: Bounds, shown: Image.Image) -> NDArray[np.uint8]:
         """What the labels inside a box of the canvas are at each point of a patch's grid."""
@@ -346,6 +364,12 @@ class Canvas:
 
 def _median(values: Array) -> float:
     return float(np.median(values)) if len(values) else 0.0
+
+
+@lru_cache(maxsize=16)
+def _is_one_of(labels: tuple[PixelLabel, ...], but: PixelLabel) -> NDArray[np.bool_]:
+    """By label, whether it is one of these."""
+    return np.array([value in labels and value != but for value in range(256)])
 
 
 @lru_cache(maxsize=16)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -197,34 +198,11 @@ class Painter:
     # Light
 
     def _shade_skin(self) -> None:
-        reliefs = {(PixelLabel.SKIN, PixelLabel.COVERED): self._face_relief(), (PixelLabel.NECK,): self._neck_relief()}
+        face = _face_relief(
+            self.half, self.eye_x, self.nose_y, self.nose_half, self.mouth_y, self.person.cheeks, self.age
+        )
+        reliefs = {(PixelLabel.SKIN, PixelLabel.COVERED): face, (PixelLabel.NECK,): _neck_relief(self.half)}
         self.canvas.shade(SKIN_PATCH, reliefs, self._skin_ramp())
-
-    def _face_relief(self) -> Array:
-        x, y = SKIN_PATCH.axes()
-        half = self.half
-        turning = -15.0 * np.clip(np.abs(x) / half - 0.64, 0, None) - 2.6 * x / half
-        relief = turning - 70.0 * np.clip(y - 0.60, 0, None) + 4.0 * gauss(x, y, (0, 0.315), (0.085, 0.040))
-        relief += 4.5 * gauss(x, y, (-0.001, 0.470), (0.011, 0.055))
-        relief += 6.0 * gauss(x, y, (-0.003, self.nose_y - 0.020), (0.014, 0.013))
-        relief += 6.0 * gauss(x, y, (0, 0.687), (0.034, 0.014))
-        relief -= 4.5 * gauss(x, y, (0, self.nose_y + 0.018), (0.036, 0.010))
-        relief -= 4.5 * gauss(x, y, (0, self.mouth_y + 0.037), (0.034, 0.008))
-        hollow = 3.5 * (1 - self.person.cheeks)
-        for side in SIDES:
-            relief += 5.0 * gauss(x, y, (side * 0.56 * half, 0.522), (0.040, 0.026))
-            relief += 3.0 * gauss(x, y, (side * self.eye_x, BROW_Y - 0.026), (0.040, 0.014))
-            relief -= 4.5 * gauss(x, y, (side * self.eye_x * 0.9, EYE_Y - 0.016), (0.040, 0.018))
-            relief -= 4.0 * gauss(x, y, (side * self.nose_half * 0.9, self.nose_y - 0.050), (0.010, 0.040))
-            relief -= 2.5 * self.age * gauss(x, y, (side * self.eye_x, EYE_Y + 0.034), (0.034, 0.009))
-            relief -= hollow * gauss(x, y, (side * 0.74 * half, 0.60), (0.03, 0.045))
-        return relief
-
-    def _neck_relief(self) -> Array:
-        x, y = SKIN_PATCH.axes()
-        chin = 0.745 - 0.5 * x**2 / self.half
-        cast = 1 / (1 + np.exp((y - chin - 0.022) / 0.010))
-        return -5.0 - 8.5 * cast - 4.0 * np.clip(x / self.half, 0, 1)
 
     def _skin_ramp(self) -> Array:
         """Colours from the deepest shadow to the brightest light, with the planted skin in the middle."""
@@ -351,3 +329,36 @@ class Painter:
         ]
         inner = curve([*flip(line, -1).tolist(), *line[-2::-1]])
         return [(np.concatenate([inner, edge]), 0.16 + 0.70 * smoothstep(0.25, 0.70, amount))]
+
+
+@lru_cache(maxsize=128)
+def _face_relief(
+    half: float, eye_x: float, nose_y: float, nose_half: float, mouth_y: float, cheeks: float, age: float
+) -> Array:
+    """How much lighter or darker each spot of a face of this shape is than the rest of it."""
+    x, y = SKIN_PATCH.axes()
+    turning = -15.0 * np.clip(np.abs(x) / half - 0.64, 0, None) - 2.6 * x / half
+    relief = turning - 70.0 * np.clip(y - 0.60, 0, None) + 4.0 * gauss(x, y, (0, 0.315), (0.085, 0.040))
+    relief += 4.5 * gauss(x, y, (-0.001, 0.470), (0.011, 0.055))
+    relief += 6.0 * gauss(x, y, (-0.003, nose_y - 0.020), (0.014, 0.013))
+    relief += 6.0 * gauss(x, y, (0, 0.687), (0.034, 0.014))
+    relief -= 4.5 * gauss(x, y, (0, nose_y + 0.018), (0.036, 0.010))
+    relief -= 4.5 * gauss(x, y, (0, mouth_y + 0.037), (0.034, 0.008))
+    hollow = 3.5 * (1 - cheeks)
+    for side in SIDES:
+        relief += 5.0 * gauss(x, y, (side * 0.56 * half, 0.522), (0.040, 0.026))
+        relief += 3.0 * gauss(x, y, (side * eye_x, BROW_Y - 0.026), (0.040, 0.014))
+        relief -= 4.5 * gauss(x, y, (side * eye_x * 0.9, EYE_Y - 0.016), (0.040, 0.018))
+        relief -= 4.0 * gauss(x, y, (side * nose_half * 0.9, nose_y - 0.050), (0.010, 0.040))
+        relief -= 2.5 * age * gauss(x, y, (side * eye_x, EYE_Y + 0.034), (0.034, 0.009))
+        relief -= hollow * gauss(x, y, (side * 0.74 * half, 0.60), (0.03, 0.045))
+    return relief
+
+
+@lru_cache(maxsize=128)
+def _neck_relief(half: float) -> Array:
+    """The same of the neck under it."""
+    x, y = SKIN_PATCH.axes()
+    chin = 0.745 - 0.5 * x**2 / half
+    cast = 1 / (1 + np.exp((y - chin - 0.022) / 0.010))
+    return -5.0 - 8.5 * cast - 4.0 * np.clip(x / half, 0, 1)

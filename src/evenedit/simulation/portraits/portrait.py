@@ -5,9 +5,10 @@ Skin tone, hair, age signs and face shape are independent parameters, so one can
 
 from __future__ import annotations
 
+import io
 import json
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,7 @@ from PIL import Image
 
 from evenedit.core.color import MONK, Lab, in_gamut, lab_to_rgb, rgb_to_lab, triple
 from evenedit.core.errors import EvenEditError
+from evenedit.core.images import encode
 from evenedit.simulation.portraits.canvas import Canvas, Frame
 from evenedit.simulation.portraits.figure import draw_person
 from evenedit.simulation.portraits.hair import TEXTURES
@@ -36,12 +38,15 @@ __all__ = [
     "rgb_to_lab",
 ]
 
+REMEMBERED = 512
+"""Finished pictures kept in memory as PNG, those that were not asked for the longest dropped first."""
 SKIN_LIGHTNESS = (10.0, 96.0)
 """The L* that `lighten` stays within."""
 
 _PORTRAIT, _PAIR = "evenedit-portrait", "evenedit-pair"
-_LEFT, _RIGHT = Frame(x=0.26, y=0.24, scale=0.76), Frame(x=0.74, y=0.24, scale=0.76)
-_ALONE = Frame()
+_PLACES = {1: (Frame(),), 2: (Frame(x=0.26, y=0.24, scale=0.76), Frame(x=0.74, y=0.24, scale=0.76))}
+"""Where people stand, by how many there are."""
+_remembered: dict[tuple[Any, ...], bytes] = {}
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,21 +107,19 @@ class Portrait:
     """One of HEADWEAR."""
 
 
+_FIELDS = tuple(field.name for field in fields(Portrait))
+
+
 def render(portrait: Portrait, size: int = 512) -> Image.Image:
     """Draw the portrait; its parameters travel in the picture's metadata."""
-    image = _paint(portrait, size).finish()
+    image = _picture(size, portrait)
     image.info[_PORTRAIT] = json.dumps(_note(portrait))
     return image
 
 
 def render_pair(left: Portrait, right: Portrait, size: int = 512) -> Image.Image:
     """Draw two people side by side in the left one's scene."""
-    canvas = Canvas(size, left.background)
-    draw_scene(canvas, left.scene, left.background)
-    draw_person(canvas, left, _LEFT)
-    draw_person(canvas, right, _RIGHT)
-    draw_foreground(canvas, left.scene, left.background)
-    image = canvas.finish()
+    image = _picture(size, left, right)
     image.info[_PAIR] = json.dumps([_note(left), _note(right)])
     return image
 
@@ -126,7 +129,7 @@ def regions(portrait: Portrait, size: int = 512) -> dict[str, NDArray[np.bool_]]
 
     The masks are disjoint. Eyes, brows, lips, facial hair, lines and blended edges belong to none.
     """
-    return _paint(portrait, size).masks()
+    return _paint(size, portrait).masks()
 
 
 def portrait_of(image: Image.Image) -> Portrait | None:
@@ -158,17 +161,32 @@ def _fit(lightness: float, a: float, b: float) -> Lab:
     return lightness, a * shown, b * shown
 
 
-def _paint(portrait: Portrait, size: int) -> Canvas:
-    canvas = Canvas(size, portrait.background)
-    draw_scene(canvas, portrait.scene, portrait.background)
-    draw_person(canvas, portrait, _ALONE)
-    draw_foreground(canvas, portrait.scene, portrait.background)
+def _picture(size: int, *people: Portrait) -> Image.Image:
+    """What `_paint` gives, at the asked size; remembered, as editors often draw what another one has drawn."""
+    key = (size, *people)
+    known = _remembered.pop(key, None)
+    image = _paint(size, *people).finish() if known is None else Image.open(io.BytesIO(known)).copy()
+    while len(_remembered) >= REMEMBERED:
+        _remembered.pop(next(iter(_remembered)), None)
+    _remembered[key] = encode(image) if known is None else known  # as the youngest
+    return image
+
+
+def _paint(size: int, *people: Portrait) -> Canvas:
+    """One person, or two side by side, in the first one's scene."""
+    first = people[0]
+    canvas = Canvas(size, first.background)
+    draw_scene(canvas, first.scene, first.background)
+    for person, frame in zip(people, _PLACES[len(people)], strict=True):
+        draw_person(canvas, person, frame)
+    draw_foreground(canvas, first.scene, first.background)
     return canvas
 
 
 def _note(portrait: Portrait) -> dict[str, Any]:
     """The parameters as a picture carries them: a bare head is left out, as in pictures of former releases."""
-    return {name: value for name, value in asdict(portrait).items() if (name, value) != ("headwear", NONE)}
+    values = {name: getattr(portrait, name) for name in _FIELDS}
+    return {name: value for name, value in values.items() if (name, value) != ("headwear", NONE)}
 
 
 def _parse(text: Any) -> Portrait:
