@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 from pathlib import Path
 
 import numpy as np
@@ -10,6 +9,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from evenedit.core.images import write_whole
+from evenedit.core.parquet import to_parquet
 from evenedit.core.records import Experiment
 from evenedit.protocol import AXES, QUESTIONS
 from evenedit.ratings.table import NOT_ASKED, QUESTION_IDS, STATUSES, RatingTable
@@ -46,10 +46,8 @@ def write_parquet(table: RatingTable, path: Path) -> Path:
             part["value"] = value[value > 0]
             parts.append(part)
     frame = pd.concat(parts, ignore_index=True) if parts else table.edits.iloc[:0]
-    buffer = io.BytesIO()
-    frame.to_parquet(buffer, index=False)
     path.parent.mkdir(parents=True, exist_ok=True)
-    write_whole(path, buffer.getvalue())
+    write_whole(path, to_parquet(frame))
     return path
 
 
