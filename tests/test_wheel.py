@@ -4,6 +4,7 @@ import csv
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 import urllib.request
@@ -81,7 +82,7 @@ def pairs(installed: Installation, study: Path) -> Path:
         for ident, request in store.requests().items():
             (source,) = (sources[name] for name in request.source_ids)
             if image := edits[ident].image:
-                row = (store.images.path(source.image), store.images.path(image), request.prompt)
+                row = (store.images.path(source.image), store.images.path(image), request.instruction)
                 writer.writerow((*row, *(source.attributes[f] for f in ("race", "gender", "age"))))
     return table
 
@@ -147,7 +148,7 @@ def test_the_web_app_is_served(installed, study):
             line = server.stdout.readline().decode()
             assert line, said
             said += line
-        assert b"EvenEdit" in urllib.request.urlopen(f"{address[0]}/login", timeout=30).read()
+        assert b"EvenEdit" in urllib.request.urlopen(f"{address[0]}/admin/login", timeout=30).read()
     finally:
         server.terminate()
         server.communicate(timeout=30)
@@ -160,10 +161,11 @@ def test_every_plug_in_loads_and_missing_extras_are_named(installed):
         assert f"pip install 'evenedit[{extra}]'" in said
 
 
-def test_signed_links_of_prolific_name_their_extra(installed, tmp_path):
-    write_study(tmp_path, survey={"platform": {"kind": "prolific", "signed": True, "origin": "https://example.org"}})
-    said = installed.run("evenedit", "serve", tmp_path, "--port", 0, code=2)
-    assert "pip install 'evenedit[prolific]'" in said
+def test_signed_links_of_prolific_name_their_extra(installed, study):
+    signed = installed.folder / "signed"
+    shutil.copytree(study, signed)
+    write_study(signed, survey={"platform": {"kind": "prolific", "signed": True, "origin": "https://example.org"}})
+    assert "pip install 'evenedit[prolific]'" in installed.run("evenedit", "serve", signed, "--port", 0, code=2)
 
 
 def test_the_package_is_used_from_python(installed, study):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import glob
 import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -29,12 +30,17 @@ def to_parquet(frame: pd.DataFrame) -> bytes:
         return path.read_bytes()
 
 
+def name_of(path: Path) -> str:
+    """A file as DuckDB takes it, which would read a name with * or [ as a pattern."""
+    return glob.escape(str(path))
+
+
 def open_parquet(database: duckdb.DuckDBPyConnection, path: Path) -> duckdb.DuckDBPyRelation:
     """A parquet file, of which only columns and types are read yet."""
     import duckdb
 
     try:
-        return database.read_parquet(str(path))
+        return database.read_parquet(name_of(path))
     except duckdb.Error as error:
         raise EvenEditError(f"{path} is not a readable parquet file: {error}") from None
 

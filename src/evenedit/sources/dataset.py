@@ -16,7 +16,7 @@ from typing import Any, Protocol
 from PIL import Image, ImageOps, UnidentifiedImageError
 
 from evenedit.core.errors import EvenEditError
-from evenedit.core.parquet import connect, open_parquet
+from evenedit.core.parquet import connect, name_of, open_parquet
 from evenedit.protocol import FACTORS, level_code
 
 LABELS = tuple(f.name for f in FACTORS)
@@ -187,7 +187,7 @@ def _classes(path: Path) -> dict[str, tuple[str, ...]]:
     """Names of the class indices: the file's own where it brings them, else FairFace's."""
     with connect() as database:
         open_parquet(database, path)
-        notes = dict(database.execute("SELECT key, value FROM parquet_kv_metadata(?)", [str(path)]).fetchall())
+        notes = dict(database.execute("SELECT key, value FROM parquet_kv_metadata(?)", [name_of(path)]).fetchall())
     features = json.loads(notes.get(b"huggingface", b"{}")).get("info", {}).get("features", {})
     return {name: tuple(features.get(name, {}).get("names") or known) for name, known in CLASSES.items()}
 
@@ -199,7 +199,7 @@ def _labels(path: Path) -> Iterator[dict[str, Any]]:
         absent = [c for c in LABELS if c not in shard.columns]
         if absent:
             raise EvenEditError(f"{path} lacks the column {', '.join(absent)}; found {shard.columns}")
-        found = database.execute(f"SELECT {', '.join(LABELS)} FROM read_parquet(?)", [str(path)])
+        found = database.execute(f"SELECT {', '.join(LABELS)} FROM read_parquet(?)", [name_of(path)])
         while batch := found.fetchmany(1000):
             yield from (dict(zip(LABELS, labels, strict=True)) for labels in batch)
 
@@ -211,7 +211,7 @@ def _pictures(path: Path, rows: Sequence[int]) -> Iterator[tuple[int, bytes | No
         found = database.execute(
             f"SELECT file_row_number, {column} FROM read_parquet(?, file_row_number = true) "
             "WHERE file_row_number IN (SELECT unnest(?))",
-            [str(path), rows],
+            [name_of(path), rows],
         )
         while batch := found.fetchmany(BATCH):
             yield from batch
