@@ -31,8 +31,9 @@ def provenance(**facts: Any) -> dict[str, Any]:
 
 
 def _git(folder: Path) -> dict[str, Any] | None:
-    """Commit and dirty flag of the checkout EvenEdit runs from; None when installed without one."""
+    """Commit and dirty flag of the checkout EvenEdit runs from; None when installed, even inside another checkout."""
     try:
+        _run(folder, "ls-files", "--error-unmatch", Path(__file__).name)
         commit = _run(folder, "rev-parse", "HEAD")
         dirty = bool(_run(folder, "status", "--porcelain", "--untracked-files=no"))
     except (OSError, subprocess.SubprocessError):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
+from evenedit.core import parquet
 from evenedit.core.errors import EvenEditError
 from evenedit.core.images import write_whole
 from evenedit.core.records import Kind, Rating, Status
@@ -32,10 +32,8 @@ def write_parquet(table: RatingTable, path: Path) -> Path:
     frame = table.edits.iloc[rows["row"]].reset_index(drop=True)
     for column in rows.columns.drop("row"):
         frame[column] = rows[column].to_numpy()
-    buffer = io.BytesIO()
-    frame.to_parquet(buffer, index=False)
     path.parent.mkdir(parents=True, exist_ok=True)
-    write_whole(path, buffer.getvalue())
+    write_whole(path, parquet.to_parquet(frame))
     return path
 
 
@@ -71,12 +69,9 @@ def _unrated(table: RatingTable) -> pd.DataFrame:
 def read_parquet(path: Path, factors: Sequence[Factor], reviewers: int | None = None) -> RatingTable:
     """Build the table that `write_parquet` wrote, without what instruments read off as numbers."""
     columns = [*edit_columns(factors), "rater_number", "rater", "kind", "status", "question", "value", "confidence"]
-    try:
-        frame = pd.read_parquet(path)
-    except FileNotFoundError:
-        raise EvenEditError(f"{path}: no such file; write the report again to have it") from None
-    except (OSError, ValueError) as error:
-        raise EvenEditError(f"{path} cannot be read as parquet: {error}") from None
+    if not path.is_file():
+        raise EvenEditError(f"{path}: no such file; write the report again to have it")
+    frame = parquet.read_parquet(path)
     absent = [name for name in columns if name not in frame.columns]
     if absent:
         raise EvenEditError(f"{path} has no column {', '.join(absent)}: write the report again with this release")

@@ -16,6 +16,7 @@ from typing import Any, Protocol
 from PIL import Image, ImageOps, UnidentifiedImageError
 
 from evenedit.core.errors import EvenEditError
+from evenedit.core.parquet import connect, name_of, open_parquet
 from evenedit.protocol import FACTORS, level_code
 
 LABELS = tuple(f.name for f in FACTORS)
@@ -160,21 +161,15 @@ class Shards:
         for path in self.files:
             split = re.sub(r"-\d+-of-\d+$", "", str(path.with_suffix("")))
             name = path.relative_to(self.root).as_posix()
-            shard = _parquet(path)
-            absent = [c for c in LABELS if c not in shard.schema_arrow.names]
-            if absent:
-                raise EvenEditError(f"{path} lacks the column {', '.join(absent)}; found {shard.schema_arrow.names}")
-            classes = _classes(shard.schema_arrow.metadata)
-            row = 0
-            for batch in shard.iter_batches(columns=list(LABELS)):
-                for labels in batch.to_pylist():
-                    attributes = coded(labels, classes, f"{name} row {row}")
-                    if attributes is None:
-                        self.outside += 1
-                    else:
-                        cell = "_".join(attributes.values())
-                        yield Labelled(at, cell, attributes, f"{name}#{row}", rows_before[split] + row)
-                    at, row = at + 1, row + 1
+            classes, row = _classes(path), 0
+            for labels in _labels(path):
+                attributes = coded(labels, classes, f"{name} row {row}")
+                if attributes is None:
+                    self.outside += 1
+                else:
+                    cell = "_".join(attributes.values())
+                    yield Labelled(at, cell, attributes, f"{name}#{row}", rows_before[split] + row)
+                at, row = at + 1, row + 1
             rows_before[split] += row
 
     def read(self, wanted: Collection[Labelled]) -> Iterator[tuple[Labelled, bytes]]:
@@ -184,52 +179,53 @@ class Shards:
             name, _, row = face.origin.rpartition("#")
             by_file[name][int(row)] = face
         for name, rows in by_file.items():
-            shard = _parquet(self.root / name)
-            column = _image_column(shard.schema_arrow, name)
-            start = 0
-            for group in range(shard.num_row_groups):
-                size = shard.metadata.row_group(group).num_rows
-                if any(start <= row < start + size for row in rows):
-                    first = start
-                    for batch in shard.iter_batches(batch_size=BATCH, row_groups=[group], columns=[column]):
-                        pictures = batch.column(0)
-                        if column.endswith(".bytes"):
-                            pictures = pictures.field("bytes")
-                        for at in range(len(pictures)):
-                            if first + at in rows:
-                                yield rows[first + at], pictures[at].as_py() or b""
-                        first += len(pictures)
-                start += size
+            for at, picture in _pictures(self.root / name, list(rows)):
+                yield rows[at], picture or b""
 
 
-def _parquet(path: Path) -> Any:
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    try:
-        # A buffer makes pyarrow stream a column instead of holding a whole row group of pictures.
-        return pq.ParquetFile(path, buffer_size=1 << 20, pre_buffer=False)
-    except (OSError, pa.ArrowException) as error:
-        raise EvenEditError(f"{path} is not a readable parquet file: {error}") from None
-
-
-def _image_column(schema: Any, name: str) -> str:
-    import pyarrow as pa
-
-    for column in ("image", "file"):
-        if column in schema.names:
-            kind = schema.field(column).type
-            if pa.types.is_struct(kind) and kind.get_field_index("bytes") >= 0:
-                return f"{column}.bytes"
-            if pa.types.is_binary(kind) or pa.types.is_large_binary(kind):
-                return column
-    raise EvenEditError(f"{name} has no column 'image' of bytes; found {schema.names}")
-
-
-def _classes(metadata: Mapping[bytes, bytes] | None) -> dict[str, tuple[str, ...]]:
+def _classes(path: Path) -> dict[str, tuple[str, ...]]:
     """Names of the class indices: the file's own where it brings them, else FairFace's."""
-    features = json.loads((metadata or {}).get(b"huggingface", b"{}")).get("info", {}).get("features", {})
+    with connect() as database:
+        open_parquet(database, path)
+        notes = dict(database.execute("SELECT key, value FROM parquet_kv_metadata(?)", [name_of(path)]).fetchall())
+    features = json.loads(notes.get(b"huggingface", b"{}")).get("info", {}).get("features", {})
     return {name: tuple(features.get(name, {}).get("names") or known) for name, known in CLASSES.items()}
+
+
+def _labels(path: Path) -> Iterator[dict[str, Any]]:
+    """The labels of every row."""
+    with connect() as database:
+        shard = open_parquet(database, path)
+        absent = [c for c in LABELS if c not in shard.columns]
+        if absent:
+            raise EvenEditError(f"{path} lacks the column {', '.join(absent)}; found {shard.columns}")
+        found = database.execute(f"SELECT {', '.join(LABELS)} FROM read_parquet(?)", [name_of(path)])
+        while batch := found.fetchmany(1000):
+            yield from (dict(zip(LABELS, labels, strict=True)) for labels in batch)
+
+
+def _pictures(path: Path, rows: Sequence[int]) -> Iterator[tuple[int, bytes | None]]:
+    """Row and content of some pictures."""
+    with connect() as database:
+        column = _image_column(open_parquet(database, path), path.name)
+        found = database.execute(
+            f"SELECT file_row_number, {column} FROM read_parquet(?, file_row_number = true) "
+            "WHERE file_row_number IN (SELECT unnest(?))",
+            [name_of(path), rows],
+        )
+        while batch := found.fetchmany(BATCH):
+            yield from batch
+
+
+def _image_column(shard: Any, name: str) -> str:
+    kinds = dict(zip(shard.columns, shard.types, strict=True))
+    for column in ("image", "file"):
+        kind = kinds.get(column)
+        if kind == "BLOB":
+            return f'"{column}"'
+        if kind is not None and kind.id == "struct" and "bytes" in dict(kind.children):
+            return f'"{column}".bytes'
+    raise EvenEditError(f"{name} has no column 'image' of bytes; found {shard.columns}")
 
 
 def coded(row: Mapping[str, Any], classes: Mapping[str, Sequence[str]], where: str) -> dict[str, str] | None:

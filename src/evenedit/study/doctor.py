@@ -16,7 +16,14 @@ from evenedit.core.version import __version__
 from evenedit.run.executors.processes import visible_gpus
 from evenedit.study.study import Study
 
-EXTRAS = {"postgres": "psycopg", "local": "diffusers", "api": "openai", "ray": "ray", "faces": "dlib"}
+EXTRAS = {
+    "postgres": "psycopg",
+    "local": "diffusers",
+    "api": "openai",
+    "ray": "ray",
+    "faces": "dlib",
+    "prolific": "cryptography",
+}
 
 
 @dataclass(frozen=True, slots=True)

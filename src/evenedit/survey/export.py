@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import io
 from collections.abc import Sequence
-from dataclasses import asdict
+from dataclasses import asdict, fields
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +11,7 @@ import pandas as pd
 
 from evenedit.config.study_file import StudyFile
 from evenedit.core.images import write_whole
+from evenedit.core.parquet import to_parquet
 from evenedit.core.records import Condition, Request
 from evenedit.core.spreadsheet import as_csv
 from evenedit.protocol import AXES, QUESTIONS, Factor
@@ -47,7 +47,7 @@ def files(file: StudyFile, store: Store, database: SurveyStore) -> dict[str, byt
     choices = _choices(cases[cases["survey"] != 1], describe)
     tables = {"ratings": ratings, "choices": choices, "quality": _quality(quality)}
     out = {f"{name}.csv": as_csv(table) for name, table in tables.items()}
-    return out | {f"{name}.parquet": _parquet(table) for name, table in tables.items()}
+    return out | {f"{name}.parquet": to_parquet(table) for name, table in tables.items()}
 
 
 def write(file: StudyFile, store: Store, database: SurveyStore, folder: Path) -> list[Path]:
@@ -58,12 +58,6 @@ def write(file: StudyFile, store: Store, database: SurveyStore, folder: Path) ->
         write_whole(folder / name, content)
         paths.append(folder / name)
     return paths
-
-
-def _parquet(table: pd.DataFrame) -> bytes:
-    buffer = io.BytesIO()
-    table.to_parquet(buffer, index=False)
-    return buffer.getvalue()
 
 
 class _Describe:
@@ -105,11 +99,21 @@ class _Describe:
         }
 
 
+def _edit_columns(factors: Sequence[Factor]) -> list[str]:
+    return ["experiment", "condition", "editor", "source_id", *(f.name for f in factors), "prompt_id", "seed"]
+
+
 def _rating_columns(factors: Sequence[Factor]) -> list[str]:
     return [
-        *("experiment", "condition", "editor", "source_id", *(f.name for f in factors), "prompt_id", "seed"),
-        *("request_id", "rater", *AXES, "duration_ms", "shown_first", "task", "place", "probability", "counted"),
-        "excluded",
+        *(*_edit_columns(factors), "request_id", "rater"),
+        *(*AXES, "duration_ms", "shown_first", "task", "place", "probability", "counted", "excluded"),
+    ]
+
+
+def _choice_columns(factors: Sequence[Factor]) -> list[str]:
+    return [
+        *(*_edit_columns(factors), "request_id", "rater", "task", "place", "probability", "counted", "excluded"),
+        *("question", "answer", "mitigated_id", "duration_ms"),
     ]
 
 
@@ -136,8 +140,9 @@ def _choices(frame: pd.DataFrame, describe: _Describe) -> pd.DataFrame:
             | {"question": given.question, "answer": _CHOICES[given.question][given.value - 1]}
             | {"mitigated_id": given.mitigated, "duration_ms": given.milliseconds}
         )
-    return pd.DataFrame(rows)
+    return pd.DataFrame(rows, columns=_choice_columns(describe.factors))
 
 
 def _quality(raters: Sequence[Quality]) -> pd.DataFrame:
-    return pd.DataFrame([asdict(q) | {"excluded": "; ".join(q.excluded)} for q in raters])
+    rows = [asdict(q) | {"excluded": "; ".join(q.excluded)} for q in raters]
+    return pd.DataFrame(rows, columns=[field.name for field in fields(Quality)])

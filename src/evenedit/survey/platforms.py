@@ -9,16 +9,14 @@ import json
 import re
 import time
 from collections.abc import Callable, Mapping
+from importlib.util import find_spec
 from typing import Any, Protocol
 from urllib.parse import quote, urlsplit
 
 import httpx
-from cryptography.exceptions import InvalidSignature
-from cryptography.hazmat.primitives.asymmetric.padding import PKCS1v15
-from cryptography.hazmat.primitives.asymmetric.rsa import RSAPublicNumbers
-from cryptography.hazmat.primitives.hashes import SHA256
 
 from evenedit.config.study_file import PlatformSection
+from evenedit.core.errors import EvenEditError
 from evenedit.storage.survey_schema import PREVIEW
 from evenedit.survey.previews import PreviewLinks
 from evenedit.survey.visits import Arrival, Refused
@@ -71,6 +69,11 @@ class Prolific(PanelPlatform):
 
     def __init__(self, section: PlatformSection, clock: Callable[[], float] = time.time) -> None:
         super().__init__(section)
+        if section.kind == self.kind and section.signed and find_spec("cryptography") is None:
+            raise EvenEditError(
+                "study.toml asks for Prolific's signed links, which need the 'prolific' extra. "
+                "Try: pip install 'evenedit[prolific]'"
+            )
         self._clock = clock
         self._keys: dict[str, Mapping[str, str]] = {}
         self._fetched = 0.0
@@ -90,13 +93,13 @@ class Prolific(PanelPlatform):
             if header.get("alg") != "RS256":  # never what the token itself proposes
                 raise problem
             key = self._key(str(header.get("kid")))
-            numbers = RSAPublicNumbers(_number(key["e"]), _number(key["n"]))
-            numbers.public_key().verify(_decoded(signature), f"{head}.{body}".encode(), PKCS1v15(), SHA256())
+            if not _is_signed(f"{head}.{body}".encode(), _decoded(signature), key):
+                raise problem
             signed = claims["prolific"]
             audience = claims["aud"] if isinstance(claims["aud"], list) else [claims["aud"]]
             origins = {urlsplit(str(a)).netloc or str(a) for a in audience}
             fresh = float(claims["exp"]) > self._clock()
-        except (ValueError, KeyError, TypeError, AttributeError, InvalidSignature):
+        except (ValueError, KeyError, TypeError, AttributeError):
             raise problem from None
         wanted = urlsplit(self._section.origin).netloc or self._section.origin
         section = self._section
@@ -174,6 +177,21 @@ def _survey(query: Mapping[str, str]) -> int:
     if number not in ("0", "1", "2", "3"):
         raise Refused("this survey is not open")
     return int(number)
+
+
+def _is_signed(message: bytes, signature: bytes, key: Mapping[str, str]) -> bool:
+    """Whether a public key's owner signed a message (RS256)."""
+    from cryptography.exceptions import InvalidSignature
+    from cryptography.hazmat.primitives.asymmetric.padding import PKCS1v15
+    from cryptography.hazmat.primitives.asymmetric.rsa import RSAPublicNumbers
+    from cryptography.hazmat.primitives.hashes import SHA256
+
+    owner = RSAPublicNumbers(_number(key["e"]), _number(key["n"])).public_key()
+    try:
+        owner.verify(signature, message, PKCS1v15(), SHA256())
+    except InvalidSignature:
+        return False
+    return True
 
 
 def _decoded(text: str) -> bytes:

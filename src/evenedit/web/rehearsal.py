@@ -6,7 +6,6 @@ import logging
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, suppress
-from multiprocessing import get_context
 from multiprocessing.connection import Connection
 from socket import socket
 
@@ -15,6 +14,7 @@ import uvicorn
 
 from evenedit.config.study_file import StudyFile
 from evenedit.core.errors import EvenEditError
+from evenedit.core.processes import WorkerContext
 from evenedit.core.progress import Progress
 from evenedit.storage.survey_schema import items
 from evenedit.study.study import Study
@@ -26,7 +26,7 @@ from evenedit.web.app import create_app
 
 AT_ONCE = 16
 """Simulated participants who answer at the same time."""
-_CONTEXT = get_context("spawn")  # this process has threads, and a forked one would have halves of them
+_CONTEXT = WorkerContext()
 
 Busy = tuple[SimulatedParticipant, Browser]
 
