@@ -16,12 +16,15 @@ if TYPE_CHECKING:
 @click.command()
 @click.argument("first")
 @click.argument("second")
-@click.option("--out", type=click.Path(path_type=Path), default=Path("compare"), show_default=True)
+@click.option(
+    "--out", type=click.Path(path_type=Path), default=Path("compare"), show_default=True, help="Folder to write to."
+)
 @example("evenedit compare v1 v2 --out compare\nevenedit compare study:editor-a study:editor-b")
 def compare(first: str, second: str, out: Path) -> None:
-    """Compare two editors, or two versions, on the same portraits and prompts: regressions first.
+    """Compare two editors, or two versions of one.
 
-    FIRST and SECOND are study folders, or FOLDER:EDITOR where a study has several editors.
+    On the same portraits and prompts, regressions first. FIRST and SECOND are study folders, or FOLDER:EDITOR where a
+    study has several editors.
     """
     from evenedit.study.compare import compare as write
 
@@ -40,10 +43,15 @@ def _side(text: str) -> Side:
 
 @click.command()
 @click.argument("studies", nargs=-1, required=True, type=click.Path(path_type=Path))
-@click.option("--out", type=click.Path(path_type=Path), default=Path("leaderboard"), show_default=True)
+@click.option(
+    "--out", type=click.Path(path_type=Path), default=Path("leaderboard"), show_default=True, help="Folder to write to."
+)
 @example("evenedit leaderboard flux-study qwen-study step1x-study --out leaderboard")
 def leaderboard(studies: tuple[Path, ...], out: Path) -> None:
-    """Put the editors of several studies into one table, by edit success and by their widest gaps."""
+    """Put the editors of several studies into one table.
+
+    By edit success and by their widest gaps.
+    """
     from evenedit.study.leaderboard import write_leaderboard
 
     click.echo(write_leaderboard([open_study(s) for s in studies], out))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from evenedit.cli.base import example
+from evenedit.cli.base import CommandGroup, example
 
 MODES = (
     *("success", "rate-limit", "rate-limit-told", "server-error", "slow", "drop", "refusal"),
@@ -12,7 +12,7 @@ MODES = (
 )
 
 
-@click.group()
+@click.group(cls=CommandGroup)
 @example("evenedit dev fake-provider --latency 1")
 def dev() -> None:
     """For those who build and try things out."""
@@ -38,9 +38,10 @@ def fake_provider(
     seed: int,
     batch_seconds: float,
 ) -> None:
-    """Speak the wire formats of OpenAI and Gemini on this machine, SIMULATED: every score it gives is made up.
+    """Serve made-up answers in OpenAI's and Gemini's formats.
 
-    It knows only models whose name begins with 'simulated-', so that no study against it can pass as real.
+    On this machine only, SIMULATED: every score it gives is made up. It knows only models whose name begins with
+    'simulated-', so that no study against it can pass as real.
     """
     from evenedit.core.errors import EvenEditError
     from evenedit.simulation.provider.modes import mixed

@@ -13,7 +13,13 @@ from evenedit.cli.base import FACTORS, OUT, STUDY, example, folder_of, open_stud
 @click.argument("files", nargs=-1, type=click.Path(path_type=Path))
 @click.option("--ratings", multiple=True, type=click.Path(path_type=Path), help="People's ratings (CSV).")
 @click.option("--out", required=True, type=click.Path(path_type=Path), help="Folder to write to.")
-@click.option("--preset", type=click.Choice(["default", "published"]), default="default", show_default=True)
+@click.option(
+    "--preset",
+    type=click.Choice(["default", "published"]),
+    default="default",
+    show_default=True,
+    help="The rules: ours, or exactly the paper's.",
+)
 @click.option("--missing", type=click.Choice(["exclude", "neutral-3"]), help="Edits that no judge scored.")
 @click.option("--prompts", multiple=True, type=click.Path(path_type=Path), help="Your own prompt set (TOML).")
 @FACTORS
@@ -30,9 +36,10 @@ def analyze(
     prompts: tuple[Path, ...],
     factors: tuple[str, ...] | None,
 ) -> None:
-    """Write the report of ratings that another tool made (CSV, one row per edit and judge).
+    """Write the report of ratings that another tool made (CSV).
 
-    With --ratings, people's ratings (one row per edit and rater) stand beside the judges' scores, or alone.
+    A file has one row per edit and judge. With --ratings, people's ratings (one row per edit and rater) stand beside
+    the judges' scores, or alone.
     """
     from dataclasses import replace
 
@@ -65,7 +72,7 @@ def analyze(
 @OUT
 @example("evenedit export my-study --out my-study/export")
 def export(study: Path, out: Path | None) -> None:
-    """Write every rating as CSV, in the format that `evenedit analyze` reads, and reviews with their notes."""
+    """Write every rating as CSV. `evenedit analyze` reads this format; reviews come with their notes."""
     from evenedit.ratings.to_csv import write_tables
     from evenedit.study.review_queue import write_reviews
 
