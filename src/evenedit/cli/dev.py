@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import click
 
 from evenedit.cli.base import CommandGroup, example
@@ -66,3 +68,20 @@ def fake_provider(
         wire.serve()
     except KeyboardInterrupt:
         click.echo(f"{wire.asked:,} calls came in, {wire.served:,} were let in")
+
+
+@dev.command()
+@click.argument("folder", type=click.Path(path_type=Path))
+@click.option("--editor", default="simulated-lightening", show_default=True, help="The simulated editor that edits.")
+@click.option("--prompt", "prompts", multiple=True, default=("O-01", "V-02"), help="A prompt's id; may be given again.")
+@click.option("--seed", default=1, show_default=True, help="Draws other people and other edits.")
+@click.option("--size", default=256, show_default=True, type=click.IntRange(min=64), help="Pixels of a side.")
+@example("evenedit dev pictures edits")
+def pictures(folder: Path, editor: str, prompts: tuple[str, ...], seed: int, size: int) -> None:
+    """Draw portraits and edits of them, to try an audit on.
+
+    Eight drawn people in portraits/, SIMULATED edits of them in edited/, and edits.csv, the table of pairs.
+    """
+    from evenedit.simulation.pictures import write_pictures
+
+    click.echo(write_pictures(folder, editor=editor, prompts=prompts, seed=seed, size=size))
