@@ -27,8 +27,6 @@ class Fixtures:
             "scores": self._scores,
             "scores-by-tone": self._scores_by_tone,
             "pair": self._pair,
-            "edits": self._edits,
-            "edits-by-tone": self._edits_by_tone,
             "fairface": lambda folder: as_folder_of_dots(folder / "fairface"),
         }
 
@@ -65,20 +63,10 @@ class Fixtures:
         write(folder / "scores.csv", [by_tone(row, tones) for row in read(folder / "scores.csv")])
 
     def _pair(self, folder: Path) -> None:
-        self.put("edits", folder / "made")
+        """A portrait and an edit of it."""
+        self.shell.run("evenedit dev pictures made --prompt O-01", folder)
         for made, name in (("portraits/", "portrait.jpg"), ("edited/O-01_", "edited.jpg")):
             shutil.copy(folder / f"made/{made}Black_Male_20s.png", folder / name)
-
-    def _edits(self, folder: Path) -> None:
-        """Four pairs of pictures and their table."""
-        self.shell.run("evenedit dev pictures all --prompt O-01", folder)
-        write(folder / "edits.csv", [row for row in read(folder / "all/edits.csv") if row["age"] == "20s"])
-        for name in ("portraits", "edited"):
-            shutil.move(folder / "all" / name, folder / name)
-
-    def _edits_by_tone(self, folder: Path) -> None:
-        self.put("edits", folder)
-        write(folder / "edits.csv", [by_tone(row, {"White": "3", "Black": "8"}) for row in read(folder / "edits.csv")])
 
 
 def as_folder_of_dots(folder: Path) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import fields, is_dataclass
-from typing import Any, get_args, get_type_hints
+from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 from evenedit.results import results as module
 from evenedit.results.results import SCHEMA, Results
@@ -49,9 +49,13 @@ COLUMNS = {
     "estimates": "Its estimates: see `estimates`.",
     "tests": "Its tests: see `tests`.",
     "contrasts": "Its contrasts: see `contrasts`.",
+    "missing_reasons": "Why readings are missing; see the table below.",
     "human": "People's estimate.",
+    "kind": "What sort it is.",
+    "text": "The sentence.",
     "specifications": "One for each reading; see the table below.",
     "name": "Its id.",
+    "code": "The label as files have it.",
     "title": "How it is printed.",
     "levels": "Every label there can be, in order.",
     "ordered": "Whether the order of the levels means something.",
@@ -119,6 +123,8 @@ def words(kind: Any) -> str:
     """A type in the words of JSON."""
     inner = [k for k in get_args(kind) if k is not type(None)]
     null = " or null" if type(None) in get_args(kind) else ""
+    if get_origin(kind) is Literal:
+        return " or ".join(f'`"{value}"`' for value in inner)
     plain = {str: "text", int: "whole number", float: "number", bool: "true or false"}
     if kind in plain:
         return plain[kind]

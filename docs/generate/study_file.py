@@ -31,7 +31,9 @@ def reference() -> str:
     """One section per table of the file."""
     parts = []
     for name, model in sections(Sections):
-        said = first_paragraph(model).partition(": ")[2] or first_paragraph(model)
+        said = first_paragraph(model).partition(": ")[2]
+        if model is Plugged:
+            said = said_of(Sections, name.strip("[]"))
         rows = [row(model, key) for key, field in model.model_fields.items() if not members(field.annotation)]
         body = table(["key", "value", "default", "meaning"], rows) if rows else ""
         parts.append(f"## `{name}`\n\n{said[:1].upper()}{said[1:]}\n\n{body}")
@@ -73,7 +75,8 @@ def keywords(group: str, made: Any) -> Iterator[str]:
 def sections(model: type[BaseModel], above: str = "") -> Iterator[tuple[str, type[BaseModel]]]:
     """Every table of the file with its model, in the file's order."""
     for key, field in model.model_fields.items():
-        for shape, inner in members(field.annotation):
+        found = [(None, Plugged)] if field.annotation is Plugged and not above else members(field.annotation)
+        for shape, inner in found:
             name = f"{above}.{key}".lstrip(".") + (".NAME" if shape is dict else "")
             yield (f"[[{name}]]" if shape is list else f"[{name}]"), inner
             yield from sections(inner, name)
