@@ -62,6 +62,13 @@ def test_no_page_shows_where_a_part_was_to_be_filled_in(site):
         assert "Filled in by" not in page.read_text("utf-8"), page
 
 
+def test_no_word_of_a_docstring_is_taken_for_a_tag(site):
+    known = r"axis|rate|rater|question|experiment|condition|judge|statistic|reading|factor|editor"
+    for page in (site / "reference").rglob("*.html"):
+        found = re.findall(rf"[\w.]*<(?:{known})>", page.read_text("utf-8"))
+        assert not found, f"{page.parent.name}: put into backticks what has {found}"
+
+
 def test_every_table_and_key_of_the_study_file_is_in_its_reference(site, generate):
     text = text_of(site / "reference/study-file/index.html")
     study_file = generate("study_file")

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import click
 
 from evenedit.cli import commands
-from tables import table
+from tables import shown, table
 
 
 def reference() -> str:
@@ -25,7 +25,7 @@ def described(command: click.Command, above: str) -> Iterator[str]:
     context = click.Context(command, info_name=name)
     said, _, examples = (command.help or "").partition("\b\nExample:\n")
     usage = " ".join([name, *command.collect_usage_pieces(context)])
-    parts = [f"### {name}", said.strip(), f"```text\n{usage}\n```"]
+    parts = [f"### {name}", shown(said.strip()), f"```text\n{usage}\n```"]
     options = [p.get_help_record(context) for p in command.params if isinstance(p, click.Option)]
     if rows := [[f"`{names}`", help_] for names, help_ in filter(None, options)]:
         parts.append(table(["option", "meaning"], rows))

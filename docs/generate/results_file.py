@@ -8,7 +8,7 @@ from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 from evenedit.results import results as module
 from evenedit.results.results import SCHEMA, Results
-from tables import attribute_docstrings, first_paragraph, table
+from tables import attribute_docstrings, first_paragraph, shown, table
 
 COLUMNS = {
     "measure": "What is counted: `mean.<axis>`, `rate.<rate>`, `delta.<axis>` or `gap.<rate>`.",
@@ -77,8 +77,8 @@ def reference() -> str:
 def described(record: Any, said: str) -> str:
     """What a part is: its own words, then its rows' fields."""
     if record is None:
-        return said
-    texts = [first_paragraph(record), said, columns(record)]
+        return shown(said)
+    texts = [shown(first_paragraph(record)), shown(said), columns(record)]
     texts += [
         f"Each of its `{name}`: {first_paragraph(inner)}\n\n{columns(inner)}"
         for name, inner in nested(record)

@@ -10,8 +10,16 @@ from collections.abc import Iterable, Sequence
 
 def table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     """A table in Markdown."""
-    lines = [columns, ["---"] * len(columns), *rows]
+    lines = [columns, ["---"] * len(columns), *([shown(cell) for cell in row] for row in rows)]
     return "\n".join("| " + " | ".join(cell.replace("|", r"\|") for cell in line) + " |" for line in lines)
+
+
+def shown(text: str) -> str:
+    """Words as they are, where Markdown would take `gap.<rate>` for a tag; what stands in backticks is left alone."""
+    return "`".join(
+        part if number % 2 else part.replace("<", "&lt;").replace(">", "&gt;")
+        for number, part in enumerate(text.split("`"))
+    )
 
 
 def attribute_docstrings(kind: type) -> dict[str, str]:
