@@ -15,8 +15,14 @@ if TYPE_CHECKING:
     from evenedit.core.errors import EvenEditError, Failed, Failure
     from evenedit.core.interfaces import Case, Editor, Judge, Refusal, Reply
     from evenedit.core.records import Estimate, Prompt, Question, Rating, Status
+    from evenedit.instruments.measure import Measurement
+    from evenedit.instruments.pair import measure
     from evenedit.protocol.factors import Factor
-    from evenedit.results.results import Results
+    from evenedit.results.results import Finding, Gap, Results
+    from evenedit.run.summary import RunSummary
+    from evenedit.study.analyze import analyze
+    from evenedit.study.audit import audit
+    from evenedit.study.load_results import load_results
     from evenedit.study.study import Study
 
 __all__ = [
@@ -27,24 +33,38 @@ __all__ = [
     "Factor",
     "Failed",
     "Failure",
+    "Finding",
+    "Gap",
     "Judge",
+    "Measurement",
     "Prompt",
     "Question",
     "Rating",
     "Refusal",
     "Reply",
     "Results",
+    "RunSummary",
     "Status",
     "Study",
     "__version__",
+    "analyze",
+    "audit",
+    "load_results",
+    "measure",
 ]
 
 _HOMES = {
     "evenedit.core.errors": ("EvenEditError", "Failed", "Failure"),
     "evenedit.core.interfaces": ("Case", "Editor", "Judge", "Refusal", "Reply"),
     "evenedit.core.records": ("Estimate", "Prompt", "Question", "Rating", "Status"),
+    "evenedit.instruments.measure": ("Measurement",),
+    "evenedit.instruments.pair": ("measure",),
     "evenedit.protocol.factors": ("Factor",),
-    "evenedit.results.results": ("Results",),
+    "evenedit.results.results": ("Finding", "Gap", "Results"),
+    "evenedit.run.summary": ("RunSummary",),
+    "evenedit.study.analyze": ("analyze",),
+    "evenedit.study.audit": ("audit",),
+    "evenedit.study.load_results": ("load_results",),
     "evenedit.study.study": ("Study",),
 }
 _HOME = {name: module for module, names in _HOMES.items() for name in names}

@@ -96,7 +96,7 @@ def test_other_portraits_and_unnamed_editors_are_refused(study, tmp_path):
 
 
 def test_a_leaderboard_says_which_editors_cannot_be_told_apart(study, tmp_path):
-    page = write_leaderboard([study], tmp_path).read_text()
+    page = write_leaderboard([study.results()], tmp_path).read_text()
     assert "SIMULATED" in page
     rows = (tmp_path / "leaderboard.csv").read_text().splitlines()
     assert len(rows) == 3

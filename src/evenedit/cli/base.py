@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from functools import wraps
 from inspect import cleandoc
@@ -11,7 +12,11 @@ from typing import TYPE_CHECKING, Any
 import click
 
 if TYPE_CHECKING:
+    from evenedit.run.summary import RunSummary
     from evenedit.study.study import Study
+
+INCOMPLETE = 4
+"""Exit code where something failed, the budget is spent or a batch job is open."""
 
 STUDY = click.argument("study", type=click.Path(path_type=Path), default=Path())
 FACTORS = click.option(
@@ -19,6 +24,7 @@ FACTORS = click.option(
     callback=lambda _context, _option, value: tuple(filter(None, map(str.strip, value.split(",")))) if value else None,
     help="Columns to group by in place of race, gender and age, e.g. monk,headwear.",
 )
+RESULTS = click.argument("results", type=click.Path(path_type=Path), default=Path())
 OUT = click.option("--out", type=click.Path(path_type=Path), help="Folder to write to.")
 
 
@@ -79,8 +85,11 @@ def folder_of(study: Path) -> Path:
     return study.parent if study.suffix == ".toml" else study
 
 
-def duration(seconds: float) -> str:
-    """Seconds in words."""
-    minutes, rest = divmod(round(seconds), 60)
-    hours, minutes = divmod(minutes, 60)
-    return f"{hours} h {minutes:02d} min" if hours else f"{minutes} min {rest:02d} s" if minutes else f"{rest} s"
+def finish(summary: RunSummary, done: str, again: str) -> None:
+    """Say how a run ended; what is not complete ends with exit code 4."""
+    if summary.complete:
+        click.echo(done)
+        return
+    click.echo(summary)
+    click.echo(again)
+    sys.exit(INCOMPLETE)

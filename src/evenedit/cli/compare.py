@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from evenedit.cli.base import example, open_study
+from evenedit.cli.base import example
 
 if TYPE_CHECKING:
     from evenedit.study.compare import Side
@@ -23,8 +23,9 @@ if TYPE_CHECKING:
 def compare(first: str, second: str, out: Path) -> None:
     """Compare two editors, or two versions of one.
 
-    On the same portraits and prompts, regressions first. FIRST and SECOND are study folders, or FOLDER:EDITOR where a
-    study has several editors.
+    On the same portraits and prompts, regressions first. FIRST and SECOND are studies, or results (results.json or its
+    folder) with ratings.parquet beside them; FOLDER:EDITOR where there are several editors. Pictures are shown where
+    both are studies.
     """
     from evenedit.study.compare import compare as write
 
@@ -36,22 +37,25 @@ def _side(text: str) -> Side:
     from evenedit.study.compare import Side
 
     if Path(text).exists():
-        return Side.of(open_study(Path(text)), None)
+        return Side.load(Path(text), None)
     folder, _, editor = text.rpartition(":")
-    return Side.of(open_study(Path(folder or text)), editor if folder else None)
+    return Side.load(Path(folder or text), editor if folder else None)
 
 
 @click.command()
-@click.argument("studies", nargs=-1, required=True, type=click.Path(path_type=Path))
+@click.argument("results", nargs=-1, required=True, type=click.Path(path_type=Path))
 @click.option(
     "--out", type=click.Path(path_type=Path), default=Path("leaderboard"), show_default=True, help="Folder to write to."
 )
-@example("evenedit leaderboard flux-study qwen-study step1x-study --out leaderboard")
-def leaderboard(studies: tuple[Path, ...], out: Path) -> None:
+@example("evenedit leaderboard flux-study qwen-study/report/results.json --out leaderboard")
+def leaderboard(results: tuple[Path, ...], out: Path) -> None:
     """Put the editors of several studies into one table.
 
     By edit success and by their widest gaps.
+
+    RESULTS are files named results.json, folders of reports or analyses, or studies.
     """
     from evenedit.study.leaderboard import write_leaderboard
+    from evenedit.study.load_results import load_results
 
-    click.echo(write_leaderboard([open_study(s) for s in studies], out))
+    click.echo(write_leaderboard([load_results(path) for path in results], out))

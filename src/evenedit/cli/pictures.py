@@ -34,18 +34,16 @@ def audit(
 ) -> None:
     """Audit edited images that exist. They are named by a table of pairs, or by how their files are called."""
     from evenedit.core.errors import EvenEditError
-    from evenedit.run.from_images import begin, table_of
+    from evenedit.run.from_images import table_of
+    from evenedit.study.audit import audit as audit_pairs
 
     names = None if factors is None else [name.strip() for name in factors.split(",") if name.strip()]
-    if not (out / "study.toml").exists():
-        if pairs is None:
-            if edited is None or sources is None:
-                raise EvenEditError("name a table with --pairs, or folders with --edited and --sources (and --pattern)")
-            pairs, sources = table_of(edited, pattern, sources, prompts, out, names), None
-        begin(pairs, out, editor=editor, sources=sources, factors=names)
-    loaded = open_study(out)
-    loaded.run()
-    write_report(loaded, out / "report")
+    if pairs is None:
+        if edited is None or sources is None:
+            raise EvenEditError("name a table with --pairs, or folders with --edited and --sources (and --pattern)")
+        pairs, sources, edited = table_of(edited, pattern, sources, prompts, out, names), None, None
+    study = audit_pairs(pairs, editor=editor, sources=sources, edited=edited, factors=names, out=out)
+    write_report(study, out / "report")
 
 
 @click.command()
@@ -62,9 +60,13 @@ def measure(source: Path, edited: Path, as_json: bool, picture: Path | None, ref
     """
     import json
 
-    from evenedit.instruments.files import measure_files
+    from evenedit.instruments.pair import measure as measure_pair
+    from evenedit.instruments.pair import save_evidence
 
-    found = measure_files(source, edited, picture, reference)
+    measured = measure_pair(source, edited, reference=reference)
+    if picture is not None:
+        save_evidence(measured, picture)
+    found = measured.to_json()
     if as_json:
         click.echo(json.dumps(found, indent=1))
         return

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from evenedit.cli.base import OUT, STUDY, duration, example, folder_of, open_study, write_report
+from evenedit.cli.base import OUT, STUDY, example, finish, folder_of, open_study, write_report
 
 
 @click.command()
@@ -65,32 +65,7 @@ def plan(study: Path, probe: int | None, prices: Path | None, power: bool) -> No
     if probe:
         planning.probe(loaded, probe)
     made = planning.make_plan(loaded, prices)
-    click.echo(f"{made.sources} portraits, {made.prompts} diagnostic prompts, {made.edits:,} edits\n")
-    click.echo(
-        f"{'experiment':12}{'condition':11}{'editor':28}{'edits':>7}{'done':>7}{'time left':>14}{'US$ left':>12}"
-    )
-    for line in made.lines:
-        left = "not timed" if line.seconds is None else duration(line.seconds)
-        cost = "not known" if line.usd is None else f"{line.usd:,.2f}"
-        what = f"{line.experiment:12}{line.condition:11}{line.editor:28}"
-        click.echo(f"{what}{line.edits:>7,}{line.done:>7,}{left:>14}{cost:>12}")
-    click.echo(f"\njudge calls: {made.judge_calls:,} ({made.judge_calls_done:,} done)")
-    if made.judges:
-        click.echo(f"{'judge':40}{'calls left':>11}{'tokens of a call: in, out':>38}{'US$ now':>11}{'US$ batch':>11}")
-    for judge in made.judges:
-        tokens = "none"
-        if judge.tokens:
-            tokens = f"{judge.tokens[0]:,.0f}, {judge.tokens[1]:,.0f} {'measured' if judge.measured else 'ASSUMED'}"
-        now = "not known" if judge.usd is None else f"{judge.usd:,.2f}"
-        batch = "–" if not judge.batch else "not known" if judge.usd_batch is None else f"{judge.usd_batch:,.2f}"
-        click.echo(f"{judge.judge:40}{judge.calls:>11,}{tokens:>38}{now:>11}{batch:>11}")
-    if made.human_ratings:
-        click.echo(f"ratings by people: {made.human_ratings:,}")
-    disk = "not measured; try --probe 1" if made.disk is None else f"{made.disk / 1e9:.2f} GB"
-    click.echo(f"disk for the pictures still to come: {disk}")
-    click.echo(f"prices of {made.prices_of}; check them before you spend")
-    for note in made.notes:
-        click.echo(f"note: {note}")
+    click.echo(made)
     if power:
         from evenedit.stats.disparity.power import describe
 
@@ -129,8 +104,7 @@ def run(
     runner.batch, runner.give_up = batch, give_up
     if no_cache:
         runner.cache = None
-    runner.run()
-    click.echo(f"done. Next: evenedit report {study}")
+    finish(runner.run(), f"done. Next: evenedit report {study}", f"The same command goes on: evenedit run {study}")
 
 
 @click.command()
@@ -138,10 +112,7 @@ def run(
 @example("evenedit status my-study")
 def status(study: Path) -> None:
     """Show how far a study is, and what went wrong."""
-    from evenedit.study.status import describe
-
-    for line in describe(open_study(study)):
-        click.echo(line)
+    click.echo(open_study(study).status())
 
 
 @click.command()

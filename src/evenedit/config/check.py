@@ -43,8 +43,6 @@ def factors_of(file: Sections) -> tuple[Factor, ...]:
 
 
 def _experiment_problems(file: Sections) -> Iterator[str]:
-    if not file.editors and file.curation is None:  # portraits may be curated before there is an editor
-        yield "editors: none is given; add [[editors]]"
     if (file.editors or file.curation is None) and not any(
         (file.experiments.diagnosis, file.experiments.mitigation, file.experiments.stereotype)
     ):
@@ -219,7 +217,7 @@ def _mismatches(file: Sections, kind: str, given: Sequence[Factor]) -> Iterator[
 
 
 def _takes_one_image(editor: EditorSection) -> bool:
-    return editor.plugin in plugins.installed("editors") and plugins.images_taken(editor.plugin) < 2
+    return editor.plugin in plugins.installed("editors") and plugins.images_taken(editor.plugin, editor.settings) < 2
 
 
 def _extractors(file: Sections) -> list[tuple[str, Plugged]]:

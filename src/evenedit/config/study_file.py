@@ -156,7 +156,7 @@ class StudyFile:
             e
             for e in self.sections.editors
             if (e.experiments is None or experiment in e.experiments)
-            and (experiment != "stereotype" or plugins.images_taken(e.plugin) >= 2)
+            and (experiment != "stereotype" or plugins.images_taken(e.plugin, e.settings) >= 2)
         ]
 
     def prompt(self, prompt_id: str) -> Prompt:

@@ -6,11 +6,15 @@ import hashlib
 import io
 import os
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
 from PIL import Image, PngImagePlugin, UnidentifiedImageError
 
 from evenedit.core.errors import EvenEditError
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 NOTE = "evenedit-"
 """Text chunks under this prefix travel with a drawn picture (its parameters, its ground truth)."""
@@ -119,6 +123,38 @@ def read_image(path: Path) -> Image.Image:
         raise EvenEditError(f"{path}: no such file") from None
     except (OSError, UnidentifiedImageError, SyntaxError, ValueError) as error:
         raise EvenEditError(f"{path}: not a readable image ({error}); replace the file or remove its row") from None
+
+
+def from_array(pixels: NDArray[Any]) -> Image.Image:
+    """A picture from an array: height × width, alone or × 3 or 4 channels; 8-bit numbers, or fractions from 0 to 1."""
+    import numpy as np
+
+    shape = pixels.shape
+    if len(shape) not in (2, 3) or 0 in shape or (len(shape) == 3 and shape[2] not in (3, 4)):
+        raise EvenEditError(f"an array of shape {shape} is no picture; expected (height, width) or (height, width, 3)")
+    if np.issubdtype(pixels.dtype, np.floating):
+        if not np.isfinite(pixels).all() or pixels.min() < 0 or pixels.max() > 1:
+            raise EvenEditError("an array of fractions must lie between 0 and 1; for 0 to 255 give it as uint8")
+        pixels = np.rint(pixels * 255).astype(np.uint8)
+    if pixels.dtype != np.uint8:
+        raise EvenEditError(
+            f"an array of {pixels.dtype} is no picture; give uint8 from 0 to 255 or fractions from 0 to 1"
+        )
+    return Image.fromarray(np.ascontiguousarray(pixels)).convert("RGB")
+
+
+def as_image(given: str | os.PathLike[str] | Image.Image | NDArray[Any]) -> Image.Image:
+    """A user's picture, from a path, a PIL image or an array."""
+    if isinstance(given, Image.Image):
+        try:
+            return given.convert("RGB")
+        except OSError as error:
+            raise EvenEditError(f"the picture given cannot be read ({error})") from None
+    if isinstance(given, str | os.PathLike):
+        return read_image(Path(given))
+    if hasattr(given, "shape") and hasattr(given, "dtype"):
+        return from_array(given)
+    raise EvenEditError(f"a picture is a path, a PIL image or an array; found {type(given).__name__}")
 
 
 def write_whole(target: Path, content: bytes) -> None:

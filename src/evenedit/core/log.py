@@ -26,5 +26,6 @@ class _StandardError(logging.Handler):
 
 if not log.handlers:  # an application that has set up its own handler keeps it
     log.addHandler(_StandardError())
-    log.setLevel(logging.INFO)
+    if log.level == logging.NOTSET:
+        log.setLevel(logging.INFO)
     log.propagate = False

@@ -22,6 +22,11 @@ def build(group: str, name: str, settings: Mapping[str, Any]) -> Any:
     return _factory(group, name)(**settings)
 
 
+def view(name: str) -> Any:
+    """What shows a study or results: made by a layer above them, and therefore found by entry point like a plug-in."""
+    return _factory("views", name)
+
+
 GIVEN: Mapping[str, frozenset[str]] = {"sources": frozenset({"factors"})}
 """Parameters that the study itself passes, by group: no setting that a user writes."""
 
@@ -62,9 +67,9 @@ def is_simulated(group: str, name: str) -> bool:
     return bool(getattr(_factory(group, name), "simulated", False))
 
 
-def images_taken(name: str) -> int:
+def images_taken(name: str, settings: Mapping[str, Any]) -> int:
     """How many input images an editor accepts at most."""
-    return int(getattr(_factory("editors", name), "max_images", 1))
+    return int(settings.get("max_images", getattr(_factory("editors", name), "max_images", 1)))
 
 
 def needs_gpu(name: str) -> bool:

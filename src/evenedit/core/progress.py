@@ -1,13 +1,14 @@
-"""Progress with counts, rate and time left: a bar on a terminal, plain lines elsewhere."""
+"""Progress with counts, rate and time left: a bar on a terminal or in a notebook, plain lines elsewhere."""
 
 from __future__ import annotations
 
+import logging
 import sys
 import time
 from collections.abc import Callable
+from importlib.util import find_spec
 from types import TracebackType
-
-from tqdm import tqdm
+from typing import Any
 
 from evenedit.core.log import log
 
@@ -24,11 +25,7 @@ class Progress:
         """Added to the end of every line."""
         self._before = done
         self._started = self._printed = time.monotonic()
-        self._bar = (
-            tqdm(total=total, initial=done, desc=title, unit="", dynamic_ncols=True, leave=True)
-            if sys.stderr.isatty() and total > done
-            else None
-        )
+        self._bar = _bar(title, total, done) if total > done and log.isEnabledFor(logging.INFO) else None
 
     def __enter__(self) -> Progress:
         return self
@@ -57,6 +54,18 @@ class Progress:
         left = f", {_words((self.total - self.done) / rate)} left" if rate and self.done < self.total else ""
         note = self.note()
         log.info(f"{self.title}: {self.done:,}/{self.total:,}, {rate:.1f}/s{left}{' · ' if note else ''}{note}")
+
+
+def _bar(title: str, total: int, done: int) -> Any:
+    """A progress bar where one can be drawn; a notebook has widgets of its own where they are installed."""
+    notebook = "ipykernel" in sys.modules
+    if notebook and find_spec("ipywidgets"):
+        from tqdm.auto import tqdm
+    elif notebook or sys.stderr.isatty():
+        from tqdm import tqdm
+    else:
+        return None
+    return tqdm(total=total, initial=done, desc=title, unit="", dynamic_ncols=True, leave=True)
 
 
 def _words(seconds: float) -> str:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from evenedit.core.records import Experiment, Request
+from evenedit.core.given import KIND
+from evenedit.core.records import Experiment, Request, is_simulated
 from evenedit.judges.raters import JudgeRater
 
 
@@ -31,10 +32,19 @@ class Assignment:
 
 
 def assignments(requests: Sequence[Request], raters: Sequence[JudgeRater], *, pairwise: bool) -> list[Assignment]:
-    """Every edit to every judge; with `pairwise`, each mitigated edit beside its baseline in both orders too."""
-    made = [Assignment(r, rater) for r in requests for rater in raters]
+    """Every edit to every judge; with `pairwise`, each mitigated edit beside its baseline in both orders too.
+
+    A simulated judge is not asked about what a given object made: it could not rate it.
+    """
+    made = [Assignment(r, rater) for r in requests for rater in raters if _can_rate(rater, r)]
     if pairwise:
         before = {r.case: r for r in requests if r.experiment is Experiment.DIAGNOSIS}
         pairs = [(r, before[r.case]) for r in requests if r.experiment is Experiment.MITIGATION]
-        made += [Assignment(r, rater, b, first) for r, b in pairs for rater in raters for first in (True, False)]
+        able = [(r, b, rater) for r, b in pairs for rater in raters if _can_rate(rater, r)]
+        made += [Assignment(r, rater, b, first) for r, b, rater in able for first in (True, False)]
     return made
+
+
+def _can_rate(rater: JudgeRater, request: Request) -> bool:
+    given = request.settings.get("kind") == KIND and not is_simulated(request.editor)
+    return not (given and is_simulated(rater.id))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import Any
 
 from PIL.Image import Image
@@ -73,15 +73,22 @@ class Measurement:
     """Share of harmless variants of one picture that are closer."""
     reasons: Mapping[str, str] = field(default_factory=dict)
     notes: Sequence[str] = ()
+    evidence: MeasuredPair | None = field(default=None, repr=False, compare=False)
+    """The pixels it was computed from, where it was made by `evenedit.measure`; not part of the data."""
 
     def to_json(self) -> dict[str, Any]:
         """Plain data, numbers rounded to four places."""
-        return {name: _plain(value) for name, value in asdict(self).items()}
+        return {part.name: _plain(getattr(self, part.name)) for part in fields(self) if part.name != "evidence"}
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Measurement:
         """The measurement that `to_json` wrote."""
         return cls(**{**data, "notes": tuple(data["notes"])})
+
+    def _repr_html_(self) -> str:
+        from evenedit.instruments.evidence_html import page
+
+        return page(self)
 
 
 @dataclass(frozen=True, slots=True)

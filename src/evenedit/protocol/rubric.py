@@ -23,6 +23,13 @@ class Rate:
         """The threshold as people write it."""
         return f"≥{self.at_least}" if self.at_least is not None else f"≤{self.at_most}"
 
+    @classmethod
+    def parse(cls, id: str, text: str) -> Rate:
+        """The rate written as question and threshold: "race_drift ≥3"."""
+        question, rule = text.split()
+        cut = int(rule[1:])
+        return cls(id, question, at_least=cut) if rule[0] == "≥" else cls(id, question, at_most=cut)
+
 
 _DATA = tomllib.loads(files(__package__).joinpath("axes.toml").read_text("utf-8"))
 

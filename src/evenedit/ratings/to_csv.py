@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 from pathlib import Path
 
 import numpy as np
@@ -31,26 +30,6 @@ def write_tables(table: RatingTable, out: Path) -> list[Path]:
     for name, frame in frames.items():
         write_whole(out / name, frame.to_csv(index=False).encode())
     return [out / name for name in frames]
-
-
-def write_parquet(table: RatingTable, path: Path) -> Path:
-    """Every answer in one long table: edit × rater × question; what was not answered is in scores.csv."""
-    parts = []
-    for number, (rater, kind) in enumerate(zip(table.raters, table.kinds, strict=True)):
-        asked = np.flatnonzero(table.status[number] != NOT_ASKED)
-        for at, question in enumerate(QUESTION_IDS):
-            value = table.values[number, asked, at]
-            rows = asked[value > 0]
-            part = table.edits.iloc[rows][_shared(table)].copy()
-            part["rater"], part["kind"], part["question"] = rater, kind.value, question
-            part["value"] = value[value > 0]
-            parts.append(part)
-    frame = pd.concat(parts, ignore_index=True) if parts else table.edits.iloc[:0]
-    buffer = io.BytesIO()
-    frame.to_parquet(buffer, index=False)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    write_whole(path, buffer.getvalue())
-    return path
 
 
 def _answers(table: RatingTable, rows: np.ndarray[tuple[int], np.dtype[np.bool_]]) -> pd.DataFrame:

@@ -5,11 +5,18 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
-from typing import Any
+from functools import partial
+from typing import TYPE_CHECKING, Any, Literal
 
+from evenedit.core import plugins
+from evenedit.core.errors import EvenEditError
 from evenedit.core.records import Condition, Estimate
-from evenedit.protocol import FACTORS, Factor
+from evenedit.protocol import FACTORS, Factor, level_code
+from evenedit.protocol.measures import Measure
 from evenedit.results.reading import parse
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 SCHEMA = "evenedit.results/2"
 
@@ -362,6 +369,58 @@ class Measured:
 
 
 @dataclass(frozen=True, slots=True)
+class Finding:
+    """Something that the audit shows, cannot show, or must be warned of, in one sentence with its numbers."""
+
+    kind: Literal["shift", "gap", "mitigation", "stereotype", "judge", "people", "design"]
+    level: Literal["clear", "suggestive", "cannot_tell", "observed", "caution"]
+    """clear: adjusted p < 0.05 and the design can answer; suggestive: raw p < 0.05; observed: without a test."""
+    experiment: str | None
+    condition: str | None
+    editor: str | None
+    measure: str | None
+    rater: str | None
+    """ensemble, people, or an instrument's id."""
+    factor: str | None
+    group: Mapping[str, str] | None
+    against: Mapping[str, str] | str | None
+    """The group it is compared with, or no_change, or rest."""
+    value: float | None
+    low: float | None
+    high: float | None
+    p: float | None
+    """Adjusted for the number of tests in its family."""
+    p_raw: float | None
+    n: int | None
+    """Edits."""
+    faces: int | None
+    text: str
+    cases: tuple[str, ...] = ()
+    """Ids of the requests that show it best."""
+
+
+@dataclass(frozen=True, slots=True)
+class Gap:
+    """Highest minus lowest rate over the groups of one factor, with its interval and its test."""
+
+    measure: str
+    """gap.<rate>"""
+    editor: str | None
+    factor: str
+    value: float | None
+    low: float | None
+    high: float | None
+    highest: str | None
+    lowest: str | None
+    """The groups at either end; None where the gap was not tested."""
+    p: float | None
+    p_holm: float | None
+    n: int
+    missing: int
+    method: str
+
+
+@dataclass(frozen=True, slots=True)
 class Results:
     """Everything a report is made from."""
 
@@ -398,6 +457,20 @@ class Results:
     """What portraits are labelled and grouped by, with the order of levels."""
     simulated: tuple[str, ...] = ()
     """Ids of simulated editors and raters in the data; empty for a real audit."""
+    findings: tuple[Finding, ...] = ()
+    """What the audit shows, worst first."""
+    title: str = ""
+    """The study's title, or the names of the files that were analysed."""
+    prompts: Mapping[str, str] = field(default_factory=dict)
+    """The text of each prompt by its id, where it is known."""
+    digest: str = ""
+    """Names the table of ratings and the rules that these results were computed from."""
+
+    @property
+    def editors(self) -> tuple[str, ...]:
+        """The editors that have estimates, in the order of the study."""
+        every = (*self.estimates, *(e for m in self.measured for e in m.estimates))
+        return tuple(dict.fromkeys(e.editor for e in every if e.editor is not None))
 
     def find(
         self,
@@ -408,12 +481,124 @@ class Results:
         editor: str | None = None,
         group: Mapping[str, str] | None = None,
     ) -> Estimate | None:
-        """The estimate with exactly these coordinates."""
+        """The estimate with exactly these coordinates, or None: the judges', or else an instrument's."""
         wanted = (measure, experiment, condition, editor, dict(group or {}))
-        for e in self.estimates:
+        for e in (*self.estimates, *(e for m in self.measured for e in m.estimates)):
             if (e.measure, e.experiment, e.condition, e.editor, dict(e.group)) == wanted:
                 return e
         return None
+
+    def estimate(
+        self,
+        measure: str,
+        *,
+        editor: str | None = None,
+        group: Mapping[str, str] | None = None,
+        experiment: str = "diagnosis",
+        condition: str = Condition.BASELINE,
+    ) -> Estimate:
+        """Return one estimate, e.g. `estimate("rate.race_change", group={"race": "Black"})`.
+
+        Without `editor` it is the one pooled over editors where there is such, else that of the only editor.
+        """
+        labels = {name: self._level(name, label) for name, label in (group or {}).items()}
+        look = partial(self.find, measure, experiment=experiment, condition=condition, group=labels)
+        found = look(editor=editor)
+        if found is None and editor is None:
+            found = look(editor=self._only_editor())
+        if found is None:
+            raise EvenEditError(self._absent(measure, editor, experiment, str(condition), labels))
+        return found
+
+    def gap(
+        self,
+        rate: str,
+        by: str,
+        editor: str | None = None,
+        *,
+        experiment: str = "diagnosis",
+        condition: str = Condition.BASELINE,
+    ) -> Gap:
+        """Return how far the groups of a factor are apart in a rate, e.g. `gap("race_change", by="race")`.
+
+        `editor` may be left out where there is only one.
+        """
+        name = self._only_editor() if editor is None else editor
+        measure = Measure.gap(rate.removeprefix("rate.").removeprefix("gap."))
+        e = self.estimate(measure, editor=name, group={by: "*"}, experiment=experiment, condition=condition)
+        tests = (*self.tests, *(t for m in self.measured for t in m.tests))
+        wanted = (measure, experiment, condition, name, by)
+        test = next((t for t in tests if (t.measure, t.experiment, t.condition, t.editor, t.factor) == wanted), None)
+        return Gap(
+            measure,
+            name,
+            by,
+            e.value,
+            e.low,
+            e.high,
+            test.highest if test else None,
+            test.lowest if test else None,
+            test.p if test else None,
+            test.p_holm if test else None,
+            e.n,
+            e.missing,
+            e.method,
+        )
+
+    def to_frame(self, name: str = "estimates") -> pd.DataFrame:
+        """Return a list of `results.json` as a data frame: a column per field, and per factor for a group's labels.
+
+        A list within a row (the odds of a model, the readings of a multiverse, what an instrument estimates) has a row
+        for each of its members. The other lists of an instrument are `measured.tests`, `measured.contrasts` and
+        `measured.missing_reasons`.
+        """
+        from evenedit.results.frames import frame_of
+
+        return frame_of(self, name)
+
+    def summary(self) -> str:
+        """Return what was observed, in sentences, each with its certainty."""
+        text: str = plugins.view("results")(self).summary()
+        return text
+
+    @property
+    def plot(self) -> Any:
+        """Figures as matplotlib draws them: `plot.gaps()`, `plot.rates(by="race")`."""
+        return plugins.view("results")(self)
+
+    def _repr_html_(self) -> str:
+        page: str = plugins.view("results")(self).html()
+        return page
+
+    def _level(self, factor: str, label: str) -> str:
+        if factor not in {f.name for f in self.factors}:
+            names = ", ".join(f.name for f in self.factors)
+            raise EvenEditError(f"there is no factor '{factor}' in these results; they have: {names}")
+        return label if label == "*" else level_code(factor, label, self.factors)
+
+    def _only_editor(self) -> str:
+        if len(self.editors) == 1:
+            return self.editors[0]
+        raise EvenEditError(
+            f"there are {len(self.editors)} editors; name one with editor=: {', '.join(self.editors) or 'none'}"
+        )
+
+    def _absent(
+        self, measure: str, editor: str | None, experiment: str, condition: str, group: Mapping[str, str]
+    ) -> str:
+        """Why there is no such estimate: the first coordinate that is not known, with those that are."""
+        if editor is not None and editor not in self.editors:
+            return f"there is no editor '{editor}' in these results; they have: {', '.join(self.editors) or 'none'}"
+        every = (*self.estimates, *(e for m in self.measured for e in m.estimates))
+        here = [e for e in every if (e.experiment, str(e.condition)) == (experiment, condition)]
+        if not here:
+            arms = dict.fromkeys(f"{e.experiment}/{e.condition}" for e in every)
+            return f"there is no {experiment}/{condition} in these results; they have: {', '.join(arms) or 'none'}"
+        names = dict.fromkeys(e.measure for e in here)
+        if measure not in names:
+            return f"there is no estimate '{measure}'{plugins.suggest(measure, names)}"
+        where = ", ".join(f"{k}={v}" for k, v in group.items()) or "everybody"
+        return f"there is no '{measure}' of {where} for editor {editor or 'all'}; see to_frame('estimates')"
 
     @classmethod
     def from_json(cls, text: str) -> Results:

@@ -6,20 +6,25 @@ import csv
 import io
 import os
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+import tomllib
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import tomli_w
 
 from evenedit.config.check import RESERVED
 from evenedit.config.sections import FACTOR_NAME
-from evenedit.config.study_file import FILE
+from evenedit.config.study_file import FILE, StudyFile
 from evenedit.core.errors import EvenEditError
 from evenedit.core.hashing import digest
 from evenedit.core.images import read_image, write_whole
 from evenedit.core.records import Prompt
 from evenedit.protocol import FACTORS, Factor, found_factor, level_code, load_prompts
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 DEFAULT_FACTORS = tuple(f.name for f in FACTORS)
 NEEDED = ("source", "edited", "prompt")
@@ -28,35 +33,107 @@ SHOWN = 20
 """Problems listed before the rest are counted."""
 
 Row = dict[str, str]
+Factors = Sequence[str | Factor] | None
+"""Columns to group by, or factors with their levels; race, gender and age when None."""
+
+
+@dataclass(frozen=True, slots=True)
+class PairTable:
+    """A table of pairs, from a CSV or a data frame."""
+
+    rows: list[dict[str, Any]]
+    columns: list[str]
+    name: str
+    """What to call it in messages and titles."""
+    line: str
+    """What to call one row: line or row …"""
+    first: int
+    """… and the number of the first."""
+    folder: Path
+    """What its paths are relative to."""
+
+    @classmethod
+    def read(cls, pairs: Path | pd.DataFrame) -> PairTable:
+        """Read a CSV file, or take a data frame, whose paths are relative to the working directory."""
+        if isinstance(pairs, str | os.PathLike):
+            rows, columns = _read_csv(Path(pairs))
+            return cls(rows, columns, Path(pairs).name, "line", 2, Path(pairs).parent)
+        if not hasattr(pairs, "to_dict") or not hasattr(pairs, "columns"):
+            raise EvenEditError(f"pairs is of type {type(pairs).__name__}; give a CSV file or a pandas DataFrame")
+        columns = [str(column) for column in pairs.columns]
+        rows = [
+            {str(key): "" if value is None or value != value else str(value) for key, value in row.items()}
+            for row in pairs.to_dict("records")
+        ]
+        return cls(rows, columns, "the data frame", "row", 0, Path())
 
 
 def begin(
-    pairs: Path, out: Path, *, editor: str, sources: Path | None = None, factors: Sequence[str] | None = None
+    pairs: Path | pd.DataFrame,
+    out: Path,
+    *,
+    editor: str,
+    sources: Path | None = None,
+    edited: Path | None = None,
+    prompts: str | None = None,
+    factors: Factors = None,
+    instruments: Sequence[str] = ("skin", "change"),
 ) -> Path:
     """Write a study over existing pairs: portraits and labels, prompts, and a study file to run.
 
-    `factors` names the columns that portraits are grouped by instead of race, gender and age.
+    Everything is checked before the first file is written. A folder that holds an audit of the same pairs is left as
+    it is, so that the audit goes on; one of other pairs is refused.
     """
-    names = DEFAULT_FACTORS if factors is None else _checked_names(factors)
-    rows = list(_rows(pairs, sources or pairs.parent, names, declared=factors is not None))
-    found = [] if factors is None else [_factor_of(name, rows, pairs.name) for name in names]
+    names = DEFAULT_FACTORS if factors is None else _checked_names([_name(f) for f in factors])
+    table = PairTable.read(pairs)
+    known = {f.name: f for f in factors or () if isinstance(f, Factor)}
+    rows = _rows(table, sources or table.folder, edited or table.folder, names, known, declared=factors is not None)
+    found = [] if factors is None else [known.get(name) or _factor_of(name, rows, table.name) for name in names]
     portraits = {row["source"]: {name: row[name] for name in names} for row in rows}
     for factor in found:
         for labels in portraits.values():
             labels[factor.name] = factor.code_of(labels[factor.name])
-    out.mkdir(parents=True, exist_ok=True)
     relative = {name: os.path.relpath(name, out) for row in rows for name in (row["source"], row["edited"])}
-    _write_csv(out / "labels.csv", [{"file": relative[s], **labels} for s, labels in portraits.items()])
-    _write_csv(
-        out / "pairs.csv",
-        [
-            {"source": relative[r["source"]], "edited": relative[r["edited"]], "prompt": r["prompt"], "refused": ""}
-            for r in rows
-        ],
-    )
-    write_whole(out / "prompts.toml", _prompt_file(_prompts(rows)).encode())
-    write_whole(out / FILE, _study_file(editor, pairs.name, found).encode())
+    asked = _prompts(rows, prompts)
+    files = {
+        "labels.csv": _csv([{"file": relative[s], **labels} for s, labels in portraits.items()]),
+        "pairs.csv": _csv(
+            [
+                {
+                    "source": relative[r["source"]],
+                    "edited": relative[r["edited"]],
+                    "prompt": asked[r["prompt"]].text,
+                    "refused": "",
+                }
+                for r in rows
+            ]
+        ),
+        "prompts.toml": _prompt_file(asked),
+        FILE: _study_file(editor, table.name, found, instruments),
+    }
+    if (out / FILE).exists():
+        _refuse_other_pairs(out, files)
+        return out
+    StudyFile.parse(tomllib.loads(files[FILE]) | {"prompts": {"sets": ["diagnostic"]}}, out)
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+    except (FileExistsError, NotADirectoryError):
+        raise EvenEditError(f"{out} is a file; name a folder for the audit") from None
+    for name, text in files.items():
+        write_whole(out / name, text.encode())
     return out
+
+
+def _name(factor: str | Factor) -> str:
+    return factor.name if isinstance(factor, Factor) else factor
+
+
+def _refuse_other_pairs(out: Path, files: Mapping[str, str]) -> None:
+    """Raise an error where a folder holds an audit of other pairs."""
+    for name in ("pairs.csv", "labels.csv"):
+        path = out / name
+        if not path.is_file() or path.read_bytes() != files[name].encode():
+            raise EvenEditError(f"{out} holds a study of other pairs; choose another folder to write to")
 
 
 def table_of(
@@ -92,7 +169,7 @@ def table_of(
         for m in found
     ]
     out.mkdir(parents=True, exist_ok=True)
-    _write_csv(out / "edits.csv", rows)
+    write_whole(out / "edits.csv", _csv(rows).encode())
     return out / "edits.csv"
 
 
@@ -152,47 +229,55 @@ def _factor_of(name: str, rows: Iterable[Row], table: str) -> Factor:
     return Factor.of(name, codes, title=every.title, ordered=every.ordered)
 
 
-def _rows(pairs: Path, sources: Path, names: Sequence[str], *, declared: bool) -> Iterator[Row]:
+def _rows(
+    table: PairTable,
+    sources: Path,
+    outputs: Path,
+    names: Sequence[str],
+    known: Mapping[str, Factor],
+    *,
+    declared: bool,
+) -> list[Row]:
     """The rows with paths that exist, images that open and labels that are known; all problems at once."""
-    rows, columns = _read_csv(pairs)
+    rows, columns = table.rows, table.columns
     if "edited" not in columns and "file" in columns:
         rows = [{"edited" if key == "file" else key: value for key, value in row.items()} for row in rows]
         columns = ["edited" if column == "file" else column for column in columns]
-    _need_columns(pairs, (*NEEDED, *names), columns)
+    _need_columns(table.name, (*NEEDED, *names), columns)
     problems: list[str] = []
     good: list[Row] = []
     seen: dict[tuple[str, str], int] = {}
     labelled: dict[Path, tuple[int, Row]] = {}
     opened: set[Path] = set()
-    for line, row in enumerate(rows, 2):
+    for line, row in enumerate(rows, table.first):
         try:
             _need_cells(row)
-            labels = {name: _label(name, row[name] or "", declared=declared) for name in names}
-            files = {"source": sources / row["source"], "edited": pairs.parent / row["edited"]}
+            labels = {name: _label(name, row[name] or "", known.get(name), declared=declared) for name in names}
+            files = {"source": sources / row["source"], "edited": outputs / row["edited"]}
             for path in set(files.values()) - opened:
                 read_image(path)
                 opened.add(path)
             _same_labels(labels, *labelled.setdefault(files["source"], (line, labels)))
             key = (row["source"], row["prompt"])
             if key in seen:
-                raise EvenEditError(f"the same source and prompt as line {seen[key]}")
+                raise EvenEditError(f"the same source and prompt as {table.line} {seen[key]}")
             seen[key] = line
             good.append({**row, **labels, **{k: str(p) for k, p in files.items()}})
         except EvenEditError as error:
-            problems.append(f"{pairs.name} line {line}: {error}")
+            problems.append(f"{table.name} {table.line} {line}: {error}")
     if problems:
         more = [f"and {len(problems) - SHOWN} more"] if len(problems) > SHOWN else []
         raise EvenEditError(*problems[:SHOWN], *more)
     if not good:
-        raise EvenEditError(f"{pairs} lists no pairs")
-    yield from good
+        raise EvenEditError(f"{table.name} lists no pairs")
+    return good
 
 
-def _label(name: str, label: str, *, declared: bool) -> str:
+def _label(name: str, label: str, factor: Factor | None, *, declared: bool) -> str:
     """A row's label; where race, gender and age are not asked for by name, each must be there."""
     if not declared:
         return level_code(name, label)
-    known = next((f for f in FACTORS if f.name == name), None)
+    known = factor or next((f for f in FACTORS if f.name == name), None)
     return known.code_of(label) if known else label.strip()
 
 
@@ -210,7 +295,7 @@ def _need_cells(row: Mapping[str, str | None]) -> None:
         raise EvenEditError(f"{', '.join(empty)} is empty")
 
 
-def _need_columns(table: Path, needed: Sequence[str], columns: Sequence[str]) -> None:
+def _need_columns(table: Path | str, needed: Sequence[str], columns: Sequence[str]) -> None:
     absent = [column for column in needed if column not in columns]
     if absent:
         raise EvenEditError(f"{table} lacks the column {', '.join(absent)}; found: {', '.join(columns) or 'nothing'}")
@@ -229,9 +314,15 @@ def _read_csv(table: Path) -> tuple[list[dict[str, Any]], list[str]]:
         raise EvenEditError(f"{table} cannot be read as a CSV: {error}") from None
 
 
-def _prompts(rows: list[Row]) -> dict[str, Prompt]:
-    """The prompts of the pairs by text: known ones keep their id and meaning, others get the given id or a new one."""
-    known = {p.text: p for p in load_prompts("diagnostic")}
+def _prompts(rows: list[Row], given: str | None) -> dict[str, Prompt]:
+    """The prompts of the pairs as they are written there: by text, or by id where a prompt set is given.
+
+    Known ones keep their id and meaning, others get the id beside them or a new one.
+    """
+    sets = [load_prompts(name) for name in ((given,) if given else ("diagnostic",))]
+    known = {p.text: p for each in sets for p in each}
+    if given:
+        known |= {ident: p for each in sets for p in each for ident in (p.id, *p.aliases.values())}
     prompts: dict[str, Prompt] = {}
     for row in rows:
         text = row["prompt"]
@@ -250,7 +341,7 @@ def _prompt_table(prompt: Prompt) -> dict[str, Any]:
     return table if prompt.target_years is None else table | {"target_years": prompt.target_years}
 
 
-def _study_file(editor: str, title: str, factors: Sequence[Factor]) -> str:
+def _study_file(editor: str, title: str, factors: Sequence[Factor], instruments: Sequence[str]) -> str:
     study: dict[str, Any] = {
         "study": {"title": f"Audit of {title}"},
         "sources": {"kind": "folder", "settings": {"path": "."}},
@@ -263,7 +354,7 @@ def _study_file(editor: str, title: str, factors: Sequence[Factor]) -> str:
         "prompts": {"sets": ["prompts.toml"]},
         "experiments": {"diagnosis": {}},
         "editors": [{"id": editor, "kind": "folder", "settings": {"path": "pairs.csv"}}],
-        "instruments": [{"id": "skin", "kind": "skin"}, {"id": "change", "kind": "change"}],
+        "instruments": [{"id": name, "kind": name} for name in instruments],
     }
     return f"{_ABOVE}\n{tomli_w.dumps(study)}\n{_BELOW}"
 
@@ -279,9 +370,9 @@ _BELOW = """\
 """
 
 
-def _write_csv(path: Path, rows: list[Row]) -> None:
+def _csv(rows: list[Row]) -> str:
     buffer = io.StringIO()
     writer = csv.DictWriter(buffer, list(rows[0]))
     writer.writeheader()
     writer.writerows(rows)
-    write_whole(path, buffer.getvalue().encode())
+    return buffer.getvalue()

@@ -10,7 +10,7 @@ from concurrent.futures import Executor, ProcessPoolExecutor, ThreadPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass
 from functools import partial
-from multiprocessing import get_context, parent_process
+from multiprocessing import parent_process
 from typing import Any
 
 import cv2
@@ -19,6 +19,7 @@ from evenedit.config.study_file import StudyFile
 from evenedit.core.errors import EvenEditError
 from evenedit.core.images import ImageFolder, open_images
 from evenedit.core.interfaces import Reply
+from evenedit.core.processes import WorkerContext
 from evenedit.core.records import Request, Status
 from evenedit.instruments import Measurement, measure
 from evenedit.instruments.identity import FaceEmbedding, Reference, available, embed_portrait, reference, reference_key
@@ -137,7 +138,7 @@ _processes: list[_Process] = []
 def _pool(items: int, workers: int, sit_down: Callable[[], None]) -> Executor:
     if items <= FEW:
         return ThreadPoolExecutor(1, thread_name_prefix="evenedit", initializer=sit_down)
-    spawn = get_context("spawn")  # a fork of a process with threads can hang
+    spawn = WorkerContext()
     return ProcessPoolExecutor(workers, mp_context=spawn, initializer=_alone, initargs=(sit_down,))
 
 

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from itertools import takewhile
 from typing import Any, TypeVar
@@ -30,10 +31,12 @@ from evenedit.core.records import Condition, Experiment, Outcome, Question, Requ
 from evenedit.design import requests as design
 from evenedit.design.assignments import Assignment
 from evenedit.design.study_design import RATED_FIRST, StudyDesign
+from evenedit.editors.python import GivenEditor
 from evenedit.judges.asking import BACKOFF, Asking, checked
 from evenedit.judges.batch_jobs import Batches, BatchJudge, Item, takes_batches
 from evenedit.judges.cache import ReplyCache
 from evenedit.judges.feature_prompts import Extractor, extractor_id
+from evenedit.judges.python import GivenJudge
 from evenedit.judges.raters import JudgeRater
 from evenedit.protocol import questions_for
 from evenedit.protocol.rubric import IDENTITY
@@ -43,6 +46,7 @@ from evenedit.ratings.combine import combine, concerns
 from evenedit.run import executors
 from evenedit.run.executors import in_lanes
 from evenedit.run.measuring import MeasuringStage
+from evenedit.run.summary import RunSummary, summarise
 from evenedit.run.worker import EditTask, WorkerSetup
 from evenedit.storage.store import Answered, Store
 
@@ -56,7 +60,13 @@ class Runner:
     """Makes a study advance, stage by stage."""
 
     def __init__(
-        self, file: StudyFile, store: Store, budget: Budget | None = None, prices: Prices | None = None
+        self,
+        file: StudyFile,
+        store: Store,
+        budget: Budget | None = None,
+        prices: Prices | None = None,
+        editors: Mapping[str, GivenEditor] | None = None,
+        judges: Mapping[str, GivenJudge] | None = None,
     ) -> None:
         self.file = file
         self.store = store
@@ -68,11 +78,18 @@ class Runner:
         """Whether judges are asked by batch job where their provider takes them."""
         self.give_up: Sequence[str] = ()
         """Batch jobs that are waited for no longer."""
+        self.given_editors = editors
+        """Objects by the id of their section; where there are any, they are the run's editors."""
+        self.given_judges = judges
+        """The same for judges."""
 
-    def run(self) -> None:
+    def run(self) -> RunSummary:
         """All stages, from wherever the last run stopped."""
         if not self.file.sections.editors:
-            raise EvenEditError("study.toml names no editor yet; add [[editors]] and [experiments.diagnosis] to run it")
+            raise EvenEditError(
+                "the study names no editor yet; add [[editors]] and [experiments.diagnosis] to study.toml, or give one "
+                'from Python: study.run(editors={"mine": editor})'
+            )
         with self.store.locked():
             self.store.images.sweep()
             run_id = self.store.start_run(provenance(study=self.file.hash))
@@ -87,10 +104,24 @@ class Runner:
                 self.measure(requests, sources, run_id)
                 self.rate(requests, sources, run_id)
             self.store.finish_run(run_id)
+            summary = summarise(self.store, requests, self.design.assignments(requests, self._judges()))
             if self.budget.calls:
                 log.info(f"calls of this run: {self.budget}")
             if self.budget.spent:
                 log.info("the budget is spent: what was made is stored; run again with more to go on")
+        return summary
+
+    def _editors(self) -> list[EditorSection]:
+        """The editors of this run."""
+        given = self.given_editors
+        return [e for e in self.file.sections.editors if given is None or e.id in given]
+
+    def _judges(self) -> list[JudgeRater]:
+        """The judges of this run, primary first."""
+        given = self.given_judges
+        if given is None:
+            return self.design.judges()
+        return [replace(rater, judge=given[rater.id]) for rater in self.design.judges() if rater.id in given]
 
     # -- sources -------------------------------------------------------------------------------------------
 
@@ -122,7 +153,8 @@ class Runner:
         self._describe(sources)
         requests = self.design.planned(sources)
         self.store.save_requests(requests)
-        return requests
+        ids = {section.id for section in self._editors()}
+        return [r for r in requests if r.editor in ids]
 
     def _describe(self, sources: Mapping[str, Source]) -> None:
         """Write a feature prompt for every portrait among the mitigation cases."""
@@ -158,7 +190,7 @@ class Runner:
         if section is None or section.choose not in RATED_FIRST or self.store.cases(RATED_FIRST[section.choose]):
             return False
         baseline = design.diagnosis(self.file, sources)
-        open_calls = self._open(self.design.assignments(baseline, self.design.judges()))
+        open_calls = self._open(self.design.assignments(baseline, self._judges()))
         if open_calls or not baseline:
             log.info(
                 f"the mitigation's cases are chosen once the diagnosis is rated: {len(open_calls):,} answers to come"
@@ -193,7 +225,7 @@ class Runner:
             for ident, edit in self.store.edits().items()
             if edit.outcome is not Outcome.FAILED and (edit.image is None or edit.image in self.store.images)
         }
-        for section in self.file.sections.editors:
+        for section in self._editors():
             tasks = [
                 EditTask(r, tuple(sources[s].image for s in r.source_ids)) for r in requests if r.editor == section.id
             ]
@@ -206,7 +238,8 @@ class Runner:
                     self.file.sections.executor.retries,
                     BACKOFF,
                 )
-                batches = executors.edit(self.file.sections.executor, setup, self._affordable(section, left))
+                given = (self.given_editors or {}).get(section.id)
+                batches = executors.edit(self.file.sections.executor, setup, self._affordable(section, left), given)
                 save = partial(self.store.save_edits, run_id=run_id)
                 self._collect(f"edit {section.id}", len(tasks), len(tasks) - len(left), batches, save)
 
@@ -237,7 +270,7 @@ class Runner:
 
     def rate(self, requests: Sequence[Request], sources: Mapping[str, Source], run_id: int) -> None:
         """Ask every judge about every edit it has not answered yet; what open batch jobs ask is waited for."""
-        raters = self.design.judges()
+        raters = self._judges()
         batches = self._batches(raters, run_id)
         self._ask("rate", self.design.assignments(requests, raters), sources, run_id, batches)
 
@@ -262,7 +295,7 @@ class Runner:
 
     def _batches(self, raters: Sequence[JudgeRater], run_id: int) -> Batches:
         """The batch jobs of this run, and what calls and jobs cost under the eyes of the budget."""
-        sections = dict(zip((r.id for r in raters), self.file.sections.judges, strict=True))
+        sections = {section.id: section for section in self.file.sections.judges}
         remote = [r for r in raters if plugins.is_remote("judges", sections[r.id].kind)]
         judges, prices = {}, {}
         for rater in remote:

@@ -45,15 +45,23 @@ class WorkerSetup:
 class Worker:
     """Makes one edit after another with one editor."""
 
-    def __init__(self, setup: WorkerSetup) -> None:
+    def __init__(self, setup: WorkerSetup, editor: Editor | None = None) -> None:
         self.setup = setup
         self.images = open_images(setup.images)
+        self._given = editor
 
     @cached_property
     def editor(self) -> Editor:
-        """The editor, built when first needed."""
+        """The editor: the one given, or else built when first needed."""
+        if self._given is not None:
+            return self._given
         built: Editor = plugins.build("editors", self.setup.editor, self.setup.settings)
         return built
+
+    @property
+    def _tries_by_itself(self) -> bool:
+        """Whether a failure is final: a service's client has tried again already, and an object's error is its own."""
+        return self._given is not None or plugins.is_remote("editors", self.setup.editor)
 
     def edit(self, task: EditTask) -> Edit:
         """Make the edit and store its picture; whatever happens is an outcome."""
@@ -63,9 +71,7 @@ class Worker:
         try:
             output = retry(
                 lambda: self.editor.edit(portraits, request.instruction, request.seed),
-                0
-                if plugins.is_remote("editors", self.setup.editor)
-                else self.setup.retries,  # it tries again by itself
+                0 if self._tries_by_itself else self.setup.retries,
                 self.setup.backoff,
             )
         except EvenEditError:

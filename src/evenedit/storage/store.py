@@ -297,6 +297,15 @@ class Store:
         )
         return {r.request_id: Status(r.status) for r in self._rows(query)}
 
+    def failures(self, rater: str, revision: str) -> dict[str, str]:
+        """Return why each of a rater's calls failed that did, by request id."""
+        query = sa.select(schema.replies.c.request_id, schema.replies.c.reason).where(
+            schema.replies.c.rater == rater,
+            schema.replies.c.revision == revision,
+            schema.replies.c.status == Status.FAILED.value,
+        )
+        return {r.request_id: r.reason for r in self._rows(query)}
+
     def ratings(self, rater: str, revision: str) -> Iterator[Rating]:
         """Yield one rater's ratings, each with the status of its reply."""
         joined = schema.ratings.join(
@@ -344,6 +353,15 @@ class Store:
     def runs(self) -> list[dict[str, Any]]:
         """Return every run with its provenance, oldest first."""
         return [dict(r._mapping) for r in self._rows(sa.select(schema.runs).order_by(schema.runs.c.id))]
+
+    def editors_used(self) -> set[str]:
+        """Return the ids of the editors that have made an edit, or tried."""
+        joined = schema.requests.join(schema.edits, schema.requests.c.id == schema.edits.c.request_id)
+        return {r.editor for r in self._rows(sa.select(schema.requests.c.editor).select_from(joined).distinct())}
+
+    def raters_used(self) -> set[str]:
+        """Return the ids of the raters that have been asked."""
+        return {r.rater for r in self._rows(sa.select(schema.replies.c.rater).distinct())}
 
     def run_of_edits(self) -> dict[str, int]:
         """Return the run that made each edit."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -16,12 +16,16 @@ from evenedit.protocol import QUESTIONS, Factor, factor
 from evenedit.protocol.drift import DRIFT_AXES, drift
 from evenedit.protocol.measures import Measure, MeasureKind
 from evenedit.ratings.combine import combine
+from evenedit.ratings.parquet import FILE as PARQUET
+from evenedit.ratings.parquet import read_parquet
 from evenedit.ratings.table import QUESTION_IDS, Scores
 from evenedit.report.render.html import put, render, thumbnail
 from evenedit.report.render.index import name
 from evenedit.report.render.table import Column, Number, Table, Unit, format_number, short_list, text
+from evenedit.stats import AnalysisRules
 from evenedit.stats.disparity.paired_editors import Difference, Pairs, differences, pair
 from evenedit.study.labels import group_in_words, in_a_sentence, labels_in_words, refuse_different_factors
+from evenedit.study.load_results import is_study, read_results, results_file
 from evenedit.study.results import rules_of
 from evenedit.study.study import Study
 
@@ -37,35 +41,63 @@ RULE = (
 class Side:
     """One of the two editors that are compared."""
 
-    study: Study
+    where: Path
+    """The study, or the folder of the results."""
     editor: str
     scores: Scores
+    rules: AnalysisRules
+    prompts: Mapping[str, str]
+    """The text of each prompt by id, where it is known."""
+    study: Study | None = None
+    """The study with its pictures and settings; None where there are only results."""
+
+    @property
+    def factors(self) -> tuple[Factor, ...]:
+        """What its portraits are grouped by."""
+        return self.scores.table.factors
+
+    @classmethod
+    def load(cls, where: Path, editor: str | None) -> Side:
+        """Return the editor of a study, or of results with the ratings beside them."""
+        if is_study(where):
+            return cls.of(Study.load(where), editor)
+        path = results_file(where)
+        results = read_results(path)
+        rules = AnalysisRules.from_dict(results.rules)
+        name = _chosen(where, editor, results.editors)
+        table = read_parquet(path.parent / PARQUET, results.factors, int(rules.ensemble.get("reviewers", 1)))
+        return cls(path.parent, name, combine(table, rules.ensemble, rules.missing), rules, results.prompts)
 
     @classmethod
     def of(cls, study: Study, editor: str | None) -> Side:
         """Return a study's editor; it need not be named where the study has only one."""
-        ids = [e.id for e in study.file.sections.editors]
-        if editor is None and len(ids) > 1:
-            where = study.file.folder
-            raise EvenEditError(f"{where} has several editors; name one: {', '.join(f'{where}:{i}' for i in ids)}")
-        if editor is not None and editor not in ids:
-            raise EvenEditError(f"{study.file.folder} has no editor '{editor}'; it has: {', '.join(ids)}")
-        rules = rules_of(study.file)
-        return cls(study, editor or ids[0], combine(study.table(), rules.ensemble, rules.missing))
+        name = _chosen(study.folder, editor, [e.id for e in study.file.sections.editors])
+        rules, prompts = rules_of(study.file), {p.id: p.text for p in study.file.prompts}
+        scores = combine(study.table(), rules.ensemble, rules.missing)
+        return cls(study.folder, name, scores, rules, prompts, study)
+
+
+def _chosen(where: Path, editor: str | None, ids: Sequence[str]) -> str:
+    """The editor that is meant: the one named, or the only one."""
+    if editor is None and len(ids) > 1:
+        raise EvenEditError(f"{where} has several editors; name one: {', '.join(f'{where}:{i}' for i in ids)}")
+    if not ids or (editor is not None and editor not in ids):
+        raise EvenEditError(f"{where} has no editor '{editor or ''}'; it has: {', '.join(ids) or 'none'}")
+    return editor or ids[0]
 
 
 def compare(first: Side, second: Side, out: Path) -> Path:
     """Write compare.html, compare.json and compare.csv, and return the page."""
-    refuse_different_factors([first.study.file.factors, second.study.file.factors])
+    refuse_different_factors([first.factors, second.factors])
     _refuse_other_pictures(first, second)
-    rules = rules_of(first.study.file)
-    if rules_of(second.study.file).to_dict() != rules.to_dict():
+    rules = first.rules
+    if second.rules.to_dict() != rules.to_dict():
         raise EvenEditError("the two studies combine or count ratings by different rules; make them equal to compare")
     pairs = pair(first.scores, second.scores, first.editor, second.editor)
     changes = differences(pairs, rules)
     names = [*first.scores.table.raters, *second.scores.table.raters, first.editor, second.editor]
     simulated = tuple(sorted({n for n in names if is_simulated(n)}))
-    factors = first.study.file.factors
+    factors = first.factors
     table = _table(changes, simulated, factors)
     titles = _titles(first, second)
     page = render(
@@ -99,28 +131,42 @@ def compare(first: Side, second: Side, out: Path) -> Path:
 
 
 def _refuse_other_pictures(first: Side, second: Side) -> None:
-    known, others = first.study.store.sources(), second.study.store.sources()
-    changed = [i for i in known if i in others and known[i].image != others[i].image]
-    if changed:
-        raise EvenEditError(f"portrait '{changed[0]}' is another picture in the second study ({len(changed)} are)")
-    prompts = {p.id: p.text for p in first.study.file.prompts}
-    reworded = [p.id for p in second.study.file.prompts if prompts.get(p.id, p.text) != p.text]
+    """Raise an error where a portrait or prompt of one is another in the other, as far as that can be known."""
+    if first.study is not None and second.study is not None:
+        known, others = first.study.store.sources(), second.study.store.sources()
+        changed = [i for i in known if i in others and known[i].image != others[i].image]
+        if changed:
+            raise EvenEditError(f"portrait '{changed[0]}' is another picture in the second study ({len(changed)} are)")
+    labels, theirs = _labels(first), _labels(second)
+    differing = [i for i in labels if labels[i] != theirs.get(i, labels[i])]
+    if differing:
+        raise EvenEditError(f"portrait '{differing[0]}' has other labels in the second study ({len(differing)} have)")
+    reworded = [i for i, text in second.prompts.items() if first.prompts.get(i, text) != text]
     if reworded:
         raise EvenEditError(f"prompt '{reworded[0]}' has another text in the second study")
+
+
+def _labels(side: Side) -> dict[str, tuple[str, ...]]:
+    """The labels of each portrait."""
+    names = [f.name for f in side.factors]
+    portraits = side.scores.edits.drop_duplicates("source_id")
+    return {row[0]: tuple(row[1:]) for row in portraits[["source_id", *names]].itertuples(index=False, name=None)}
 
 
 def _titles(first: Side, second: Side) -> tuple[str, str]:
     if first.editor != second.editor:
         return first.editor, second.editor
-    a, b = (f"{side.editor} in {side.study.file.folder.name}" for side in (first, second))
-    return a, b
+    a, b = (f"{side.editor} in {side.where.resolve().name}" for side in (first, second))
+    return (a, b) if a != b else (f"{first.editor} in {first.where}", f"{second.editor} in {second.where}")
 
 
 def _settings(first: Side, second: Side) -> str:
     """The settings in which the two editors differ, since a difference in results may come from them."""
     given: list[dict[str, Any]] = []
-    for side in (first, second):
-        section = next(e for e in side.study.file.sections.editors if e.id == side.editor)
+    for study, editor in ((first.study, first.editor), (second.study, second.editor)):
+        if study is None:
+            return "not known: there are results only"
+        section = next(e for e in study.file.sections.editors if e.id == editor)
         given.append({"kind": section.plugin, "seeds": section.seeds, **section.settings})
     keys = [k for k in dict.fromkeys([*given[0], *given[1]]) if given[0].get(k) != given[1].get(k)]
     values = [[json.dumps(g[k]) if k in g else "default" for g in given] for k in keys]
@@ -199,15 +245,18 @@ def _table(changes: Sequence[Difference], simulated: tuple[str, ...], factors: S
 
 
 def _cards(first: Side, second: Side, pairs: Pairs) -> Iterator[dict[str, Any]]:
+    if first.study is None or second.study is None:
+        return
     axes = [QUESTION_IDS.index(q) for q in DRIFT_AXES]
     answers = [side.scores.values[pairs.rows[:, at]] for at, side in enumerate((first, second))]
     values = [each[:, axes].astype(int) for each in answers]
-    before, after = (drift(each, first.study.file.rates) for each in answers)
+    before, after = (drift(each, first.rules.rates) for each in answers)
     both = before.complete & after.complete
     growth = np.nan_to_num(after.points - before.points)
     order = [int(i) for i in np.lexsort((np.arange(len(growth)), -growth)) if both[i] and growth[i] > 0][:SHOWN]
-    made = [side.study.store.edits() for side in (first, second)]
-    sources = first.study.store.sources()
+    stores = first.study.store, second.study.store
+    made = [store.edits() for store in stores]
+    sources = stores[0].sources()
     prompts = {p.id: p.name or p.id for p in first.study.file.prompts}
     seen: dict[str, str] = {}
     for at in order:
@@ -215,11 +264,11 @@ def _cards(first: Side, second: Side, pairs: Pairs) -> Iterator[dict[str, Any]]:
         pictures = [edits[row["request_id"]].image for edits, row in zip(made, rows, strict=True)]
         source = sources[rows[0]["source_id"]]
         assert pictures[0] is not None and pictures[1] is not None
-        images = first.study.store.images, second.study.store.images
+        images = stores[0].images, stores[1].images
         yield {
             "prompt": prompts[rows[0]["prompt_id"]],
             "prompt_id": rows[0]["prompt_id"],
-            "group": labels_in_words(source.attributes, first.study.file.factors),
+            "group": labels_in_words(source.attributes, first.factors),
             "pictures": [
                 ("Source", thumbnail(images[0].open(source.image), seen)),
                 ("A", thumbnail(images[0].open(pictures[0]), seen)),

@@ -13,9 +13,8 @@ from evenedit.protocol.measures import Measure
 from evenedit.report.render.html import put, render
 from evenedit.report.render.index import name
 from evenedit.report.render.table import Cell, Column, Number, Table, short_list, text
+from evenedit.results.results import Results
 from evenedit.study.labels import in_a_sentence, refuse_different_factors
-from evenedit.study.results import results_of
-from evenedit.study.study import Study
 
 OVERALL = (Measure.rate("edit_success"), Measure.rate("soft_erasure"))
 """The rates over everybody."""
@@ -76,15 +75,15 @@ class Entry:
     simulated: tuple[str, ...]
 
 
-def write_leaderboard(studies: Sequence[Study], out: Path) -> Path:
+def write_leaderboard(several: Sequence[Results], out: Path) -> Path:
     """Write leaderboard.html and leaderboard.csv, and return the page."""
-    refuse_different_factors([study.file.factors for study in studies])
-    entries = [entry for study in studies for entry in _entries(study)]
+    refuse_different_factors([results.factors for results in several])
+    entries = [entry for results in several for entry in _entries(results)]
     if not entries:
         raise EvenEditError("these studies have no rated edit. Try: evenedit run STUDY")
     entries.sort(key=_place)
     simulated = tuple(sorted({s for e in entries for s in e.simulated}))
-    factors = studies[0].file.factors
+    factors = several[0].factors
     measures = measures_of(factors)
     ranges = _ranks(entries)
     rows: tuple[tuple[Cell, ...], ...] = tuple(
@@ -126,15 +125,14 @@ def _place(entry: Entry) -> tuple[bool, float]:
     return value is None, value or 0.0
 
 
-def _entries(study: Study) -> list[Entry]:
-    results = results_of(study, study.table())
+def _entries(results: Results) -> list[Entry]:
     editors = dict.fromkeys(e.editor for e in results.estimates if e.editor and e.experiment == Experiment.DIAGNOSIS)
-    measures, main = measures_of(study.file.factors), study.file.factors[0]
+    measures, main = measures_of(results.factors), results.factors[0]
     return [
         Entry(
             editor=editor,
-            study=study.file.sections.study.title,
-            prompts=tuple(p.text for p in study.file.prompts),
+            study=results.title,
+            prompts=tuple(results.prompts.values()),
             numbers=tuple(results.find(m.measure, editor=editor, group=m.group) for m in measures),
             ranked=results.find(RANKED_BY, editor=editor, group={main.name: "*"}),
             simulated=results.simulated,

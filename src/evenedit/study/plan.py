@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import mean
@@ -79,6 +79,50 @@ class RunPlan:
     def edits(self) -> int:
         """All edits, done or not."""
         return sum(line.edits for line in self.lines)
+
+    @property
+    def usd(self) -> float | None:
+        """The price of all that is left, calls made one by one; None where a part of it is not known."""
+        parts = [*(line.usd for line in self.lines), *(judge.usd for judge in self.judges)]
+        return None if None in parts else sum(part for part in parts if part is not None)
+
+    def __str__(self) -> str:
+        return "\n".join(_described(self))
+
+
+def _described(plan: RunPlan) -> Iterator[str]:
+    yield f"{plan.sources} portraits, {plan.prompts} diagnostic prompts, {plan.edits:,} edits\n"
+    yield f"{'experiment':12}{'condition':11}{'editor':28}{'edits':>7}{'done':>7}{'time left':>14}{'US$ left':>12}"
+    for line in plan.lines:
+        left = "not timed" if line.seconds is None else duration(line.seconds)
+        what = f"{line.experiment:12}{line.condition:11}{line.editor:28}"
+        yield f"{what}{line.edits:>7,}{line.done:>7,}{left:>14}{_price(line.usd):>12}"
+    yield f"\njudge calls: {plan.judge_calls:,} ({plan.judge_calls_done:,} done)"
+    if plan.judges:
+        yield f"{'judge':40}{'calls left':>11}{'tokens of a call: in, out':>38}{'US$ now':>11}{'US$ batch':>11}"
+    for judge in plan.judges:
+        tokens = "none"
+        if judge.tokens:
+            tokens = f"{judge.tokens[0]:,.0f}, {judge.tokens[1]:,.0f} {'measured' if judge.measured else 'ASSUMED'}"
+        batch = _price(judge.usd_batch) if judge.batch else "–"
+        yield f"{judge.judge:40}{judge.calls:>11,}{tokens:>38}{_price(judge.usd):>11}{batch:>11}"
+    if plan.human_ratings:
+        yield f"ratings by people: {plan.human_ratings:,}"
+    disk = "not measured; try --probe 1" if plan.disk is None else f"{plan.disk / 1e9:.2f} GB"
+    yield f"disk for the pictures still to come: {disk}"
+    yield f"prices of {plan.prices_of}; check them before you spend"
+    yield from (f"note: {note}" for note in plan.notes)
+
+
+def _price(usd: float | None) -> str:
+    return "not known" if usd is None else f"{usd:,.2f}"
+
+
+def duration(seconds: float) -> str:
+    """Seconds in words."""
+    minutes, rest = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours} h {minutes:02d} min" if hours else f"{minutes} min {rest:02d} s" if minutes else f"{rest} s"
 
 
 def make_plan(study: Study, prices: Path | None = None) -> RunPlan:

@@ -1,4 +1,4 @@
-"""The results and the report of a study."""
+"""The results and the report of a study, computed anew only where something changed."""
 
 from __future__ import annotations
 
@@ -8,20 +8,27 @@ from pathlib import Path
 
 from evenedit.config.study_file import StudyFile
 from evenedit.core.errors import EvenEditError
+from evenedit.core.hashing import digest
 from evenedit.core.log import log
 from evenedit.core.provenance import provenance
+from evenedit.core.version import __version__
 from evenedit.curation.portraits import MANIFEST
-from evenedit.protocol.prompts import merge
+from evenedit.protocol.prompts import PromptSet, merge
+from evenedit.ratings import parquet
 from evenedit.ratings.combine import combine
+from evenedit.ratings.digest import table_digest
 from evenedit.ratings.table import RatingTable
-from evenedit.ratings.to_csv import write_parquet
 from evenedit.report import write_report
 from evenedit.results.results import Results
 from evenedit.stats import AnalysisRules, analyse
 from evenedit.stats.planted import planted_effects
 from evenedit.study import example_cases as examples
+from evenedit.study.load_results import RESULTS, read_results
 from evenedit.study.photo_figures import photo_figures
 from evenedit.study.study import Study
+
+REPORT = "report"
+"""The folder of a study's report, in the study's own."""
 
 
 def rules_of(file: StudyFile) -> AnalysisRules:
@@ -51,15 +58,49 @@ def rules_of(file: StudyFile) -> AnalysisRules:
 
 def results_of(study: Study, table: RatingTable) -> Results:
     """Return every estimate of a study; for simulated editors with the planted effects beside them."""
-    if table.edits.empty:
-        raise EvenEditError(f"nothing is edited yet. Try: evenedit run {study.file.folder}")
+    _refuse_nothing(study, table)
     file, sources = study.file, study.store.sources()
     runs = study.store.runs()
     facts = provenance(study=file.hash, first_run=runs[0]["started"], runs=len(runs))
     effects = planted_effects(file, study.design.planned(sources), sources)
     cases = study.store.cases("survey")
     results = analyse(table, rules_of(file), facts, effects, cases)
-    return replace(results, counts={**results.counts, **_pools(file), **({"sampled": len(cases)} if cases else {})})
+    return replace(
+        results,
+        counts={**results.counts, **_pools(file), **({"sampled": len(cases)} if cases else {})},
+        title=file.sections.study.title,
+        prompts={p.id: p.text for p in _prompts(file)},
+        digest=digest_of(table, rules_of(file)),
+    )
+
+
+def _refuse_nothing(study: Study, table: RatingTable) -> None:
+    if table.edits.empty:
+        raise EvenEditError(f"nothing is edited yet. Try: evenedit run {study.file.folder}")
+
+
+def digest_of(table: RatingTable, rules: AnalysisRules) -> str:
+    """Names what results are computed from: the table, the rules and this release's way to compute."""
+    return digest([table_digest(table), rules.to_dict(), __version__])
+
+
+def current_results(study: Study) -> Results:
+    """Return the results in the study's report folder where nothing changed since, else compute them; say which."""
+    table = study.table()
+    _refuse_nothing(study, table)
+    path = study.folder / REPORT / RESULTS
+    if path.is_file():
+        known = read_results(path)
+        if known.digest == digest_of(table, rules_of(study.file)):
+            return known
+        log.info(f"ratings, rules or release changed since {path} was written: computing the results anew")
+    else:
+        log.info(f"analysing {len(table.edits):,} edits")
+    return results_of(study, table)
+
+
+def _prompts(file: StudyFile) -> PromptSet:
+    return merge(s for s in (file.prompts, file.wino) if len(s))
 
 
 def _pools(file: StudyFile) -> dict[str, int]:
@@ -81,8 +122,8 @@ def report_study(study: Study, out: Path) -> Path:
     scores = combine(table, rules.ensemble, rules.missing)
     file = study.file
     log.info("writing the report")
-    write_parquet(table, out / "ratings.parquet")
-    prompts = merge(s for s in (file.prompts, file.wino) if len(s))
+    prompts = _prompts(file)
+    parquet.write_parquet(table, out / parquet.FILE)
     return write_report(
         results,
         out,

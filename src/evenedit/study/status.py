@@ -1,9 +1,10 @@
-"""The progress of a study and its failures, as lines of text."""
+"""The progress of a study and its failures."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 
 from evenedit.core.records import Outcome, Status, is_simulated
 from evenedit.study.review_queue import ReviewQueue
@@ -11,7 +12,35 @@ from evenedit.study.study import Study
 from evenedit.survey.answers import PeopleRatings
 
 
-def describe(study: Study) -> Iterator[str]:
+@dataclass(frozen=True, slots=True)
+class StudyStatus:
+    """How far a study is. Printed, it is a line for the state of each stage."""
+
+    planned: int
+    """Edits that the study plans, as far as it can plan them yet."""
+    outcomes: Mapping[str, int]
+    """How many of them were edited, refused or failed."""
+    lines: tuple[str, ...]
+
+    @property
+    def left(self) -> int:
+        """Edits that are still to be made, failed ones included."""
+        return self.planned - self.outcomes["edited"] - self.outcomes["refused"]
+
+    def __str__(self) -> str:
+        return "\n".join(self.lines)
+
+
+def status_of(study: Study) -> StudyStatus:
+    """Return how far a study is."""
+    sources = study.store.sources()
+    requests = study.design.planned(sources) if sources else []
+    edits = study.store.edits()
+    outcomes = Counter(edits[r.id].outcome for r in requests if r.id in edits)
+    return StudyStatus(len(requests), {o.value: outcomes[o] for o in Outcome}, tuple(_lines(study)))
+
+
+def _lines(study: Study) -> Iterator[str]:
     """Yield one line for the state of each stage."""
     store = study.store
     sources = store.sources()

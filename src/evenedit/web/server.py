@@ -3,8 +3,13 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator
+import os
+import secrets
+import threading
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
+from queue import Queue
 
 import uvicorn
 
@@ -13,13 +18,65 @@ from evenedit.core.log import log
 from evenedit.storage.locks import file_lock
 from evenedit.study.study import Study
 from evenedit.web.app import create_app
-from evenedit.web.settings import Setup
+from evenedit.web.auth import passwords
+from evenedit.web.settings import SECRET, Setup
 
 LOCK = "serve.lock"
 
 
-def run(study: Study, setup: Setup, host: str, port: int, proxy: str | None) -> None:
-    """Serve a study until the process is stopped."""
+@dataclass(frozen=True, slots=True)
+class BackgroundServer:
+    """A web app that runs in a thread of this process."""
+
+    url: str
+    password: str | None
+    """The temporary password of staff, whose name is 'admin'; None where passwords are set."""
+    _server: uvicorn.Server
+    _thread: threading.Thread
+
+    def stop(self) -> None:
+        """Stop it and wait until it has ended."""
+        self._server.should_exit = True
+        self._thread.join()
+
+
+def serve(study: Study, host: str, port: int, *, background: bool = False) -> BackgroundServer | None:
+    """Serve a study from Python: until Ctrl-C, or in a thread of this process."""
+    setup = development(study)
+    if not background:
+        run(study, setup, host, port, None)
+        return None
+    ready: Queue[tuple[uvicorn.Server, str] | BaseException] = Queue()
+
+    def work() -> None:
+        try:
+            run(study, setup, host, port, None, started=ready.put)
+        except BaseException as error:  # passed on to the thread that waits
+            ready.put(error)
+
+    thread = threading.Thread(target=work, name="evenedit-serve", daemon=True)
+    thread.start()
+    begun = ready.get()
+    if isinstance(begun, BaseException):
+        raise begun
+    return BackgroundServer(begun[1], setup.password, begun[0], thread)
+
+
+def development(study: Study) -> Setup:
+    """The setup of a server that is not in production: with a temporary password where none is set."""
+    temporary = None if passwords(study.store) else secrets.token_urlsafe(9)
+    return Setup(False, os.environ.get(SECRET) or secrets.token_urlsafe(32), temporary)
+
+
+def run(
+    study: Study,
+    setup: Setup,
+    host: str,
+    port: int,
+    proxy: str | None,
+    started: Callable[[tuple[uvicorn.Server, str]], None] | None = None,
+) -> None:
+    """Serve a study until the process is stopped; `started` is told the server and its address."""
     with _only_server(study):
         app = create_app(study, setup)
         config = uvicorn.Config(
@@ -45,6 +102,8 @@ def run(study: Study, setup: Setup, host: str, port: int, proxy: str | None) -> 
         )
         if hasattr(app.state, "gallery"):
             app.state.gallery.begin()
+        if started is not None:
+            started((server, f"http://{host}:{socket.getsockname()[1]}/"))
         server.run(sockets=[socket])
 
 

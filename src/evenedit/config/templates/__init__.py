@@ -2,20 +2,66 @@
 
 from __future__ import annotations
 
+import tomllib
+from collections.abc import Mapping
 from importlib.resources import files
 from pathlib import Path
+from typing import Any
 
-from evenedit.config.study_file import FILE
+import tomli_w
+
+from evenedit.config.study_file import FILE, StudyFile
+from evenedit.core import plugins
 from evenedit.core.errors import EvenEditError
 from evenedit.core.images import write_whole
 
+TEMPLATES = ("small", "demo", "published", "curated", "monk")
 
-def write(name: str, folder: Path, *, seed: int = 1) -> Path:
-    """Put a study file into a folder that has none yet."""
+
+def write(name: str, folder: Path, *, seed: int = 1, changes: Mapping[str, Any] | None = None) -> Path:
+    """Put a study file into a folder that has none yet, with these tables merged into the template's."""
     path = folder / FILE
+    if name not in TEMPLATES:
+        raise EvenEditError(f"there is no template '{name}'{plugins.suggest(name, TEMPLATES)}")
     if path.exists():
         raise EvenEditError(f"{path} exists already; choose another folder, or edit that file")
     text = files(__package__).joinpath(f"{name}.toml").read_text("utf-8").replace("@SEED@", str(seed))
-    folder.mkdir(parents=True, exist_ok=True)
-    write_whole(path, text.encode())
+    if changes:
+        merged = _plain(merge(tomllib.loads(text), changes))
+        StudyFile.parse(merged, folder)
+        text = f"# Begun from the template '{name}'.\n\n{_toml(merged)}"
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        write_whole(path, text.encode())
+    except (FileExistsError, NotADirectoryError):
+        raise EvenEditError(f"{folder} is a file; name a folder for the study") from None
     return path
+
+
+def merge(table: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
+    """A table with changes: tables are merged key by key, everything else is replaced; None removes a key."""
+    merged = dict(table)
+    for key, value in changes.items():
+        if value is None:
+            merged.pop(key, None)
+        elif isinstance(value, Mapping) and isinstance(merged.get(key), Mapping):
+            merged[key] = merge(merged[key], value)
+        else:
+            merged[key] = value
+    return merged
+
+
+def _toml(table: Mapping[str, Any]) -> str:
+    try:
+        return tomli_w.dumps(table)
+    except TypeError as error:
+        raise EvenEditError(f"study.toml cannot hold this: {error}") from None
+
+
+def _plain(value: Any) -> Any:
+    """Values as TOML has them: a path is text, a tuple is a list."""
+    if isinstance(value, Mapping):
+        return {str(key): _plain(one) for key, one in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(one) for one in value]
+    return str(value) if isinstance(value, Path) else value

@@ -6,7 +6,9 @@ from collections.abc import Iterable, Iterator
 
 from evenedit.config.study_file import ExecutorSection
 from evenedit.core import plugins
+from evenedit.core.given import KIND
 from evenedit.core.records import Edit
+from evenedit.editors.python import GivenEditor
 from evenedit.run.executors.pool import work_off
 from evenedit.run.executors.processes import Processes, visible_gpus
 from evenedit.run.executors.threads import in_lanes, in_threads
@@ -15,8 +17,12 @@ from evenedit.run.worker import EditTask, Worker, WorkerSetup
 __all__ = ["edit", "in_lanes", "in_threads"]
 
 
-def edit(section: ExecutorSection, setup: WorkerSetup, tasks: Iterable[EditTask]) -> Iterator[list[Edit]]:
-    """Make the edits where the study says; yield them in batches as they finish."""
+def edit(
+    section: ExecutorSection, setup: WorkerSetup, tasks: Iterable[EditTask], given: GivenEditor | None = None
+) -> Iterator[list[Edit]]:
+    """Make the edits where the study says, those of a given object in this process; yield them as they finish."""
+    if given is not None or setup.editor == KIND:
+        return in_threads(tasks, Worker(setup, given).edit, given.threads if given else 1)
     if section.kind == "ray":
         from evenedit.run.executors.ray import RayActors
 

@@ -7,16 +7,16 @@ import signal
 from collections.abc import Sequence
 from contextlib import suppress
 from itertools import count
-from multiprocessing import get_context
 from multiprocessing.connection import Connection, wait
 from pathlib import Path
 from typing import Any
 
+from evenedit.core.processes import WorkerContext
 from evenedit.core.records import Edit
 from evenedit.run.executors.pool import Lost
 from evenedit.run.worker import EditTask, Worker, WorkerSetup
 
-_CONTEXT = get_context("spawn")  # a forked process cannot use CUDA
+_CONTEXT = WorkerContext()
 
 
 class Processes:

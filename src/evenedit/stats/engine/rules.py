@@ -45,6 +45,12 @@ class AnalysisRules:
         """Exactly as the paper did it."""
         return cls("published", missing="neutral-3", aging_in_age_axis=True)
 
+    @classmethod
+    def from_dict(cls, plain: Mapping[str, Any]) -> AnalysisRules:
+        """The rules that `to_dict` wrote."""
+        rates = {name: Rate.parse(name, text) for name, text in plain["rates"].items()}
+        return cls(**{**plain, "rates": rates})
+
     def to_dict(self) -> dict[str, Any]:
         """Plain values, for `results.json`."""
         return {

@@ -1,0 +1,73 @@
+"""Measure what an edit did to the pixels of two pictures somebody has."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from evenedit.core.errors import EvenEditError
+from evenedit.core.images import as_image, encode, read_image, write_whole
+from evenedit.core.log import log
+from evenedit.instruments.identity import Reference, available, embed_portrait, reference_key
+from evenedit.instruments.identity import reference as compute_reference
+from evenedit.instruments.measure import Measurement, examine
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+    from PIL.Image import Image
+
+    Picture = str | os.PathLike[str] | Image | NDArray[Any]
+
+GROUP = "reference"
+PICTURES = (".png", ".jpg", ".jpeg", ".webp")
+
+
+def measure(source: Picture, edited: Picture, *, reference: str | os.PathLike[str] | None = None) -> Measurement:
+    """Measure one source and its edit: skin tone, how much changed and where, the distance between the faces.
+
+    Pictures are paths, PIL images or arrays. `reference` is a folder of portraits of the same group, with which the
+    distance between the two faces is compared. What cannot be measured is None, with its reason in `reasons`.
+    """
+    before, after = as_image(source), as_image(edited)
+    people = None if reference is None else _reference(Path(reference))
+    pair = examine(before, after, reference=people, group=None if people is None else GROUP)
+    return replace(pair.measurement, evidence=pair)
+
+
+def save_evidence(measurement: Measurement, path: Path) -> None:
+    """Draw the patches, the change map and the tones that a measurement of `measure` is made of."""
+    from evenedit.instruments.evidence_image import draw
+
+    if measurement.evidence is None:
+        raise EvenEditError("this measurement holds no pictures; measure the pair with evenedit.measure to draw it")
+    write_whole(path, encode(draw(measurement.evidence)))
+
+
+def _reference(folder: Path) -> Reference:
+    """The distances among the people in a folder, computed once and then read from the user's cache."""
+    if not available():
+        raise EvenEditError("a reference needs the 'faces' extra. Try: pip install 'evenedit[faces]'")
+    if not folder.is_dir():
+        raise EvenEditError(f"{folder}: no such folder; the reference is a folder of portraits of the same group")
+    portraits = [p for p in sorted(folder.iterdir()) if p.suffix.lower() in PICTURES]
+    if len(portraits) < 2:
+        raise EvenEditError(f"{folder} holds {len(portraits)} portraits; between people needs at least two")
+    return _cached(portraits)
+
+
+def _cached(portraits: Sequence[Path]) -> Reference:
+    key = reference_key((GROUP, hashlib.sha256(path.read_bytes()).hexdigest()) for path in portraits)
+    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "evenedit" / f"reference-{key}.json"
+    if cache.is_file():
+        return Reference.from_json(cache.read_text("utf-8"))
+    found = compute_reference(embed_portrait(GROUP, read_image(path)) for path in portraits)
+    try:
+        cache.parent.mkdir(parents=True, exist_ok=True)
+        write_whole(cache, found.to_json().encode())
+    except OSError as error:
+        log.info(f"the reference could not be cached: {error}")
+    return found

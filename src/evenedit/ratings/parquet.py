@@ -1,0 +1,110 @@
+"""Every rating as one long parquet file beside a report, complete enough to build the table again."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from evenedit.core.errors import EvenEditError
+from evenedit.core.images import write_whole
+from evenedit.core.records import Kind, Rating, Status
+from evenedit.protocol import Factor
+from evenedit.ratings.build import build_table
+from evenedit.ratings.sources import PREFERENCE
+from evenedit.ratings.table import NOT_ASKED, QUESTION_IDS, STATUSES, RatingTable, edit_columns
+
+FILE = "ratings.parquet"
+NO_ANSWER = ""
+"""The question of a row that holds no answer: it says how the call ended, or that nobody was asked about the edit."""
+_JUDGED = [at for at, question in enumerate(QUESTION_IDS) if question != PREFERENCE]
+
+
+def write_parquet(table: RatingTable, path: Path) -> Path:
+    """Write one row for each edit, rater and question that has an answer, and one for each call without any."""
+    parts = [_unrated(table), *(_of_rater(table, number) for number in range(len(table.raters)))]
+    rows = pd.concat([part for part in parts if len(part)], ignore_index=True) if any(map(len, parts)) else parts[0]
+    rows = rows.sort_values(["row", "rater_number"], kind="stable")
+    frame = table.edits.iloc[rows["row"]].reset_index(drop=True)
+    for column in rows.columns.drop("row"):
+        frame[column] = rows[column].to_numpy()
+    buffer = io.BytesIO()
+    frame.to_parquet(buffer, index=False)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    write_whole(path, buffer.getvalue())
+    return path
+
+
+def _of_rater(table: RatingTable, number: int) -> pd.DataFrame:
+    values, status = table.values[number], table.status[number]
+    rows, questions = np.nonzero(values)
+    silent = np.flatnonzero((status != NOT_ASKED) & ~values[:, _JUDGED].any(axis=1))
+    every = np.concatenate([rows, silent])
+    confidence = np.full(len(every), np.nan, dtype=np.float32)
+    if table.confidence is not None:
+        confidence[: len(rows)] = table.confidence[number][rows, questions]
+    return pd.DataFrame(
+        {
+            "row": every,
+            "rater_number": number,
+            "rater": table.raters[number],
+            "kind": table.kinds[number].value,
+            "status": [STATUSES[code].value if code != NOT_ASKED else "" for code in status[every]],
+            "question": [*(QUESTION_IDS[at] for at in questions), *[NO_ANSWER] * len(silent)],
+            "value": np.concatenate([values[rows, questions], np.zeros(len(silent), dtype=np.int8)]),
+            "confidence": confidence,
+        }
+    )
+
+
+def _unrated(table: RatingTable) -> pd.DataFrame:
+    """The edits that no rater was asked about."""
+    asked = (table.status != NOT_ASKED).any(axis=0) | table.values.any(axis=(0, 2))
+    columns = {"row": np.flatnonzero(~asked), "rater_number": -1, "rater": "", "kind": "", "status": ""}
+    return pd.DataFrame(columns | {"question": NO_ANSWER, "value": np.int8(0), "confidence": np.float32(np.nan)})
+
+
+def read_parquet(path: Path, factors: Sequence[Factor], reviewers: int | None = None) -> RatingTable:
+    """Build the table that `write_parquet` wrote, without what instruments read off as numbers."""
+    columns = [*edit_columns(factors), "rater_number", "rater", "kind", "status", "question", "value", "confidence"]
+    try:
+        frame = pd.read_parquet(path)
+    except FileNotFoundError:
+        raise EvenEditError(f"{path}: no such file; write the report again to have it") from None
+    except (OSError, ValueError) as error:
+        raise EvenEditError(f"{path} cannot be read as parquet: {error}") from None
+    absent = [name for name in columns if name not in frame.columns]
+    if absent:
+        raise EvenEditError(f"{path} has no column {', '.join(absent)}: write the report again with this release")
+    edits = frame.drop_duplicates("request_id")[list(edit_columns(factors))].reset_index(drop=True)
+    raters = frame[frame["rater_number"] >= 0].drop_duplicates("rater_number").sort_values("rater_number")
+    by_rater = dict(list(frame.groupby("rater_number")))
+    names = zip(raters["rater_number"], raters["rater"], raters["kind"], strict=True)
+    sources = [StoredRows(str(rater), Kind(kind), by_rater[number]) for number, rater, kind in names]
+    return build_table(edits, factors, sources, reviewers=reviewers)
+
+
+@dataclass(frozen=True, slots=True)
+class StoredRows:
+    """The rows of one rater, read back as ratings."""
+
+    rater: str
+    kind: Kind
+    rows: pd.DataFrame
+
+    @property
+    def raters(self) -> Sequence[str]:
+        """The one rater."""
+        return [self.rater]
+
+    def ratings(self) -> Iterator[Rating]:
+        """Every answer, and for a call without any how it ended."""
+        columns = (self.rows[name] for name in ("request_id", "question", "status", "value", "confidence"))
+        for request, question, status, value, confidence in zip(*columns, strict=True):
+            ended = Status(status) if status else Status.SCORED
+            stated = None if np.isnan(confidence) else float(confidence)
+            yield Rating(request, question, self.rater, self.kind, ended, int(value) or None, confidence=stated)

@@ -1,0 +1,66 @@
+"""Results as sentences, as HTML in a notebook, and as figures."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from html import escape
+from typing import TYPE_CHECKING
+
+from evenedit.report.text.summary import EVERYTHING, summarise
+from evenedit.results.results import Results
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+MOST = 8
+"""Sentences that a notebook shows; `summary()` has all of them."""
+
+
+class ResultsViews:
+    """What `Results.summary`, `Results.plot` and a notebook show."""
+
+    def __init__(self, results: Results) -> None:
+        self._results = results
+
+    def __repr__(self) -> str:
+        return "plots: gaps(), rates(by=…)"
+
+    def gaps(self, rates: Sequence[str] | None = None) -> Figure:
+        """Draw how far the groups of each factor are apart in each rate, with intervals."""
+        from evenedit.report.figures.results_plots import gaps_plot
+
+        return gaps_plot(self._results, rates)
+
+    def rates(self, by: str, rates: Sequence[str] | None = None, editors: Sequence[str] | None = None) -> Figure:
+        """Draw rates by the levels of a factor, with intervals."""
+        from evenedit.report.figures.results_plots import rates_plot
+
+        return rates_plot(self._results, by, rates, editors)
+
+    def summary(self) -> str:
+        """Return every sentence of the summary with its certainty, those about one editor under its name."""
+        lines = [self._results.title, *self._mark()]
+        about = EVERYTHING
+        for sentence in summarise(self._results):
+            if sentence.about != about:
+                about = sentence.about
+                lines.append(f"{about}:")
+            lines.append(f"- [{sentence.certainty}] {sentence.text}")
+        return "\n".join(filter(None, lines))
+
+    def html(self) -> str:
+        """Return the title, the first sentences, and what else there is."""
+        results, sentences = self._results, summarise(self._results)
+        items = "".join(f"<li><b>{escape(s.certainty)}</b>: {escape(s.text)}</li>" for s in sentences[:MOST])
+        left = len(sentences) - MOST
+        more = f"<p>{left} further sentences: <code>.summary()</code></p>" if left > 0 else ""
+        mark = "".join(f"<p><b>{escape(line)}</b></p>" for line in self._mark())
+        counts = f"{results.counts.get('edits', 0):,} edits by {', '.join(results.editors) or 'no editor'}"
+        return (
+            f"<div><h4>{escape(results.title or 'Results of EvenEdit')}</h4>{mark}<p>{escape(counts)}</p>"
+            f"<ul>{items}</ul>{more}</div>"
+        )
+
+    def _mark(self) -> list[str]:
+        simulated = bool(self._results.simulated)
+        return ["SIMULATED: these data say nothing about any real editor"] if simulated else []

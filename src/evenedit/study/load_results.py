@@ -1,0 +1,52 @@
+"""Results from wherever they lie: a file, the folder of a report or analysis, or a study."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from evenedit.core.errors import EvenEditError
+from evenedit.results.results import Results
+
+if TYPE_CHECKING:
+    import os
+
+RESULTS = "results.json"
+STUDY = "study.toml"
+
+
+def load_results(path: str | os.PathLike[str]) -> Results:
+    """Return the results of a results.json, of a report's or an analysis' folder, or of a study.
+
+    A study's are computed only where its report is not there or no longer true of it.
+    """
+    where = Path(path)
+    if is_study(where):
+        from evenedit.study.study import Study
+
+        return Study.load(where).results()
+    return read_results(results_file(where))
+
+
+def is_study(where: Path) -> bool:
+    """Whether a study is meant: its folder or its file."""
+    return where.suffix == ".toml" or (where / STUDY).is_file()
+
+
+def results_file(where: Path) -> Path:
+    """Return the results.json at a place that is no study."""
+    found = where / RESULTS if where.is_dir() else where
+    if not found.is_file():
+        what = "holds neither results.json nor study.toml" if where.is_dir() else "there is no such file or folder"
+        raise EvenEditError(f"{where}: {what}; name a results.json, the folder of a report or analysis, or a study")
+    return found
+
+
+def read_results(path: Path) -> Results:
+    """Read a results.json."""
+    try:
+        return Results.from_json(path.read_text("utf-8"))
+    except EvenEditError as error:
+        raise EvenEditError(f"{path}: {error}") from None
+    except (OSError, UnicodeDecodeError) as error:
+        raise EvenEditError(f"{path} cannot be read: {error}") from None
