@@ -80,7 +80,8 @@ def fake_provider(
 def pictures(folder: Path, editor: str, prompts: tuple[str, ...], seed: int, size: int) -> None:
     """Draw portraits and edits of them, to try an audit on.
 
-    Eight drawn people in portraits/, SIMULATED edits of them in edited/, and edits.csv, the table of pairs.
+    Eight drawn people in portraits/ with their labels.csv, SIMULATED edits of them in edited/, and edits.csv, the table
+    of pairs.
     """
     from evenedit.simulation.pictures import write_pictures
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from PIL.Image import Image
@@ -17,27 +17,33 @@ ONLY = {"race": ["White", "Black"], "age": ["20s", "70plus"]}
 
 
 def write_pictures(folder: Path, *, editor: str, prompts: Sequence[str], seed: int, size: int) -> Path:
-    """Write portraits/, edited/ and the table edits.csv into a new folder; return the table's path."""
+    """Write portraits/ with labels.csv, edited/ and the table edits.csv into a new folder; return the table's path."""
     if folder.exists():
         raise EvenEditError(f"{folder} exists already; name a folder that does not")
     if editor not in plugins.installed("editors") or not plugins.is_simulated("editors", editor):
         raise EvenEditError(f"'{editor}' is no simulated editor. Try: evenedit editors list")
     made = plugins.build("editors", editor, {})
     asked = load_prompts("diagnostic").resolve_all(prompts).values()
-    rows = []
+    rows: list[dict[str, str]] = []
+    labelled: list[dict[str, str]] = []
     for name, labels, _, portrait in Drawn(seed=seed, size=size, only=ONLY).portraits():
         source = _saved(portrait, folder, f"portraits/{name}.png")
+        labelled.append({"file": f"{name}.png", **labels})
         for prompt in asked:
             edited = made.edit([portrait], prompt.text, seed)
             if isinstance(edited, Image):
                 saved = _saved(edited, folder, f"edited/{prompt.id}_{name}.png")
                 rows.append({"source": source, "edited": saved, "prompt": prompt.text, **labels})
-    table = folder / "edits.csv"
-    with table.open("w", encoding="utf-8", newline="") as file:
-        writer = csv.DictWriter(file, list(rows[0]) if rows else ["source", "edited", "prompt"])
+    _write(folder / "portraits" / "labels.csv", labelled)
+    return _write(folder / "edits.csv", rows)
+
+
+def _write(path: Path, rows: Sequence[Mapping[str, str]]) -> Path:
+    with path.open("w", encoding="utf-8", newline="") as file:
+        writer = csv.DictWriter(file, list(rows[0]) if rows else ())
         writer.writeheader()
         writer.writerows(rows)
-    return table
+    return path
 
 
 def _saved(picture: Image, folder: Path, name: str) -> str:
