@@ -55,6 +55,23 @@ def test_an_export_analyses_to_the_same_estimates(evenedit, tmp_path):
     assert first["simulated"] == second["simulated"] != []
 
 
+def test_the_folder_of_an_export_analyses_to_the_same_results_by_the_studys_own_rules(evenedit, tmp_path):
+    experiments = {"diagnosis": {}, "stereotype": {"include": ["W-01", "W-26"]}}
+    folder = write_study(tmp_path / "study", experiments=experiments, thresholds={"race_change": {"at_least": 2}})
+    for command in ("run", "report", "export"):
+        done = evenedit(command, folder)
+        assert done.returncode == 0, done.stderr
+    written = {Path(line).name for line in done.stdout.splitlines()}
+    assert written == {"edits.csv", "scores.csv", "verdicts.csv", "study.json"}
+    made = evenedit("analyze", folder / "export", "--out", tmp_path / "again")
+    assert made.returncode == 0, made.stderr
+    first, second = (
+        json.loads((path / "results.json").read_text()) for path in (folder / "report", tmp_path / "again")
+    )
+    assert [part for part in first if first[part] != second[part]] == ["provenance"]
+    assert "Analysis of Small" in (tmp_path / "again/report.html").read_text()
+
+
 def test_nothing_to_report_yet_names_the_next_command(evenedit, tmp_path):
     said = evenedit("report", write_study(tmp_path))
     assert said.returncode == 2

@@ -13,25 +13,20 @@ from evenedit.cli.base import FACTORS, OUT, STUDY, example, folder_of, open_stud
 @click.argument("files", nargs=-1, type=click.Path(path_type=Path))
 @click.option("--ratings", multiple=True, type=click.Path(path_type=Path), help="People's ratings (CSV).")
 @click.option("--out", required=True, type=click.Path(path_type=Path), help="Folder to write to.")
-@click.option(
-    "--preset",
-    type=click.Choice(["default", "published"]),
-    default="default",
-    show_default=True,
-    help="The rules: ours, or exactly the paper's.",
-)
+@click.option("--preset", type=click.Choice(["default", "published"]), help="The rules; an export's own, else default.")
 @click.option("--missing", type=click.Choice(["exclude", "neutral-3"]), help="Edits that no judge scored.")
 @click.option("--prompts", multiple=True, type=click.Path(path_type=Path), help="Your own prompt set (TOML).")
 @FACTORS
 @example(
     "evenedit analyze scores.csv verdicts.csv --preset published --out results\n"
-    "evenedit analyze scores.csv --ratings ratings.csv --out results"
+    "evenedit analyze scores.csv --ratings ratings.csv --out results\n"
+    "evenedit analyze my-study/export --out results"
 )
 def analyze(
     files: tuple[Path, ...],
     ratings: tuple[Path, ...],
     out: Path,
-    preset: str,
+    preset: str | None,
     missing: str | None,
     prompts: tuple[Path, ...],
     factors: tuple[str, ...] | None,
@@ -39,32 +34,22 @@ def analyze(
     """Write the report of ratings that another tool made (CSV).
 
     A file has one row per edit and judge. With --ratings, people's ratings (one row per edit and rater) stand beside
-    the judges' scores, or alone.
+    the judges' scores, or alone. The folder that `evenedit export` wrote brings the rules of its study along.
     """
-    from dataclasses import replace
-
     from evenedit.core.log import log
-    from evenedit.core.provenance import provenance
-    from evenedit.protocol import load_prompts
-    from evenedit.ratings.from_csv import read_tables
-    from evenedit.ratings.human_csv import read_with_people
+    from evenedit.ratings.parquet import FILE, write_parquet
     from evenedit.report import write_report
-    from evenedit.stats import AnalysisRules, analyse
+    from evenedit.study.analyze import gather
 
-    given = [*files, *ratings]
-    log.info(f"reading {len(given)} files")
-    own = [load_prompts(str(p)) for p in prompts]
-    table = read_with_people(files, ratings, own, factors) if ratings else read_tables(files, own, factors)
+    log.info(f"reading {', '.join(path.name for path in (*files, *ratings))}")
+    given = gather(files, ratings=ratings, prompts=prompts, preset=preset, missing=missing, factors=factors)
+    table = given.table
     for factor in table.factors:
         if missing_labels := int((table.edits.drop_duplicates("source_id")[factor.name] == "").sum()):
             log.info(f"{missing_labels:,} portraits have no label of {factor.name}: they are in no group of it")
     log.info(f"analysing {len(table.edits):,} edits")
-    rules = AnalysisRules.published() if preset == "published" else AnalysisRules.default()
-    if missing:
-        rules = replace(rules, missing=missing)
-    results = analyse(table, rules, provenance(files=[p.name for p in given]))
-    page = write_report(results, out, title=f"Analysis of {', '.join(p.name for p in given)}")
-    click.echo(page)
+    write_parquet(table, out / FILE)
+    click.echo(write_report(given.results(), out, title=given.title))
 
 
 @click.command()
@@ -72,10 +57,11 @@ def analyze(
 @OUT
 @example("evenedit export my-study --out my-study/export")
 def export(study: Path, out: Path | None) -> None:
-    """Write every rating as CSV. `evenedit analyze` reads this format; reviews come with their notes."""
-    from evenedit.ratings.to_csv import write_tables
-    from evenedit.study.review_queue import write_reviews
+    """Write every rating as CSV.
 
-    loaded, folder = open_study(study), out or folder_of(study) / "export"
-    for path in [*write_tables(loaded.table(), folder), *write_reviews(loaded, folder)]:
+    With the study's rules beside it: a folder that `evenedit analyze` reads.
+    """
+    from evenedit.study.export import write_export
+
+    for path in write_export(open_study(study), out or folder_of(study) / "export"):
         click.echo(path)

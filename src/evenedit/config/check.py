@@ -124,6 +124,7 @@ RESERVED = frozenset(
     | {"file", "id", "origin", "source", "edited", "prompt", "category", "priority", "rater", *QUESTIONS}
     | {"q", "sort", "page", "review", "people", "face"}  # of the gallery's addresses
     | {"class", "coded", "chance", "agreed", "all", "row", "moved", "verdict", "role", "kind"}  # of samples and imports
+    | {"observations", "evidence", "reason", "needs_review"}  # of exports
     | {
         "task",
         "place",

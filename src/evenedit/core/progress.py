@@ -6,6 +6,7 @@ import logging
 import sys
 import time
 from collections.abc import Callable
+from importlib import import_module
 from importlib.util import find_spec
 from types import TracebackType
 from typing import Any
@@ -59,12 +60,9 @@ class Progress:
 def _bar(title: str, total: int, done: int) -> Any:
     """A progress bar where one can be drawn; a notebook has widgets of its own where they are installed."""
     notebook = "ipykernel" in sys.modules
-    if notebook and find_spec("ipywidgets"):
-        from tqdm.auto import tqdm
-    elif notebook or sys.stderr.isatty():
-        from tqdm import tqdm
-    else:
+    if not notebook and not sys.stderr.isatty():
         return None
+    tqdm = import_module("tqdm.auto" if notebook and find_spec("ipywidgets") else "tqdm").tqdm
     return tqdm(total=total, initial=done, desc=title, unit="", dynamic_ncols=True, leave=True)
 
 

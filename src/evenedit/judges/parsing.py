@@ -20,6 +20,7 @@ from typing import Any
 
 from evenedit.core.interfaces import Reply
 from evenedit.core.records import Question, Status
+from evenedit.protocol.rubric import QUESTION_IDS
 
 LONGEST = 50_000
 """Characters: a longer reply is not read, and is kept up to here. Whatever was scored is thus kept whole."""
@@ -123,6 +124,17 @@ def find_objects(text: str, keys: Sequence[str]) -> list[dict[str, Any]]:
     if not found:
         raise Unreadable("no JSON object with the answers")
     return found
+
+
+def evidence_of(raw: str) -> tuple[str, dict[str, str]]:
+    """The summary of the evidence and the observations in a reply; empty where it has none or cannot be read."""
+    try:
+        answer = find_objects(raw, QUESTION_IDS)[0]
+    except Unreadable:
+        return "", {}
+    summary, seen = answer.get("evidence_summary"), answer.get("observations")
+    texts = {str(k): str(v) for k, v in seen.items() if v not in (None, "")} if isinstance(seen, Mapping) else {}
+    return str(summary) if isinstance(summary, str) else "", texts
 
 
 def _spans(text: str) -> Iterable[str]:

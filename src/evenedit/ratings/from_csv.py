@@ -1,12 +1,12 @@
-"""Other people's score tables in: CSV files, one row per edit and judge, become one `RatingTable`.
+"""Other people's score tables in: CSV files or data frames, one row per edit and judge, become one `RatingTable`.
 
-A file's columns tell whether it holds scores or verdicts. Nothing is guessed or clamped: rows that cannot be read
-are listed with their line numbers.
+A table's columns tell whether it holds scores or verdicts. Nothing is guessed or clamped: rows that cannot be read
+are listed with their line of the file, or their row of the data frame, counted from 0.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -19,15 +19,19 @@ from pandas.api.types import union_categoricals
 
 from evenedit.core.errors import EvenEditError
 from evenedit.core.records import Experiment, Kind, Outcome, Rating, Status
+from evenedit.core.spreadsheet import as_written
 from evenedit.protocol import AXES, FACTORS, QUESTIONS, Factor, PromptSet, found_factor, load_prompts
-from evenedit.protocol.prompts import BUILT_IN, merge
+from evenedit.protocol.prompts import BUILT_IN, FLOOR, merge
 from evenedit.ratings.build import build_table
+from evenedit.ratings.sources import PREFERENCE
 from evenedit.ratings.table import QUESTION_IDS, RatingTable, edit_columns
 
+Tabular = str | Path | pd.DataFrame
+"""A table to read: the path of a CSV file, or a data frame."""
 _COMMON = ("experiment", "condition", "editor", "prompt_id", "judge", "status")
 VERDICT_COLUMNS = (*_COMMON, "verdict")
 """Columns of a file of stereotype verdicts."""
-Factors = Sequence[str] | Sequence[Factor] | None
+Factors = Sequence[str | Factor] | None
 """What edits are grouped by: factors, or names of columns whose values are the levels; None for race, gender, age."""
 OPTIONAL = {"seed": "0", "outcome": Outcome.EDITED.value, "kind": Kind.VLM.value, "request_id": "", "source_id": ""}
 """Columns a file may have, and what holds where they are absent or empty."""
@@ -39,8 +43,14 @@ EDIT_KEY = ["experiment", "condition", "editor", "source_id", "prompt_id", "seed
 _SCORE = {"": 0} | {f"{score}{tail}": score for score in range(1, 6) for tail in ("", ".0")}
 """What a score may look like; "4.0" is how some tools write 4."""
 _CHOICES = {q.id: q.labels for q in QUESTIONS.values() if q.sided == "choice"}
-_ALSO = {"target_role": "role", "preference": "preference"}
+_ALSO = {"target_role": "role", PREFERENCE: "preference"}
 """Answers a file may also have, by question: who got the role, and which output keeps the identity better."""
+
+
+CONFIDENCE = "confidence."
+"""Before a question's id: the column of how sure a judge stated it was, 0 to 1."""
+UNSTATED = 2.0
+"""What an empty confidence is read as, before it is NaN."""
 
 
 @dataclass(slots=True)
@@ -55,12 +65,12 @@ class Problems:
         self.count += int(bad.sum())
         for at in np.flatnonzero(bad)[:SHOWN]:
             row = {str(name): value for name, value in frame.iloc[at].items()}
-            self.rows.append((row["_file"], int(row["_line"]), message.format_map(row)))
+            self.rows.append((row["_place"], int(row["_line"]), message.format_map(row)))
 
     def check(self) -> None:
         """Stop if anything was noted."""
         if self.count:
-            shown = [f"{file} line {line}: {text}" for file, line, text in sorted(self.rows)[:SHOWN]]
+            shown = [f"{place} {line}: {text}" for place, line, text in sorted(self.rows)[:SHOWN]]
             more = self.count - len(shown)
             raise EvenEditError(*shown, *([f"and {more} more"] if more else []))
 
@@ -70,19 +80,34 @@ def score_columns(factors: Iterable[str]) -> tuple[str, ...]:
     return (*_COMMON, "source_id", *factors, *AXES)
 
 
-def read_tables(paths: Sequence[Path], prompt_sets: Sequence[PromptSet] = (), factors: Factors = None) -> RatingTable:
-    """Read score and verdict files as one table; `prompt_sets` beside the built-in ones tell further prompts."""
-    if not paths:
+def read_tables(
+    tables: Sequence[Tabular], prompt_sets: Sequence[PromptSet] = (), factors: Factors = None
+) -> RatingTable:
+    """Read tables of scores and verdicts as one; `prompt_sets` beside the built-in ones tell further prompts."""
+    if not tables:
         raise EvenEditError("no file to read; give at least one CSV of scores or verdicts")
     problems = Problems()
-    frames = read_frames(paths, factors)
+    frames = read_frames(tables, factors)
     known = known_factors(frames, factors)
-    return assemble(checked_rows(frames, prompt_sets, problems, known), problems, known)
+    return assemble(checked_rows(frames, known_prompts(prompt_sets), problems, known), problems, known)
 
 
-def read_frames(paths: Sequence[Path], factors: Factors) -> list[pd.DataFrame]:
-    """Each file of scores or verdicts as text."""
-    return [_read(Path(path), names_of(factors)) for path in paths]
+def read_frames(tables: Sequence[Tabular], factors: Factors) -> list[pd.DataFrame]:
+    """Each table of scores or verdicts as text."""
+    return [_read(table, names_of(factors)) for table in tables]
+
+
+def read_edits(table: Tabular, factors: Factors) -> pd.DataFrame:
+    """A table of edits as text: rows that nobody rated, which say what edits there are and in which order."""
+    wanted = ("experiment", "condition", "editor", "source_id", *names_of(factors), "prompt_id", "outcome")
+    return columns_of(read_table(table), table, wanted)
+
+
+def known_prompts(prompt_sets: Sequence[PromptSet]) -> PromptSet:
+    """The built-in prompts and these; the null edit too, unless one of them is called like it."""
+    sets = [*(load_prompts(name) for name in BUILT_IN), *prompt_sets]
+    null_edit = [] if any(p.id == FLOOR.id for s in sets for p in s) else [PromptSet(FLOOR.id, (FLOOR,))]
+    return merge([*sets, *null_edit])
 
 
 def names_of(factors: Factors) -> tuple[str, ...]:
@@ -100,30 +125,44 @@ def known_factors(frames: Sequence[pd.DataFrame], factors: Factors) -> tuple[Fac
 
 
 def checked_rows(
-    frames: list[pd.DataFrame], prompt_sets: Sequence[PromptSet], problems: Problems, factors: Sequence[Factor]
+    frames: list[pd.DataFrame], prompts: PromptSet, problems: Problems, factors: Sequence[Factor]
 ) -> pd.DataFrame:
     """The rows of all frames with known texts, numeric answers and prompts by their own ids."""
     rows = stacked([_checked(frame, problems, factors) for frame in frames])
     problems.check()
-    prompts = merge([*(load_prompts(name) for name in BUILT_IN), *prompt_sets])
     found = prompts.resolve_all(str(name) for name in rows["prompt_id"].unique())
     targeted = _numbers(rows["prompt_id"], lambda name: int(bool(found[name].target_years))) == 1
     rows["prompt_id"] = texts(rows["prompt_id"], lambda name: found[name].id)
     for question in QUESTIONS.values():
         if question.replaces:
-            old, new = question.replaces, question.id
-            rows[new] = np.where(targeted, rows[old], 0)
-            rows[old] = np.where(targeted, 0, rows[old])
+            for before, nothing in (("", np.int8(0)), (CONFIDENCE, np.float32(np.nan))):
+                old, new = f"{before}{question.replaces}", f"{before}{question.id}"
+                rows[new] = np.where(targeted, rows[old], nothing)
+                rows[old] = np.where(targeted, nothing, rows[old])
     return rows
 
 
-def _read(path: Path, factors: Sequence[str]) -> pd.DataFrame:
-    """One file of scores or verdicts."""
-    frame = read_csv(path)
-    return columns_of(frame, path, VERDICT_COLUMNS if "verdict" in frame.columns else score_columns(factors))
+def _read(table: Tabular, factors: Sequence[str]) -> pd.DataFrame:
+    """One table of scores or verdicts."""
+    frame = read_table(table)
+    return columns_of(frame, table, VERDICT_COLUMNS if "verdict" in frame.columns else score_columns(factors))
 
 
-def read_csv(path: Path) -> pd.DataFrame:
+def name_of(table: Tabular) -> str:
+    """What messages call a table."""
+    return "the data frame" if isinstance(table, pd.DataFrame) else str(table)
+
+
+def read_table(table: Tabular) -> pd.DataFrame:
+    """One table as text, cells as they were before a spreadsheet was kept from running them."""
+    frame = table.reset_index(drop=True) if isinstance(table, pd.DataFrame) else _read_csv(Path(table))
+    frame.columns = [str(name).strip() for name in frame.columns]
+    if not frame.columns.is_unique:
+        raise EvenEditError(f"{name_of(table)} has two columns of one name: {', '.join(frame.columns)}")
+    return frame.apply(_as_text)
+
+
+def _read_csv(path: Path) -> pd.DataFrame:
     """One file as text."""
     try:
         frame = pd.read_csv(path, dtype="category", keep_default_na=False, encoding="utf-8-sig", skip_blank_lines=False)
@@ -137,91 +176,136 @@ def read_csv(path: Path) -> pd.DataFrame:
         raise EvenEditError(f"{path} is not a CSV file: {error}") from None
     if not isinstance(frame.index, pd.RangeIndex):  # pandas takes what is too much for an index
         raise EvenEditError(f"{path} is not a CSV file: line 2 has more fields than the header")
-    frame.columns = [str(name).strip() for name in frame.columns]
-    if not frame.columns.is_unique:
-        raise EvenEditError(f"{path} has two columns of one name: {', '.join(frame.columns)}")
     return frame
 
 
-def columns_of(frame: pd.DataFrame, path: Path, wanted: Sequence[str]) -> pd.DataFrame:
-    """The columns we know, with the name and line of each row; refused where one of the wanted is absent."""
+def _as_text(column: pd.Series[Any]) -> pd.Series[Any]:
+    """A column's cells as texts, an absent one empty; whole numbers that became floats are whole again."""
+    if pd.api.types.is_float_dtype(column) and (column.dropna() % 1 == 0).all():
+        column = column.astype("Int64")
+    if not isinstance(column.dtype, pd.CategoricalDtype):
+        column = column.astype(object).map(str, na_action="ignore").astype("category")
+    if column.isna().any():
+        column = column.astype(object).fillna("").astype("category")
+    return texts(column, as_written) if any(str(c).startswith("'") for c in column.cat.categories) else column
+
+
+def columns_of(frame: pd.DataFrame, table: Tabular, wanted: Sequence[str]) -> pd.DataFrame:
+    """The columns we know, with the place and line of each row; refused where one of the wanted is absent."""
     missing = [name for name in wanted if name not in frame.columns]
     if missing:
         shown = ", ".join(name[:40] for name in frame.columns[:30])
         others = {f.name for f in FACTORS} >= set(missing)
         hint = ["  to group by other columns than race, gender and age: --factors NAME,NAME"] if others else []
-        raise EvenEditError(f"{path} lacks the columns: {', '.join(missing)}", f"  it has: {shown}", *hint)
-    columns = {name: _filled(frame[name]) if name in frame.columns else "" for name in (*wanted, *OPTIONAL)}
-    columns |= {name: _filled(frame[name]) for name in _ALSO.values() if name in frame.columns}
-    frame = pd.DataFrame(columns, index=frame.index).assign(_file=path.name, _line=np.arange(2, len(frame) + 2))
+        raise EvenEditError(f"{name_of(table)} lacks the columns: {', '.join(missing)}", f"  it has: {shown}", *hint)
+    columns = {name: frame[name] if name in frame.columns else "" for name in (*wanted, *OPTIONAL)}
+    known = (*_ALSO.values(), *(CONFIDENCE + question for question in QUESTION_IDS))
+    columns |= {name: frame[name] for name in known if name in frame.columns}
+    place, first = (name_of(table) + " row", 0) if isinstance(table, pd.DataFrame) else (Path(table).name + " line", 2)
+    frame = pd.DataFrame(columns, index=frame.index).assign(_place=place, _line=np.arange(first, len(frame) + first))
     frame = frame[(frame[list(wanted)] != "").any(axis=1)]
     if frame.empty:
-        raise EvenEditError(f"{path} has a header but no rows")
+        raise EvenEditError(f"{name_of(table)} has a header but no rows")
     return frame
-
-
-def _filled(column: pd.Series[Any]) -> pd.Series[Any]:
-    """A short row's absent texts as empty ones."""
-    if not column.isna().any():
-        return column
-    if "" not in column.cat.categories:
-        column = column.cat.add_categories([""])
-    return column.fillna("")
 
 
 def _checked(frame: pd.DataFrame, problems: Problems, factors: Sequence[Factor]) -> pd.DataFrame:
     """The rows with known texts and numeric answers."""
-    out = frame[["_file", "_line"]].copy()
-    is_verdict = "verdict" in frame.columns
+    out = frame[["_place", "_line"]].copy()
+    is_verdict, is_edits = "verdict" in frame.columns, "judge" not in frame.columns
     for column in (*_COMMON, "source_id", "request_id"):
-        out[column] = texts(frame[column], str.strip)
+        out[column] = texts(frame[column], str.strip) if column in frame.columns else _empty(frame)
     for column in ("outcome", "kind"):
         out[column] = texts(frame[column], partial(_or_else, OPTIONAL[column]))
     out["seed"] = texts(frame["seed"], _seed)
-    allowed = [Experiment.STEREOTYPE] if is_verdict else [Experiment.DIAGNOSIS, Experiment.MITIGATION]
-    no_judge = ((out["judge"] == "") & (out["status"] == "") & (out["outcome"] != Outcome.EDITED)).to_numpy()
+    scores = [Experiment.DIAGNOSIS, Experiment.MITIGATION]
+    allowed = list(Experiment) if is_edits else [Experiment.STEREOTYPE] if is_verdict else scores
+    may_be_unrated = is_edits | (out["outcome"] != Outcome.EDITED)
+    unrated = ((out["judge"] == "") & (out["status"] == "") & may_be_unrated).to_numpy()
     for column, known in (("experiment", allowed), ("outcome", list(Outcome)), ("kind", list(KINDS))):
         _known(out, column, known, problems)
     _known(out, "status", [*Status, ""], problems)
-    for column in ("judge", "status"):
-        problems.add(out, (out[column] == "").to_numpy() & ~no_judge, f"{column} is empty")
+    problems.add(out, (out["judge"] == "").to_numpy() & ~unrated, "judge is empty")
+    problems.add(out, (out["status"] == "").to_numpy() & ~unrated & ~_preferring(frame, out), "status is empty")
     for column in ("condition", "editor", "prompt_id", *(() if is_verdict else ("source_id",))):
         problems.add(out, (out[column] == "").to_numpy(), f"{column} is empty")
     problems.add(frame, (out["seed"] == "").to_numpy(), "seed is '{seed}'; expected a whole number of 64 bits")
     for factor in factors:
-        out[factor.name] = texts(out["status"], lambda _: "") if is_verdict else _levels(frame, factor, problems)
-    _answers(frame, out, is_verdict, problems)
+        out[factor.name] = _empty(frame) if is_verdict else _levels(frame, factor, problems)
+    _answers(frame, out, problems)
     return out
 
 
-def _answers(frame: pd.DataFrame, out: pd.DataFrame, is_verdict: bool, problems: Problems) -> None:
-    """Fill in every question's value code."""
-    columns = {"stereotype": "verdict"} if is_verdict else {axis: axis for axis in AXES}
-    columns |= {question: column for question, column in _ALSO.items() if column in frame}
+def _empty(frame: pd.DataFrame) -> pd.Series[Any]:
+    return texts(frame["outcome"], lambda _: "")
+
+
+def _preferring(frame: pd.DataFrame, out: pd.DataFrame) -> NDArray[np.bool_]:
+    """The rows of a judge that prefers one output: it says so in calls of their own, however the rating ended."""
+    if PREFERENCE not in frame.columns:
+        return np.zeros(len(frame), dtype=np.bool_)
+    return ((texts(frame[PREFERENCE], str.strip) != "") & (out["kind"] != Kind.HUMAN)).to_numpy()
+
+
+def _answers(frame: pd.DataFrame, out: pd.DataFrame, problems: Problems) -> None:
+    """Fill in every question's value code, and how sure the judge was."""
+    columns = {"stereotype": "verdict"} | {axis: axis for axis in AXES} | _ALSO
     scored = (out["status"] == Status.SCORED).to_numpy()
     unscored = out["status"].isin([s.value for s in Status if s != Status.SCORED]).to_numpy()
     impossible = scored & (out["outcome"] != Outcome.EDITED).to_numpy()
     problems.add(out, impossible, "status is scored but the outcome is {outcome}")
     for question in QUESTION_IDS:
-        if question not in columns:
+        sure = f"{CONFIDENCE}{question}"
+        out[sure] = _confidence(frame, sure, problems)
+        column = columns.get(question, "")
+        if column not in frame.columns:
             out[question] = np.zeros(len(out), dtype=np.int8)
             continue
-        column = columns[question]
         text = texts(frame[column], str.strip)
-        labels = _CHOICES.get(question, ())
-        codes = {"": 0} | {label: at for at, label in enumerate(labels, 1)} if labels else _SCORE
-        value = _numbers(text, codes.get)
+        value = _numbers(text, answer_codes(question).get)
         needed = question == "stereotype" and "role" not in frame  # with the role a scored call says something
         unknown = np.isnan(value) | (needed & scored & (value == 0))
-        expected = f"one of: {', '.join(labels)}" if labels else "a whole number from 1 to 5"
         shown = out.assign(_text=text)
-        problems.add(shown, unknown, f"{column} is '{{_text}}'; expected {expected}")
-        problems.add(shown, unscored & (value > 0), f"{column} is '{{_text}}' but the status is '{{status}}'")
+        problems.add(shown, unknown, f"{column} is '{{_text}}'; expected {expected_answer(question)}")
+        silent = unscored & ~_preferring(frame, out) if question == PREFERENCE else unscored
+        problems.add(shown, silent & (value > 0), f"{column} is '{{_text}}' but the status is '{{status}}'")
         out[question] = np.where(unknown, 0, value).astype(np.int8)
 
 
-def assemble(rows: pd.DataFrame, problems: Problems, factors: Sequence[Factor]) -> RatingTable:
-    """Rows of edit × judge as a table."""
+def answer_codes(question: str) -> dict[str, int]:
+    """The value of each text that may stand for an answer."""
+    labels = _CHOICES.get(question)
+    return _SCORE if labels is None else {"": 0} | {label: at for at, label in enumerate(labels, 1)}
+
+
+def expected_answer(question: str) -> str:
+    """The texts that may stand for an answer, in words."""
+    labels = _CHOICES.get(question)
+    return "a whole number from 1 to 5" if labels is None else f"one of: {', '.join(labels)}"
+
+
+def _confidence(frame: pd.DataFrame, column: str, problems: Problems) -> NDArray[np.float32]:
+    """How sure the judge stated it was; NaN where it did not."""
+    if column not in frame.columns:
+        return np.full(len(frame), np.nan, dtype=np.float32)
+    stated = _numbers(frame[column], lambda text: number(text) if text.strip() else UNSTATED)
+    known = (stated >= 0) & (stated <= 1) | (stated == UNSTATED)
+    problems.add(frame.assign(_text=frame[column]), ~known, f"{column} is '{{_text}}'; expected a number from 0 to 1")
+    return np.where(known & (stated != UNSTATED), stated, np.nan).astype(np.float32)
+
+
+def number(text: str) -> float | None:
+    """The number a text is; None where it is none."""
+    try:
+        return float(text)
+    except ValueError:
+        return None
+
+
+def assemble(
+    rows: pd.DataFrame, problems: Problems, factors: Sequence[Factor], raters: Mapping[str, Kind] | None = None
+) -> RatingTable:
+    """Rows of edit × judge as a table; `raters` are its first raters, whether or not a row is theirs."""
     edit = _numbered(rows, EDIT_KEY)
     first = _first(edit)
     _refuse_repeats(rows, _numbered(rows, [*EDIT_KEY, "judge"]), problems)
@@ -236,7 +320,11 @@ def assemble(rows: pd.DataFrame, problems: Problems, factors: Sequence[Factor]) 
     problems.check()
     edits = _edits(rows.iloc[first].reset_index(drop=True), factors)
     ratings = ratings.assign(_request=edits["request_id"].to_numpy(dtype=object)[rated_edit])
-    sources = [CsvRatings(kind, ratings[(ratings["kind"] == kind).to_numpy()]) for kind in KINDS]
+    known = raters or {}
+    sources = [
+        CsvRatings(kind, ratings[(ratings["kind"] == kind).to_numpy()], [r for r, k in known.items() if k is kind])
+        for kind in KINDS
+    ]
     return build_table(edits, factors, sources)
 
 
@@ -259,23 +347,31 @@ class CsvRatings:
     kind: Kind
     rows: pd.DataFrame
     """One row for each edit and rater, the edit's id in `_request`."""
+    first: Sequence[str] = ()
+    """Raters that come first, in this order."""
 
     @property
     def raters(self) -> Sequence[str]:
         """The raters in the order of the files."""
-        return [str(name) for name in dict.fromkeys(self.rows["judge"])]
+        return [str(name) for name in dict.fromkeys([*self.first, *self.rows["judge"]])]
 
     def ratings(self) -> Iterator[Rating]:
         """Every answer, and for a call without any how it ended."""
         values = self.rows[list(QUESTION_IDS)].to_numpy()
-        for request, rater, status, answers in zip(
-            self.rows["_request"], self.rows["judge"], self.rows["status"], values, strict=True
+        stated = self.rows[[f"{CONFIDENCE}{question}" for question in QUESTION_IDS]].to_numpy()
+        by_call = np.array([question != PREFERENCE or self.kind is Kind.HUMAN for question in QUESTION_IDS])
+        for request, rater, status, answers, sure in zip(
+            self.rows["_request"], self.rows["judge"], self.rows["status"], values, stated, strict=True
         ):
-            ended = Status(str(status))
-            if not answers.any():
-                yield Rating(request, "", str(rater), self.kind, ended)
+            rated = answers[by_call].any()
+            if status != "" and not rated:
+                yield Rating(request, "", str(rater), self.kind, Status(str(status)))
+            ended = Status(str(status)) if rated else Status.SCORED
             for at in np.flatnonzero(answers):
-                yield Rating(request, QUESTION_IDS[at], str(rater), self.kind, ended, int(answers[at]))
+                confidence = None if np.isnan(sure[at]) else float(sure[at])
+                yield Rating(
+                    request, QUESTION_IDS[at], str(rater), self.kind, ended, int(answers[at]), confidence=confidence
+                )
 
 
 def _refuse_repeats(rows: pd.DataFrame, key: NDArray[np.int64], problems: Problems) -> None:
@@ -284,9 +380,9 @@ def _refuse_repeats(rows: pd.DataFrame, key: NDArray[np.int64], problems: Proble
     repeated = earlier != np.arange(len(rows))
     if repeated.any():
         found = rows.assign(
-            _first_file=rows["_file"].to_numpy()[earlier], _first_line=rows["_line"].to_numpy()[earlier]
+            _first_place=rows["_place"].to_numpy()[earlier], _first_line=rows["_line"].to_numpy()[earlier]
         )
-        problems.add(found, repeated, "the same edit and judge as {_first_file} line {_first_line}")
+        problems.add(found, repeated, "the same edit and judge as {_first_place} {_first_line}")
 
 
 def _refuse_changes(rows: pd.DataFrame, owner: NDArray[np.int64], column: str, what: str, problems: Problems) -> None:
@@ -319,7 +415,8 @@ def _levels(frame: pd.DataFrame, factor: Factor, problems: Problems) -> pd.Serie
 
     codes = texts(frame[name], code)
     bad = (codes == unknown).to_numpy()
-    problems.add(frame, bad, f"{name} is '{{{name}}}'; expected one of: {', '.join(factor.codes)}")
+    codes_shown = ", ".join(factor.codes).replace("{", "{{").replace("}", "}}")
+    problems.add(frame, bad, f"{name} is '{{{name}}}'; expected one of: {codes_shown}")
     return codes
 
 
@@ -343,7 +440,7 @@ def texts(column: pd.Series[Any], read: Callable[[str], str]) -> pd.Series[Any]:
     return pd.Series(pd.Categorical.from_codes(codes[texts.codes], pd.Index(names)), index=column.index)
 
 
-def _numbers(column: pd.Series[Any], read: Callable[[str], int | None]) -> NDArray[np.float64]:
+def _numbers(column: pd.Series[Any], read: Callable[[str], float | None]) -> NDArray[np.float64]:
     """`read` of each row's text as a number, NaN where it is None."""
     texts = column.astype("category").cat.remove_unused_categories().cat
     numbers = np.array([read(str(text)) for text in texts.categories], dtype=np.float64)

@@ -1,4 +1,4 @@
-"""People's ratings in: CSV files, one row per edit and person, beside the judges' scores of the same edits.
+"""People's ratings in: tables with one row per edit and person, beside the judges' scores of the same edits.
 
     experiment, condition, editor, source_id, race, gender, age, prompt_id, rater, edit_success, skin_tone, race_drift,
     gender_drift, age_drift        and, if you have it, seed; further columns (duration_ms, shown_first …) are not read
@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
 from difflib import get_close_matches
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -25,13 +24,16 @@ from evenedit.ratings.from_csv import (
     VERDICT_COLUMNS,
     Factors,
     Problems,
+    Tabular,
     assemble,
     checked_rows,
     columns_of,
     known_factors,
+    known_prompts,
+    name_of,
     names_of,
-    read_csv,
     read_frames,
+    read_table,
     score_columns,
     stacked,
     texts,
@@ -46,36 +48,50 @@ UNSTATED = {"seed": OPTIONAL["seed"], "source_id": ""}
 
 
 def read_with_people(
-    scores: Sequence[Path],
-    ratings: Sequence[Path],
+    scores: Sequence[Tabular],
+    ratings: Sequence[Tabular],
     prompt_sets: Sequence[PromptSet] = (),
     factors: Factors = None,
 ) -> RatingTable:
     """Judges' scores (none, if there are none yet) and people's ratings as one table."""
+    return table_with_people(read_frames(scores, factors), ratings, known_prompts(prompt_sets), factors)
+
+
+def table_with_people(
+    judged: list[pd.DataFrame],
+    ratings: Sequence[Tabular],
+    prompts: PromptSet,
+    factors: Factors = None,
+    raters: Mapping[str, Kind] | None = None,
+) -> RatingTable:
+    """Frames of judged edits and tables of people's ratings, either of which may be none, as one table."""
     problems = Problems()
-    judged, rated = read_frames(scores, factors), [_read(Path(path), names_of(factors)) for path in ratings]
+    rated = [_read(table, names_of(factors)) for table in ratings]
     known = known_factors([*judged, *rated], factors)
-    people = checked_rows(rated, prompt_sets, problems, known)
-    if not scores:
-        return assemble(people, problems, known)
-    judges = checked_rows(judged, prompt_sets, problems, known)
-    return assemble(stacked([judges, _placed(people, judges, problems)]), problems, known)
+    people = checked_rows(rated, prompts, problems, known) if rated else None
+    judges = checked_rows(judged, prompts, problems, known) if judged else None
+    if people is not None and judges is not None:
+        return assemble(stacked([judges, _placed(people, judges, problems)]), problems, known, raters)
+    rows = judges if people is None else people
+    if rows is None:
+        raise EvenEditError("no file to read; give at least one CSV of scores or verdicts")
+    return assemble(rows, problems, known, raters)
 
 
-def _read(path: Path, factors: Sequence[str]) -> pd.DataFrame:
-    """One file of ratings in the shape of a file of scores."""
-    frame = read_csv(path)
+def _read(table: Tabular, factors: Sequence[str]) -> pd.DataFrame:
+    """One table of ratings in the shape of a table of scores."""
+    frame, name = read_table(table), name_of(table)
     if RATER not in frame.columns and "judge" in frame.columns:
         raise EvenEditError(
-            f"{path} has a column 'judge' but no 'rater'; give judges' scores as a file without --ratings"
+            f"{name} has a column 'judge' but no 'rater'; give judges' scores as a file without --ratings"
         )
     scored = VERDICT_COLUMNS if "verdict" in frame.columns else score_columns(factors)
-    wanted = [RATER if name == "judge" else name for name in scored if name != "status"]
-    absent = [name for name in wanted if name not in frame.columns]
-    for name in frame.columns:
-        if name not in wanted and (near := get_close_matches(name, absent, 1, 0.75)):
-            raise EvenEditError(f"{path} has a column '{name}', which is not known; did you mean '{near[0]}'?")
-    known = columns_of(frame, path, wanted).rename(columns={RATER: "judge"})
+    wanted = [RATER if column == "judge" else column for column in scored if column != "status"]
+    absent = [column for column in wanted if column not in frame.columns]
+    for column in frame.columns:
+        if column not in wanted and (near := get_close_matches(column, absent, 1, 0.75)):
+            raise EvenEditError(f"{name} has a column '{column}', which is not known; did you mean '{near[0]}'?")
+    known = columns_of(frame, table, wanted).rename(columns={RATER: "judge"})
     return known.assign(status=Status.SCORED.value, kind=Kind.HUMAN.value).astype(dict.fromkeys(scored, "category"))
 
 

@@ -2,16 +2,38 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
 from evenedit.core.images import write_whole
-from evenedit.core.records import Experiment
+from evenedit.core.records import Experiment, Outcome
+from evenedit.core.spreadsheet import as_csv
 from evenedit.protocol import AXES, QUESTIONS
-from evenedit.ratings.table import NOT_ASKED, QUESTION_IDS, STATUSES, RatingTable
+from evenedit.ratings.from_csv import CONFIDENCE
+from evenedit.ratings.sources import PREFERENCE
+from evenedit.ratings.table import MISSING, NOT_ASKED, QUESTION_IDS, STATUSES, RatingTable
+
+EDITS, SCORES, VERDICTS, READINGS = "edits.csv", "scores.csv", "verdicts.csv", "readings.csv"
+SETTLED, ENSEMBLE = "settled.", "score."
+"""Before a question's id in edits.csv: what reviewers settled, and the one score of the judges together."""
+READING_COLUMNS = ("request_id", "instrument", "measure", "value", "reason")
+_REPLACEMENTS = {str(q.replaces): q.id for q in QUESTIONS.values() if q.replaces}
+
+
+class Words(NamedTuple):
+    """What a judge wrote beside its answers about one edit."""
+
+    observations: str = ""
+    """What it saw, as a JSON object of texts."""
+    evidence: str = ""
+    """Its summary of the evidence."""
+    reason: str = ""
+    """Why there is no answer."""
 
 
 def _shared(table: RatingTable) -> list[str]:
@@ -20,42 +42,101 @@ def _shared(table: RatingTable) -> list[str]:
     return ["request_id", "experiment", "condition", "editor", "source_id", *labels, "prompt_id", "seed", "outcome"]
 
 
-def write_tables(table: RatingTable, out: Path) -> list[Path]:
-    """Write edits.csv, scores.csv and, where there are any, verdicts.csv."""
+def write_tables(
+    table: RatingTable,
+    out: Path,
+    *,
+    beside: Mapping[str, Any] | None = None,
+    words: Mapping[tuple[str, str], Words] | None = None,
+) -> list[Path]:
+    """Write edits.csv, scores.csv and, where there are any, verdicts.csv and readings.csv.
+
+    `beside` are further columns of edits.csv; `words` what judges wrote, by rater and request id.
+    """
     out.mkdir(parents=True, exist_ok=True)
     stereotype = (table.edits["experiment"] == Experiment.STEREOTYPE).to_numpy()
-    frames = {"edits.csv": table.edits, "scores.csv": _answers(table, ~stereotype)}
-    if stereotype.any():
-        frames["verdicts.csv"] = _answers(table, stereotype)
+    frames = {EDITS: table.edits.reset_index(drop=True).assign(**(beside or {}), **_settled(table))}
+    for name, rows in ((SCORES, ~stereotype), (VERDICTS, stereotype)):
+        frames[name] = _rated(table, rows, words or {}, is_verdict=name == VERDICTS)
+    frames[READINGS] = _readings(table)
     for name, frame in frames.items():
-        write_whole(out / name, frame.to_csv(index=False).encode())
-    return [out / name for name in frames]
-
-
-def _answers(table: RatingTable, rows: np.ndarray[tuple[int], np.dtype[np.bool_]]) -> pd.DataFrame:
-    """One row per edit and rater who was asked."""
-    parts = []
-    for number, (rater, kind) in enumerate(zip(table.raters, table.kinds, strict=True)):
-        asked = np.flatnonzero(rows & (table.status[number] != NOT_ASKED))
-        part = table.edits.iloc[asked][_shared(table)].copy()
-        part["judge"], part["kind"] = rater, kind.value
-        part["status"] = [STATUSES[code].value for code in table.status[number, asked]]
-        values = table.values[number, asked]
-        if rows[asked].any() and (part["experiment"] == Experiment.STEREOTYPE).all():
-            part["verdict"], part["role"] = _words(values, "stereotype"), _words(values, "target_role")
+        if frame.empty and name not in (EDITS, SCORES):
+            (out / name).unlink(missing_ok=True)  # of an earlier export
         else:
-            for axis in AXES:
-                column = values[:, QUESTION_IDS.index(axis)]
-                if axis == "age_drift":  # a prompt with a target age has its accuracy in this column
-                    column = np.maximum(column, values[:, QUESTION_IDS.index("aging_accuracy")])
-                answers = pd.Series(column, index=part.index).astype("Int64")
-                part[axis] = answers.where(answers > 0)
-            part["preference"] = _words(values, "preference")
-        parts.append(part)
-    return pd.concat(parts, ignore_index=True)
+            write_whole(out / name, as_csv(frame))
+    return [out / name for name in frames if (out / name).exists()]
 
 
-def _words(values: NDArray[np.int8], question: str) -> list[str]:
-    """The answers to a choice, empty where there is none."""
-    labels = ("", *QUESTIONS[question].labels)
-    return [labels[value] for value in values[:, QUESTION_IDS.index(question)]]
+def answer_column(values: NDArray[np.int8], question: str) -> pd.Series[Any]:
+    """Answers to one question as a file has them: the number of a scale, the word of a choice, empty without one."""
+    if QUESTIONS[question].sided == "choice":
+        labels = ("", *QUESTIONS[question].labels)
+        return pd.Series([labels[value] for value in values], dtype=object)
+    answers = pd.Series(values).astype("Int64")
+    return answers.where(answers > MISSING)
+
+
+def _rated(
+    table: RatingTable, rows: NDArray[np.bool_], words: Mapping[tuple[str, str], Words], *, is_verdict: bool
+) -> pd.DataFrame:
+    """One row per edit and rater who was asked, and one per edit that nobody could be asked about."""
+    given = (table.status != NOT_ASKED) | (table.values > MISSING).any(axis=2)
+    parts = [_of_rater(table, number, np.flatnonzero(rows & given[number]), words, is_verdict=is_verdict)
+             for number in range(len(table.raters))]  # fmt: skip
+    unrated = rows & ~given.any(axis=0) & (table.edits["outcome"] != Outcome.EDITED).to_numpy()
+    parts.append(table.edits.iloc[np.flatnonzero(unrated)][_shared(table)])
+    questions = _questions(is_verdict=is_verdict)
+    sure = [f"{CONFIDENCE}{question}" for question in questions.values() if question != PREFERENCE]
+    columns = [*_shared(table), "judge", "kind", "status", *questions, *sure, *Words._fields]
+    filled = [part for part in parts if len(part)]
+    return pd.concat(filled, ignore_index=True).reindex(columns=columns) if filled else pd.DataFrame(columns=columns)
+
+
+def _questions(*, is_verdict: bool) -> dict[str, str]:
+    """By column of a file, the question it answers."""
+    return {"verdict": "stereotype", "role": "target_role"} if is_verdict else {a: a for a in (*AXES, "preference")}
+
+
+def _of_rater(
+    table: RatingTable, number: int, rows: NDArray[np.intp], words: Mapping[tuple[str, str], Words], *, is_verdict: bool
+) -> pd.DataFrame:
+    """One rater's answers about these edits."""
+    rater = table.raters[number]
+    part = table.edits.iloc[rows][_shared(table)].reset_index(drop=True)
+    part["judge"], part["kind"] = rater, table.kinds[number].value
+    part["status"] = ["" if code == NOT_ASKED else STATUSES[code].value for code in table.status[number, rows]]
+    for column, question in _questions(is_verdict=is_verdict).items():
+        at = QUESTION_IDS.index(question)
+        values = table.values[number, rows, at]
+        sure = np.full(len(rows), np.nan) if table.confidence is None else table.confidence[number, rows, at]
+        if question in _REPLACEMENTS:  # a prompt with a target age has its accuracy in this column
+            other = QUESTION_IDS.index(_REPLACEMENTS[question])
+            instead = table.values[number, rows, other]
+            if table.confidence is not None:
+                sure = np.where(instead > MISSING, table.confidence[number, rows, other], sure)
+            values = np.maximum(values, instead)
+        part[column] = answer_column(values, question)
+        part[f"{CONFIDENCE}{question}"] = sure
+    said = [words.get((rater, str(ident)), Words()) for ident in part["request_id"]]
+    return part.assign(**{name: [getattr(one, name) for one in said] for name in Words._fields})
+
+
+def _settled(table: RatingTable) -> dict[str, pd.Series[Any]]:
+    """Columns of what reviewers settled, where they settled anything."""
+    if table.settled is None or not table.settled.any():
+        return {}
+    return {f"{SETTLED}{q}": answer_column(table.settled[:, at], q) for at, q in enumerate(QUESTION_IDS)}
+
+
+def _readings(table: RatingTable) -> pd.DataFrame:
+    """One row per reading of an edit, or the reason why it could not be read."""
+    idents = table.edits["request_id"].to_numpy(dtype=object)
+    parts = []
+    for reading in table.readings:
+        reasons = np.array(reading.reasons, dtype=object)
+        rows = np.flatnonzero(~np.isnan(reading.values) | (reasons != ""))
+        what = {"instrument": reading.rater, "measure": reading.measure}
+        given = {"request_id": idents[rows], "value": reading.values[rows], "reason": reasons[rows]}
+        parts.append(pd.DataFrame(given).assign(**what))
+    filled = [part for part in parts if len(part)]
+    return pd.concat(filled, ignore_index=True)[list(READING_COLUMNS)] if filled else pd.DataFrame()

@@ -339,6 +339,11 @@ class Store:
         query = sa.select(schema.replies).where(schema.replies.c.request_id == request_id)
         return {(r.rater, r.revision): Reply(Status(r.status), reason=r.reason, raw=r.raw) for r in self._rows(query)}
 
+    def replies_of(self, rater: str, revision: str) -> dict[str, Reply]:
+        """Return the raw replies of one rater by request id; their values are in `ratings`."""
+        query = sa.select(schema.replies).where(schema.replies.c.rater == rater, schema.replies.c.revision == revision)
+        return {r.request_id: Reply(Status(r.status), reason=r.reason, raw=r.raw) for r in self._rows(query)}
+
     def measured(self, version: str) -> set[str]:
         """Return the requests whose edits this version has measured."""
         query = sa.select(schema.measurements.c.request_id).where(schema.measurements.c.version == version)

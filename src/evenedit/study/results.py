@@ -8,19 +8,17 @@ from pathlib import Path
 
 from evenedit.config.study_file import StudyFile
 from evenedit.core.errors import EvenEditError
-from evenedit.core.hashing import digest
 from evenedit.core.log import log
 from evenedit.core.provenance import provenance
-from evenedit.core.version import __version__
 from evenedit.curation.portraits import MANIFEST
 from evenedit.protocol.prompts import PromptSet, merge
 from evenedit.ratings import parquet
 from evenedit.ratings.combine import combine
-from evenedit.ratings.digest import table_digest
 from evenedit.ratings.table import RatingTable
 from evenedit.report import write_report
 from evenedit.results.results import Results
-from evenedit.stats import AnalysisRules, analyse
+from evenedit.stats import AnalysisRules, KnownEffect, analyse
+from evenedit.stats.digest import digest_of
 from evenedit.stats.planted import planted_effects
 from evenedit.study import example_cases as examples
 from evenedit.study.load_results import RESULTS, read_results
@@ -29,6 +27,8 @@ from evenedit.study.study import Study
 
 REPORT = "report"
 """The folder of a study's report, in the study's own."""
+SURVEY = "survey"
+"""The sample of cases that were drawn for people."""
 
 
 def rules_of(file: StudyFile) -> AnalysisRules:
@@ -59,29 +59,21 @@ def rules_of(file: StudyFile) -> AnalysisRules:
 def results_of(study: Study, table: RatingTable) -> Results:
     """Return every estimate of a study; for simulated editors with the planted effects beside them."""
     _refuse_nothing(study, table)
-    file, sources = study.file, study.store.sources()
-    runs = study.store.runs()
+    file, rules, runs = study.file, rules_of(study.file), study.store.runs()
     facts = provenance(study=file.hash, first_run=runs[0]["started"], runs=len(runs))
-    effects = planted_effects(file, study.design.planned(sources), sources)
-    cases = study.store.cases("survey")
-    results = analyse(table, rules_of(file), facts, effects, cases)
+    results = analyse(table, rules, facts, effects_of(study), study.store.cases(SURVEY))
     return replace(
         results,
-        counts={**results.counts, **_pools(file), **({"sampled": len(cases)} if cases else {})},
+        counts={**results.counts, **counts_of(study)},
         title=file.sections.study.title,
         prompts={p.id: p.text for p in _prompts(file)},
-        digest=digest_of(table, rules_of(file)),
+        digest=digest_of(table, rules),
     )
 
 
 def _refuse_nothing(study: Study, table: RatingTable) -> None:
     if table.edits.empty:
         raise EvenEditError(f"nothing is edited yet. Try: evenedit run {study.file.folder}")
-
-
-def digest_of(table: RatingTable, rules: AnalysisRules) -> str:
-    """Names what results are computed from: the table, the rules and this release's way to compute."""
-    return digest([table_digest(table), rules.to_dict(), __version__])
 
 
 def current_results(study: Study) -> Results:
@@ -101,6 +93,18 @@ def current_results(study: Study) -> Results:
 
 def _prompts(file: StudyFile) -> PromptSet:
     return merge(s for s in (file.prompts, file.wino) if len(s))
+
+
+def effects_of(study: Study) -> list[KnownEffect]:
+    """Return what the study's simulated editors are known to do."""
+    sources = study.store.sources()
+    return list(planted_effects(study.file, study.design.planned(sources), sources))
+
+
+def counts_of(study: Study) -> dict[str, int]:
+    """Return what is counted in the study and not in its table: portraits by pool, cases drawn for people."""
+    cases = study.store.cases(SURVEY)
+    return {**_pools(study.file), **({"sampled": len(cases)} if cases else {})}
 
 
 def _pools(file: StudyFile) -> dict[str, int]:

@@ -22,6 +22,7 @@ from evenedit.core.errors import EvenEditError
 from evenedit.core.hashing import digest
 from evenedit.core.images import write_whole
 from evenedit.core.records import SIMULATED, Kind, Question
+from evenedit.core.spreadsheet import as_csv
 from evenedit.protocol import QUESTIONS
 from evenedit.ratings.combine import asked, combine, judges_only, priority
 from evenedit.ratings.reviews import PREFIX, Review, Reviews, apart, settled
@@ -31,7 +32,6 @@ from evenedit.stats.engine.additive import ResampledStatistic, Resampler
 from evenedit.study.gallery.cases import Casebook, CaseFile
 from evenedit.study.results import rules_of
 from evenedit.study.study import Study
-from evenedit.survey.export import as_csv
 
 NOT_HERE = QUESTION_IDS.index("preference")
 """The question about two outputs; the review page shows one."""
@@ -329,6 +329,7 @@ def write_reviews(study: Study, out: Path) -> list[Path]:
     """Write reviews.csv if there are reviews; return the paths written."""
     frame = ReviewQueue(study).frame()
     if frame.empty:
+        (out / "reviews.csv").unlink(missing_ok=True)  # of an earlier export
         return []
     write_whole(out / "reviews.csv", as_csv(frame))
     return [out / "reviews.csv"]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import io
 from collections.abc import Sequence
 from dataclasses import asdict
@@ -14,6 +13,7 @@ import pandas as pd
 from evenedit.config.study_file import StudyFile
 from evenedit.core.images import write_whole
 from evenedit.core.records import Condition, Request
+from evenedit.core.spreadsheet import as_csv
 from evenedit.protocol import AXES, QUESTIONS, Factor
 from evenedit.storage.store import Store
 from evenedit.storage.survey_store import SurveyStore
@@ -22,8 +22,6 @@ from evenedit.survey.quality import Quality
 from evenedit.survey.questions import APPROPRIATE, PREFERENCE, ROLE
 from evenedit.survey.tasks import CASE
 
-FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n")
-"""A spreadsheet takes a cell that begins with one of these for a formula."""
 _REPLACED = {q.id: q.replaces for q in QUESTIONS.values() if q.replaces}
 _CHOICES = {
     PREFERENCE.id: (Condition.BASELINE.value, "mitigated", "same"),
@@ -60,19 +58,6 @@ def write(file: StudyFile, store: Store, database: SurveyStore, folder: Path) ->
         write_whole(folder / name, content)
         paths.append(folder / name)
     return paths
-
-
-def as_csv(table: pd.DataFrame) -> bytes:
-    """A table as UTF-8 CSV in which no cell can run as a formula."""
-    safe = table.copy()
-    for name in safe.columns:
-        if safe[name].dtype == object or pd.api.types.is_string_dtype(safe[name]):
-            safe[name] = [_harmless(value) for value in safe[name]]
-    return safe.to_csv(index=False, quoting=csv.QUOTE_NONNUMERIC).encode()
-
-
-def _harmless(value: Any) -> Any:
-    return f"'{value}" if isinstance(value, str) and value.startswith(FORMULA) else value
 
 
 def _parquet(table: pd.DataFrame) -> bytes:

@@ -24,7 +24,7 @@ from evenedit.core.records import (
     Status,
     is_simulated,
 )
-from evenedit.judges.parsing import Unreadable, find_objects
+from evenedit.judges.parsing import evidence_of
 from evenedit.protocol import QUESTIONS, Factor
 from evenedit.protocol.measures import Measure
 from evenedit.ratings.combine import asked, combine, concerns, priority
@@ -259,7 +259,7 @@ class Casebook:
             sure = None if table.confidence is None else table.confidence[number, row]
             values = {q: int(v) for q, v in zip(QUESTION_IDS, table.values[number, row], strict=True) if v}
             reply = replies.get((rater, self.revisions.get(rater, "")))
-            evidence, observations = _evidence(reply.raw if reply else "")
+            evidence, observations = evidence_of(reply.raw if reply else "")
             if kind is Kind.REVIEW:
                 evidence = notes.get(rater, "")
             opinions.append(
@@ -323,14 +323,3 @@ def _answer(question: Question, value: int) -> str:
 def reason_of(edit: Edit) -> str:
     """Return why an edit has no picture: the editor's reason or the error; empty where there is one."""
     return str(edit.detail.get("reason") or edit.detail.get("error") or "")
-
-
-def _evidence(raw: str) -> tuple[str, dict[str, str]]:
-    """The summary and the observations in a reply; empty where it cannot be read."""
-    try:
-        answer = find_objects(raw, QUESTION_IDS)[0]
-    except Unreadable:
-        return "", {}
-    summary, seen = answer.get("evidence_summary"), answer.get("observations")
-    texts = {str(k): str(v) for k, v in seen.items() if v not in (None, "")} if isinstance(seen, Mapping) else {}
-    return str(summary) if isinstance(summary, str) else "", texts

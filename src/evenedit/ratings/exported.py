@@ -1,0 +1,108 @@
+"""An export's folder read back as the table it was written from.
+
+edits.csv says what edits there are, in which order, and what reviewers settled; scores.csv and verdicts.csv who rated
+them; readings.csv what instruments read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from evenedit.core.errors import EvenEditError
+from evenedit.core.records import Kind
+from evenedit.protocol import PromptSet
+from evenedit.ratings.from_csv import (
+    Factors,
+    Tabular,
+    answer_codes,
+    expected_answer,
+    number,
+    read_edits,
+    read_frames,
+    read_table,
+)
+from evenedit.ratings.human_csv import table_with_people
+from evenedit.ratings.table import QUESTION_IDS, RatingTable, Reading
+from evenedit.ratings.to_csv import EDITS, READING_COLUMNS, READINGS, SCORES, SETTLED, VERDICTS
+
+CHANCE = "probability"
+"""The column of edits.csv with each edit's chance to be among those that people rate."""
+
+
+def read_exported(
+    folder: Path,
+    ratings: Sequence[Tabular],
+    prompts: PromptSet,
+    factors: Factors,
+    raters: Mapping[str, Kind],
+    notes: Mapping[tuple[str, str], str],
+) -> tuple[RatingTable, dict[str, float]]:
+    """The table, further ratings of people in it, and by request id the chances of the edits that were drawn.
+
+    `raters` come in this order, then those only the files name; `notes` are the readings' by instrument and measure.
+    """
+    files = [path for path in (folder / SCORES, folder / VERDICTS) if path.is_file() and len(read_table(path))]
+    judged = [frame[(frame["judge"] != "").to_numpy()] for frame in read_frames(files, factors)]
+    frames = [read_edits(folder / EDITS, factors), *(frame for frame in judged if len(frame))]
+    table = table_with_people(frames, ratings, prompts, factors, raters)
+    rows = {str(ident): row for row, ident in enumerate(table.edits["request_id"])}
+    edits = read_table(folder / EDITS)
+    facts = edits[edits["request_id"].isin(list(rows))] if "request_id" in edits.columns else edits.iloc[:0]
+    readings = _readings(folder / READINGS, rows, notes) if (folder / READINGS).is_file() else ()
+    return replace(table, settled=_settled(facts, rows), readings=readings), _chances(facts)
+
+
+def _settled(edits: pd.DataFrame, rows: Mapping[str, int]) -> NDArray[np.int8]:
+    """[edit, question]: what reviewers settled."""
+    values = np.zeros((len(rows), len(QUESTION_IDS)), dtype=np.int8)
+    for at, question in enumerate(QUESTION_IDS):
+        column, codes = f"{SETTLED}{question}", answer_codes(question)
+        for ident, text in _cells(edits, column).items():
+            if text not in codes:
+                expected = expected_answer(question)
+                raise EvenEditError(f"{EDITS}: {column} of edit {ident} is '{text}'; expected {expected}")
+            values[rows[ident], at] = codes[text]
+    return values
+
+
+def _chances(edits: pd.DataFrame) -> dict[str, float]:
+    cells = _cells(edits, CHANCE)
+    return {ident: _number(text, f"{EDITS}: {CHANCE} of edit {ident}") for ident, text in cells.items()}
+
+
+def _cells(edits: pd.DataFrame, column: str) -> dict[str, str]:
+    """By request id, the cells of a column that are not empty."""
+    if column not in edits.columns:
+        return {}
+    return {str(i): str(text) for i, text in zip(edits["request_id"], edits[column], strict=True) if text != ""}
+
+
+def _readings(path: Path, rows: Mapping[str, int], notes: Mapping[tuple[str, str], str]) -> tuple[Reading, ...]:
+    """What instruments read, in the order of the notes, then of the file."""
+    given = read_table(path)
+    if missing := [column for column in READING_COLUMNS if column not in given.columns]:
+        raise EvenEditError(f"{path} lacks the columns: {', '.join(missing)}")
+    values = {key: np.full(len(rows), np.nan) for key in notes}
+    reasons = {key: [""] * len(rows) for key in notes}
+    cells = given[list(READING_COLUMNS)].astype(str).itertuples(index=False, name=None)
+    for line, (ident, rater, measure, value, reason) in enumerate(cells, 2):
+        if ident not in rows:
+            raise EvenEditError(f"{path.name} line {line}: there is no edit '{ident}' in {EDITS}")
+        key = rater, measure
+        read = np.nan if value == "" else _number(value, f"{path.name} line {line}: value")
+        values.setdefault(key, np.full(len(rows), np.nan))[rows[ident]] = read
+        reasons.setdefault(key, [""] * len(rows))[rows[ident]] = reason
+    return tuple(Reading(*key, values[key], tuple(reasons[key]), notes.get(key, "")) for key in values)
+
+
+def _number(text: str, what: str) -> float:
+    found = number(text)
+    if found is None:
+        raise EvenEditError(f"{what} is '{text}'; expected a number")
+    return found
