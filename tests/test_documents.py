@@ -9,7 +9,7 @@ from typing import Any, get_args, get_origin
 import pytest
 from pydantic import BaseModel
 
-from document_fixtures import Fixtures
+from document_fixtures import Fixtures, read
 from documents import PAGES, REASONS, ROOT, Block, Shell, blocks, fixtures_of
 from evenedit.config.sections import Sections
 
@@ -46,6 +46,14 @@ def test_the_blocks_of_a_page_run_in_their_order(page, shell, fixtures, tmp_path
             shell.run(block.text, tmp_path, typed=block.marks.get("types", ""), codes=codes)
         elif block.language == "python" and "run" in block.marks:
             exec(compile(block.text, block.place, "exec"), names)
+
+
+def test_the_page_of_tables_names_every_column_of_an_export(fixtures):
+    text = (ROOT / "docs/reference/tables.md").read_text("utf-8")
+    for path in (fixtures.made("scores") / "exported").glob("*.csv"):
+        for column in read(path)[0]:
+            known = re.sub(r"^(score|settled|confidence)\..*", r"\1.<question>", column)
+            assert f"`{known}`" in text, f"{path.name}: {column}"
 
 
 def test_blocks_that_are_not_run_say_why(record_property):

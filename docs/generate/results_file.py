@@ -34,6 +34,7 @@ COLUMNS = {
     "seeds": "How many seeds.",
     "n_items": "Items behind it.",
     "p": "Its p value, not adjusted.",
+    "p_raw": "Its p value, not adjusted.",
     "method": "How it was made, or why it is missing.",
     "mean": "The mean.",
     "scored": "Calls that gave scores.",

@@ -404,7 +404,7 @@ class Gap:
     """Highest minus lowest rate over the groups of one factor, with its interval and its test."""
 
     measure: str
-    """gap.<rate>"""
+    """`gap.<rate>`"""
     editor: str | None
     factor: str
     value: float | None
