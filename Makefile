@@ -1,11 +1,12 @@
 # make demo   sets up and audits four simulated editors, offline; ends with the path of a report
 # make test   sets up and runs every check and test
+# make docs   sets up and builds the documentation as a site, into site/
 # make prove  sets up and runs the large versions of some tests; writes their tables into docs/proofs
 PYTHON ?= python3
 BIN := .venv/bin
 PIP := $(BIN)/pip install --quiet --disable-pip-version-check --constraint constraints.txt
 
-.PHONY: demo test check bench prove clean
+.PHONY: demo test check docs bench prove clean
 
 demo: .venv/base
 	$(BIN)/evenedit demo --out demo
@@ -18,6 +19,9 @@ check: .venv/dev
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-cache
+
+docs: .venv/dev
+	$(BIN)/mkdocs build --strict
 
 bench: .venv/dev
 	$(BIN)/python -m bench
@@ -35,4 +39,4 @@ prove: .venv/dev
 	touch $@
 
 clean:
-	rm -rf .venv demo
+	rm -rf .venv demo site

@@ -7,6 +7,7 @@ import pytest
 from conftest import small
 from evenedit.config import templates
 from evenedit.config.study_file import StudyFile
+from evenedit.config.templates import merge
 from evenedit.core.errors import EvenEditError
 
 
@@ -164,3 +165,10 @@ def test_the_hash_changes_with_the_study_but_not_with_where_it_runs():
     base = StudyFile.parse(small(), Path()).hash
     assert StudyFile.parse(small(executor={"workers": 7}), Path("elsewhere")).hash == base
     assert StudyFile.parse(small(**editor()), Path()).hash != base
+
+
+def test_another_kind_takes_over_no_settings_of_the_former():
+    drawn = {"sources": {"kind": "drawn", "settings": {"seed": 1}}}
+    assert merge(drawn, {"sources": {"settings": {"size": 64}}})["sources"]["settings"] == {"seed": 1, "size": 64}
+    folder = {"sources": {"kind": "folder", "settings": {"path": "portraits"}}}
+    assert merge(drawn, folder) == folder

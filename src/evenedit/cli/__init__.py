@@ -7,6 +7,7 @@ import sys
 import click
 
 from evenedit.cli import compare, dev, editors, gate, judges, pictures, serve, sources, studies, survey, tables
+from evenedit.cli.base import CommandGroup
 from evenedit.core.version import __version__
 
 
@@ -30,7 +31,7 @@ def main() -> None:
         sys.exit(130)
 
 
-@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+@click.group(cls=CommandGroup, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(__version__, prog_name="evenedit")
 def commands() -> None:
     """EvenEdit shows whether an image editor treats every face the same.
@@ -39,28 +40,16 @@ def commands() -> None:
     """
 
 
-for command in (
-    studies.demo,
-    studies.new,
-    sources.sources,
-    studies.plan,
-    studies.run,
-    studies.status,
-    studies.report,
-    tables.analyze,
-    pictures.audit,
-    pictures.measure,
-    pictures.cards,
-    tables.export,
-    gate.gate,
-    compare.compare,
-    compare.leaderboard,
-    editors.editors,
-    judges.judges,
-    survey.survey,
-    serve.serve,
-    serve.admin,
-    studies.doctor,
-    dev.dev,
-):
-    commands.add_command(command)
+commands.in_sections(
+    {
+        "Start": (studies.demo, studies.new, pictures.audit, tables.analyze, pictures.measure),
+        "A study": (
+            *(studies.plan, studies.run, studies.status, studies.report),
+            *(tables.export, serve.serve, studies.doctor),
+        ),
+        "People": (survey.survey, serve.admin),
+        "Several editors": (gate.gate, compare.compare, compare.leaderboard, pictures.cards),
+        "Parts": (sources.sources, editors.editors, judges.judges),
+        "For developers": (dev.dev,),
+    }
+)

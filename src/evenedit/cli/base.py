@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from functools import wraps
+from inspect import cleandoc
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -27,6 +28,30 @@ RESULTS = click.argument("results", type=click.Path(path_type=Path), default=Pat
 OUT = click.option("--out", type=click.Path(path_type=Path), help="Folder to write to.")
 
 
+class CommandGroup(click.Group):
+    """Commands whose help stands in sections, each command with its whole first sentence."""
+
+    sections: Mapping[str, Sequence[click.Command]] = {}
+    """By title; commands of no section stand under 'Commands'."""
+
+    def in_sections(self, sections: Mapping[str, Sequence[click.Command]]) -> None:
+        """Take these commands in, and show them by section."""
+        self.sections = sections
+        for command in (command for section in sections.values() for command in section):
+            self.add_command(command)
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the sections, with nothing cut short."""
+        placed = [command for section in self.sections.values() for command in section]
+        others = [command for _, command in sorted(self.commands.items()) if command not in placed]
+        width = max(len(command.name or "") for command in self.commands.values())
+        for title, section in {**self.sections, "Commands": others}.items():
+            rows = [((c.name or "").ljust(width), c.get_short_help_str(limit=1000)) for c in section if not c.hidden]
+            if rows:
+                with formatter.section(title):
+                    formatter.write_dl(rows)
+
+
 def example(text: str) -> Callable[[Any], Any]:
     """Show an example at the end of a command's help."""
 
@@ -35,7 +60,7 @@ def example(text: str) -> Callable[[Any], Any]:
         def call(*args: Any, **kwargs: Any) -> Any:
             return function(*args, **kwargs)
 
-        call.__doc__ = f"{function.__doc__}\n\n\b\nExample:\n  " + text.replace("\n", "\n  ")
+        call.__doc__ = f"{cleandoc(function.__doc__)}\n\n\b\nExample:\n  " + text.replace("\n", "\n  ")
         return call
 
     return add

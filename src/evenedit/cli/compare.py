@@ -16,13 +16,16 @@ if TYPE_CHECKING:
 @click.command()
 @click.argument("first")
 @click.argument("second")
-@click.option("--out", type=click.Path(path_type=Path), default=Path("compare"), show_default=True)
+@click.option(
+    "--out", type=click.Path(path_type=Path), default=Path("compare"), show_default=True, help="Folder to write to."
+)
 @example("evenedit compare v1 v2 --out compare\nevenedit compare study:editor-a study:editor-b")
 def compare(first: str, second: str, out: Path) -> None:
-    """Compare two editors, or two versions, on the same portraits and prompts: regressions first.
+    """Compare two editors, or two versions of one.
 
-    FIRST and SECOND are studies, or results (results.json or its folder) with ratings.parquet beside them;
-    FOLDER:EDITOR where there are several editors. Pictures are shown where both are studies.
+    On the same portraits and prompts, regressions first. FIRST and SECOND are studies, or results (results.json or its
+    folder) with ratings.parquet beside them; FOLDER:EDITOR where there are several editors. Pictures are shown where
+    both are studies.
     """
     from evenedit.study.compare import compare as write
 
@@ -41,10 +44,14 @@ def _side(text: str) -> Side:
 
 @click.command()
 @click.argument("results", nargs=-1, required=True, type=click.Path(path_type=Path))
-@click.option("--out", type=click.Path(path_type=Path), default=Path("leaderboard"), show_default=True)
+@click.option(
+    "--out", type=click.Path(path_type=Path), default=Path("leaderboard"), show_default=True, help="Folder to write to."
+)
 @example("evenedit leaderboard flux-study qwen-study/report/results.json --out leaderboard")
 def leaderboard(results: tuple[Path, ...], out: Path) -> None:
-    """Put the editors of several results into one table, by edit success and by their widest gaps.
+    """Put the editors of several studies into one table.
+
+    By edit success and by their widest gaps.
 
     RESULTS are files named results.json, folders of reports or analyses, or studies.
     """

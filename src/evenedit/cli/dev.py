@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import click
 
-from evenedit.cli.base import example
+from evenedit.cli.base import CommandGroup, example
 
 MODES = (
     *("success", "rate-limit", "rate-limit-told", "server-error", "slow", "drop", "refusal"),
@@ -12,7 +14,7 @@ MODES = (
 )
 
 
-@click.group()
+@click.group(cls=CommandGroup)
 @example("evenedit dev fake-provider --latency 1")
 def dev() -> None:
     """For those who build and try things out."""
@@ -38,9 +40,10 @@ def fake_provider(
     seed: int,
     batch_seconds: float,
 ) -> None:
-    """Speak the wire formats of OpenAI and Gemini on this machine, SIMULATED: every score it gives is made up.
+    """Serve made-up answers in OpenAI's and Gemini's formats.
 
-    It knows only models whose name begins with 'simulated-', so that no study against it can pass as real.
+    On this machine only, SIMULATED: every score it gives is made up. It knows only models whose name begins with
+    'simulated-', so that no study against it can pass as real.
     """
     from evenedit.core.errors import EvenEditError
     from evenedit.simulation.provider.modes import mixed
@@ -65,3 +68,21 @@ def fake_provider(
         wire.serve()
     except KeyboardInterrupt:
         click.echo(f"{wire.asked:,} calls came in, {wire.served:,} were let in")
+
+
+@dev.command()
+@click.argument("folder", type=click.Path(path_type=Path))
+@click.option("--editor", default="simulated-lightening", show_default=True, help="The simulated editor that edits.")
+@click.option("--prompt", "prompts", multiple=True, default=("O-01", "V-02"), help="A prompt's id; may be given again.")
+@click.option("--seed", default=1, show_default=True, help="Draws other people and other edits.")
+@click.option("--size", default=256, show_default=True, type=click.IntRange(min=64), help="Pixels of a side.")
+@example("evenedit dev pictures edits")
+def pictures(folder: Path, editor: str, prompts: tuple[str, ...], seed: int, size: int) -> None:
+    """Draw portraits and edits of them, to try an audit on.
+
+    Eight drawn people in portraits/ with their labels.csv, SIMULATED edits of them in edited/, and edits.csv, the table
+    of pairs.
+    """
+    from evenedit.simulation.pictures import write_pictures
+
+    click.echo(write_pictures(folder, editor=editor, prompts=prompts, seed=seed, size=size))

@@ -16,7 +16,7 @@ from evenedit.cli.base import example
 @click.option("--folder", type=click.Path(path_type=Path), help="Where its environment goes.")
 @example("evenedit editors setup step1x")
 def editors(action: str, name: str | None, perform: bool, folder: Path | None) -> None:
-    """List the installed editors, or set up one that needs an environment of its own (step1x)."""
+    """List the installed editors, or set one up. Only step1x needs an environment of its own."""
     from evenedit.core import plugins
     from evenedit.core.errors import EvenEditError
     from evenedit.editors.local import step1x

@@ -27,11 +27,11 @@ def gate(
     junit_file: Path | None,
     markdown_file: Path | None,
 ) -> None:
-    """Hold results against limits: exit code 0 = pass, 1 = fail, 3 = undecided.
+    """Hold a study's results against limits: pass, fail, undecided.
 
-    RESULTS is a results.json, the folder of a report or analysis, or a study, which is computed anew only where
-    something changed. A rule passes where its whole interval keeps the limit and fails where the whole interval breaks
-    it; in between the data cannot tell, and the answer is undecided.
+    Exit code 0 = pass, 1 = fail, 3 = undecided. RESULTS is a results.json, the folder of a report or analysis, or a
+    study, which is computed anew only where something changed. A rule passes where its whole interval keeps the limit
+    and fails where the whole interval breaks it; in between the data cannot tell, and the answer is undecided.
     """
     from evenedit.core.images import write_whole
     from evenedit.report.gate import EXIT, Rule, check, junit, markdown, overall

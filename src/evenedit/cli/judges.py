@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from evenedit.cli.base import OUT, STUDY, example, folder_of, open_study
+from evenedit.cli.base import OUT, STUDY, CommandGroup, example, folder_of, open_study
 
 if TYPE_CHECKING:
     from evenedit.results.judge_checks import AnchorCheck
@@ -40,9 +40,9 @@ def runner_of(study: Study, max_calls: int | None, max_cost: float | None, price
     return study.runner(Budget(max_calls, max_cost), Prices.load(prices))
 
 
-@click.group()
+@click.group(cls=CommandGroup)
 def judges() -> None:
-    """Look at the judges: what moves their scores, and whether a provider changed one.
+    """Look at the judges: what moves them, whether one changed.
 
     \b
     Example:
@@ -54,7 +54,10 @@ def judges() -> None:
 @click.argument("study", type=click.Path(path_type=Path), required=False)
 @example("evenedit judges list my-study")
 def list_judges(study: Path | None) -> None:
-    """List the installed kinds of judges, or a study's judges with the models that answered."""
+    """List the installed kinds of judges, or a study's judges.
+
+    A study's come with the models that answered.
+    """
     from evenedit.core import plugins
 
     if study is None:
@@ -85,9 +88,10 @@ def check(
     max_cost: float | None,
     prices: Path | None,
 ) -> None:
-    """Rate a sample again, asked otherwise: repeated, labels shown, order turned, without colour.
+    """Rate a sample again, asked in other ways.
 
-    Writes how far each moves the scores, by group. Stop it with Ctrl-C, go on with the same command.
+    Repeated, labels shown, order turned, without colour. Writes how far each moves the scores, by group. Stop it with
+    Ctrl-C, go on with the same command.
     """
     from evenedit.report.pages.judge_check import write_check
     from evenedit.study import judge_checks as judge_check
@@ -133,9 +137,10 @@ def anchors(
     max_cost: float | None,
     prices: Path | None,
 ) -> None:
-    """Freeze a small set of edits with the judges' answers; ask again later whether they still answer so.
+    """Freeze some of the judges' answers; ask again later.
 
-    Exit code 0: no change seen. 1: answers moved, or the provider reports another model.
+    A small set of edits tells whether they still answer so. Exit code 0: no change seen. 1: answers moved, or the
+    provider reports another model.
     """
     from evenedit.core.errors import EvenEditError
     from evenedit.study import anchors as anchoring

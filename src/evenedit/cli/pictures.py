@@ -32,7 +32,7 @@ def audit(
     editor: str,
     out: Path,
 ) -> None:
-    """Go from edited images that exist to a report: from a table of pairs, or from how their files are named."""
+    """Audit edited images that exist. They are named by a table of pairs, or by how their files are called."""
     from evenedit.core.errors import EvenEditError
     from evenedit.run.from_images import table_of
     from evenedit.study.audit import audit as audit_pairs
@@ -54,7 +54,10 @@ def audit(
 @click.option("--reference", type=click.Path(path_type=Path), help="Folder of portraits of the same group.")
 @example("evenedit measure portrait.jpg edited.jpg --picture measured.png")
 def measure(source: Path, edited: Path, as_json: bool, picture: Path | None, reference: Path | None) -> None:
-    """Measure what an edit did to the pixels: skin tone, how much changed and where, distance between the faces."""
+    """Measure what one edit did to the pixels.
+
+    Skin tone, how much changed and where, distance between the faces.
+    """
     import json
 
     from evenedit.instruments.pair import measure as measure_pair
@@ -80,7 +83,10 @@ def measure(source: Path, edited: Path, as_json: bool, picture: Path | None, ref
 @click.option("--count", default=20, show_default=True, type=click.IntRange(min=1), help="How many cases.")
 @example("evenedit cards my-study --count 12 --out cards")
 def cards(study: Path, out: Path | None, count: int) -> None:
-    """Write blind evidence cards: one printable page per case, with no label, editor or score, and a key apart."""
+    """Write blind evidence cards, one printable page per case.
+
+    They show no label, editor or score; the key is a file apart.
+    """
     from evenedit.study.cards import write_cards
 
     page, key = write_cards(open_study(study), out or folder_of(study) / "cards", count)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from evenedit.cli.base import STUDY, example, open_study
+from evenedit.cli.base import STUDY, CommandGroup, example, open_study
 
 
 @click.command()
@@ -39,7 +39,7 @@ def serve(study: Path, host: str, port: int, production: bool, proxy: str | None
     server.run(loaded, setup, host, port, proxy)
 
 
-@click.group()
+@click.group(cls=CommandGroup)
 @example("evenedit admin password my-study --name reviewer")
 def admin() -> None:
     """Manage the staff's access to the web app."""

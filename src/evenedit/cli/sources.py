@@ -7,17 +7,17 @@ from typing import TYPE_CHECKING
 
 import click
 
-from evenedit.cli.base import STUDY, example
+from evenedit.cli.base import STUDY, CommandGroup, example
 
 if TYPE_CHECKING:
     from evenedit.curation.pools import Pools
     from evenedit.curation.session import CurationSession
 
 
-@click.group()
+@click.group(cls=CommandGroup)
 @example("evenedit sources pools --from fairface --padding 1.25 --out my-study/pools")
 def sources() -> None:
-    """Portraits: draw candidate pools, import a selection log, finalise and verify a set."""
+    """Portraits: draw candidates, finalise a set, verify it."""
 
 
 @sources.command()
@@ -40,7 +40,10 @@ def pools(
     screen: bool,
     out: Path,
 ) -> None:
-    """Draw candidate pools: one image per cell and pool, none twice, reproducible from the seeds."""
+    """Draw candidate pools from a dataset.
+
+    One image per cell and pool, none twice, reproducible from the seeds.
+    """
     from evenedit.curation.pools import make_pools
 
     chosen = _seeds(count, seeds)
@@ -67,7 +70,10 @@ def pools(
 @click.option("--reviewer", default="imported", show_default=True, help="The reviewer of actions that name none.")
 @example("evenedit sources import-log selection_log.json my-study --reviewer authors")
 def import_log(log: Path, study: Path, reviewer: str) -> None:
-    """Import a selection log (the paper's format, or one written by `finalise`) into a curation without actions."""
+    """Import a selection log into a curation without actions.
+
+    In the paper's format, or as `finalise` writes it.
+    """
     session = _session(study)
     count = session.import_log(log, reviewer)
     state = session.state()
@@ -81,7 +87,10 @@ def import_log(log: Path, study: Path, reviewer: str) -> None:
 @click.option("--reviewer", default="command line", show_default=True, help="The reviewer who finalises, for the log.")
 @example("evenedit sources finalise my-study")
 def finalise(study: Path, reviewer: str) -> None:
-    """Write the curated set: every cell filled, every image meeting all six criteria. The web app does the same."""
+    """Write the curated set.
+
+    Every cell must be filled and every image meet all six criteria. The web app does the same.
+    """
     session = _session(study)
     manifest = session.finalise(reviewer)
     _print_distribution(session.distribution(session.state()))
@@ -92,7 +101,10 @@ def finalise(study: Path, reviewer: str) -> None:
 @click.argument("folder", type=click.Path(path_type=Path))
 @example("evenedit sources verify my-study/portraits")
 def verify(folder: Path) -> None:
-    """Check a finalised set against its manifest: every file's hash, size and cell, the pools, the log."""
+    """Check a finalised set against its manifest.
+
+    Every file's hash, size and cell, the pools, the log.
+    """
     import hashlib
 
     from evenedit.curation import portraits

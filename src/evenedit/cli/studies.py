@@ -15,9 +15,10 @@ from evenedit.cli.base import OUT, STUDY, example, finish, folder_of, open_study
 @click.option("--seed", default=1, show_default=True, help="Draws other people and other edits.")
 @example("evenedit demo --out demo")
 def demo(out: Path | None, seed: int) -> None:
-    """Audit four simulated editors on drawn portraits, offline, and write the report.
+    """Audit four simulated editors on drawn portraits, offline.
 
-    Simulated people take part in the survey through the pages of a server on this machine.
+    Ends with the path of the report. Simulated people take part in the survey through the pages of a server on this
+    machine.
     """
     from evenedit.config import templates
     from evenedit.core.log import log
@@ -64,7 +65,7 @@ def new(folder: Path, template: str) -> None:
 @click.option("--power", is_flag=True, help="Also simulate how large a gap the design can show (some seconds).")
 @example("evenedit plan my-study --probe 2 --power")
 def plan(study: Path, probe: int | None, prices: Path | None, power: bool) -> None:
-    """Show what a run would do: edits, calls, hours, disk, memory, money, power."""
+    """Show what a run would do: edits, calls, hours, money, power. Also disk and memory."""
     from evenedit.study import plan as planning
 
     loaded = open_study(study)
@@ -126,7 +127,7 @@ def status(study: Path) -> None:
 @OUT
 @example("evenedit report my-study --out my-study/report")
 def report(study: Path, out: Path | None) -> None:
-    """Write the report of a study: one HTML page, tables, figures, results.json."""
+    """Write a study's report: one HTML page, tables, figures. Every number is in results.json."""
     write_report(open_study(study), out or folder_of(study) / "report")
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from evenedit.cli.base import OUT, STUDY, example, folder_of, open_study
+from evenedit.cli.base import OUT, STUDY, CommandGroup, example, folder_of, open_study
 
 if TYPE_CHECKING:
     from evenedit.config.study_file import SurveySection
@@ -23,17 +23,20 @@ if TYPE_CHECKING:
 ACTOR = click.option("--as", "actor", default=getpass.getuser, help="Who decides; your login name by default.")
 
 
-@click.group()
+@click.group(cls=CommandGroup)
 @example("evenedit survey plan my-study")
 def survey() -> None:
-    """Run a survey: draw cases, plan, invite, follow progress, pay, export."""
+    """Run a survey: draw cases, plan, invite, follow, pay, export."""
 
 
 @survey.command()
 @STUDY
 @example("evenedit survey sample my-study")
 def sample(study: Path) -> None:
-    """Draw the cases for the survey, store their inclusion probabilities, and print the margins."""
+    """Draw the cases for the survey and print their margins.
+
+    Their inclusion probabilities are stored.
+    """
     from evenedit.survey.sample import margins, sampled
 
     loaded = open_study(study)
@@ -68,7 +71,10 @@ def plan(
     minimum: float | None,
     fee: float | None,
 ) -> None:
-    """Show the budget of a survey: tasks, people, hours, pay per hour, fees, total."""
+    """Show the budget of a survey: tasks, people, hours, pay, fees.
+
+    With the pay per hour and the total.
+    """
     from dataclasses import replace
 
     from evenedit.core.errors import EvenEditError
@@ -117,7 +123,10 @@ def _show(made: SurveyBudget) -> None:
 @STUDY
 @example("evenedit survey status my-study")
 def status(study: Path) -> None:
-    """Show the progress of a survey: slots by task, how visits ended, and the quality of each participant's answers."""
+    """Show the progress of a survey.
+
+    Slots by task, how visits ended, and the quality of each participant's answers.
+    """
     from evenedit.survey.admin import SurveyAdmin
     from evenedit.survey.visits import VisitEnding
 
@@ -157,7 +166,7 @@ def _print_quality(quality: Quality) -> None:
 @OUT
 @example("evenedit survey export my-study --out my-study/ratings")
 def export(study: Path, out: Path | None) -> None:
-    """Write ratings, choices and data quality as CSV and Parquet, under pseudonyms."""
+    """Write ratings, choices and data quality, under pseudonyms. As CSV and Parquet."""
     from evenedit.survey.export import write
 
     loaded = open_study(study)
@@ -179,7 +188,10 @@ def export(study: Path, out: Path | None) -> None:
 @ACTOR
 @example("evenedit survey import my-study ratings.csv --editor flux=flux2-dev")
 def import_(study: Path, files: tuple[Path, ...], editors: tuple[str, ...], actor: str) -> None:
-    """Import ratings by people that another tool collected (a long CSV, or Mechanical Turk results)."""
+    """Import people's ratings that another tool collected.
+
+    A long CSV, or results of Mechanical Turk.
+    """
     from evenedit.core.errors import EvenEditError
     from evenedit.storage.survey_store import SurveyStore
     from evenedit.survey import import_csv as imports
@@ -232,7 +244,7 @@ def withdraw(study: Path, who: str, platform: str | None, actor: str) -> None:
 @ACTOR
 @example("evenedit survey release my-study person-3f2a9c01d4e7")
 def release(study: Path, pseudonym: str, actor: str) -> None:
-    """Free a participant's slot; the answers are kept but no longer counted."""
+    """Free a participant's slot. The answers are kept but no longer counted."""
     from evenedit.survey.admin import SurveyAdmin
 
     with _service(study) as service:
@@ -243,7 +255,7 @@ def release(study: Path, pseudonym: str, actor: str) -> None:
 @survey.command()
 @STUDY
 @click.option("--base", required=True, help="The address participants open, https://…")
-@click.option("--count", type=click.IntRange(min=1), default=1, show_default=True)
+@click.option("--count", type=click.IntRange(min=1), default=1, show_default=True, help="How many links.")
 @click.option("--prefix", default="guest", show_default=True, help="Names are PREFIX-001, PREFIX-002 …")
 @click.option(
     "--survey", "number", type=click.IntRange(0, 3), default=0, help="Which survey; the study's first by default."
@@ -269,27 +281,41 @@ def invite(study: Path, base: str, count: int, prefix: str, number: int, preview
 @STUDY
 @example("evenedit survey rehearse my-study")
 def rehearse(study: Path) -> None:
-    """Fill the slots with simulated participants, who answer through the real pages of a local server."""
+    """Fill the slots with simulated participants.
+
+    They answer through the real pages of a local server.
+    """
     from evenedit.web.rehearsal import rehearse as fill
 
     click.echo(fill(open_study(study)))
 
 
-@survey.group()
+@survey.group(cls=CommandGroup)
 @example("evenedit survey prolific create my-study --base https://survey.example")
 def prolific() -> None:
-    """Draft a study on Prolific, follow its submissions, approve them. The token is read from PROLIFIC_TOKEN."""
+    """Draft a study on Prolific, follow submissions, approve them.
+
+    The token is read from PROLIFIC_TOKEN.
+    """
 
 
 @prolific.command()
 @STUDY
 @click.option("--base", required=True, help="The address participants open, https://…")
-@click.option("--survey", "number", type=click.IntRange(1, 3), default=1, show_default=True)
-@click.option("--title", default="Compare edited portraits", show_default=True)
-@click.option("--description", default="Look at portraits and edited versions of them, and answer questions.")
+@click.option("--survey", "number", type=click.IntRange(1, 3), default=1, show_default=True, help="Which survey.")
+@click.option("--title", default="Compare edited portraits", show_default=True, help="What participants see.")
+@click.option(
+    "--description",
+    default="Look at portraits and edited versions of them, and answer questions.",
+    show_default=True,
+    help="The text below the title.",
+)
 @example("evenedit survey prolific create my-study --base https://survey.example")
 def create(study: Path, base: str, number: int, title: str, description: str) -> None:
-    """Draft a study with a code for each ending; you publish it on Prolific's own page."""
+    """Draft a study with a code for each ending.
+
+    You publish it on Prolific's own page.
+    """
     from evenedit.survey.prolific import ProlificAPI, draft
 
     with _service(study) as service:
@@ -305,7 +331,10 @@ def create(study: Path, base: str, number: int, title: str, description: str) ->
 @click.option("--approve", is_flag=True, help="Pay everybody who completed the task with the right code.")
 @example("evenedit survey prolific status my-study 60aca280709ee40ec37d4885 --approve")
 def follow(study: Path, ident: str, approve: bool) -> None:
-    """Compare Prolific's submissions with the survey's; free the slots of returned ones."""
+    """Compare Prolific's submissions with the survey's.
+
+    Slots of returned ones are freed.
+    """
     from evenedit.survey.prolific import ProlificAPI, Rejections, sync
 
     with _service(study) as service:
@@ -330,7 +359,10 @@ def follow(study: Path, ident: str, approve: bool) -> None:
 @ACTOR
 @example("evenedit survey prolific decide my-study 60aca280709ee40ec37d4885 person-3f2a9c01d4e7 approve")
 def decide(study: Path, ident: str, pseudonym: str, decision: str, message: str, actor: str) -> None:
-    """Decide about a submission that failed the instructed checks; a rejection must meet Prolific's rules."""
+    """Decide about a submission that failed instructed checks.
+
+    A rejection must meet Prolific's rules.
+    """
     from evenedit.survey.prolific import ProlificAPI, Rejections
 
     with _service(study) as service:

@@ -31,10 +31,10 @@ def analyze(
     prompts: tuple[Path, ...],
     factors: tuple[str, ...] | None,
 ) -> None:
-    """Write the report of ratings that another tool made (CSV, one row per edit and judge), or of an export.
+    """Write the report of ratings that another tool made (CSV).
 
-    With --ratings, people's ratings (one row per edit and rater) stand beside the judges' scores, or alone. The folder
-    that `evenedit export` wrote brings the rules of its study along.
+    A file has one row per edit and judge. With --ratings, people's ratings (one row per edit and rater) stand beside
+    the judges' scores, or alone. The folder that `evenedit export` wrote brings the rules of its study along.
     """
     from evenedit.core.log import log
     from evenedit.ratings.parquet import FILE, write_parquet
@@ -57,7 +57,10 @@ def analyze(
 @OUT
 @example("evenedit export my-study --out my-study/export")
 def export(study: Path, out: Path | None) -> None:
-    """Write every rating as CSV, with the study's rules beside it: a folder that `evenedit analyze` reads."""
+    """Write every rating as CSV.
+
+    With the study's rules beside it: a folder that `evenedit analyze` reads.
+    """
     from evenedit.study.export import write_export
 
     for path in write_export(open_study(study), out or folder_of(study) / "export"):

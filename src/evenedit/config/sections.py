@@ -20,7 +20,10 @@ class About(_Section):
     """[study]: title, preset and seed."""
 
     title: str
+    """What the report is called."""
     preset: Preset = "default"
+    """The rules: `default`, or `published` for exactly what the paper did (judges see labels, both missing gives 3, no
+    placebo, no swapped control)."""
     seed: int = 42
     """Draws the sampled cases and the portrait pairs."""
 
@@ -38,7 +41,9 @@ class Plugged(_Section):
     """Anything found by entry point: a kind and its settings."""
 
     kind: str
+    """The name under which it is installed."""
     settings: dict[str, Any] = {}
+    """Its own settings by keyword; a `path` is relative to the study's folder."""
 
 
 class FactorSection(_Section):
@@ -62,12 +67,14 @@ class CurationSection(_Section):
     out: str = "portraits"
     """Folder the finalised set is written to: the `path` of [sources]."""
     faces_per_cell: int = Field(default=1, ge=1)
+    """Portraits to choose for each combination of labels."""
 
 
 class PromptSection(_Section):
     """[prompts]: which prompts the diagnosis uses."""
 
     sets: list[str] = ["diagnostic"]
+    """Built-in sets by name, or your own TOML files."""
     include: list[str] | None = None
     """Ids or aliases to keep; all when absent."""
 
@@ -83,6 +90,7 @@ class Mitigation(_Section):
     """[experiments.mitigation]: the feature prompt on sampled cases."""
 
     cases: int = Field(default=500, ge=1)
+    """How many cases of the diagnosis are edited again."""
     choose: Literal["balanced", "strata", "priority", "drift"] = "balanced"
     """balanced, strata: evenly over editors and groups; priority: what the judges' scores say to look at first; drift:
     among edits that were rated as drifted. The last two are chosen once the diagnosis is rated."""
@@ -91,6 +99,7 @@ class Mitigation(_Section):
     pairwise: bool = False
     """Also ask which output keeps the identity better, baseline or mitigated, in both orders."""
     extractor: Plugged
+    """Who describes a portrait, for the feature prompt: `simulated` or `vlm`."""
     stand_in: Plugged | None = None
     """A second extractor describes every portrait too; its words are used where the first gave none or flagged ones."""
 
@@ -104,7 +113,9 @@ class Stereotype(_Section):
     """[experiments.stereotype]: two portraits, one occupation."""
 
     prompts: str = "winobias"
+    """The set of two-person prompts: `winobias`, or your own TOML file."""
     include: list[str] | None = None
+    """Ids or aliases to keep; all when absent."""
     swapped: bool | None = None
     """The pronoun-swapped control; on by default, off under the published preset."""
 
@@ -113,18 +124,24 @@ class Experiments(_Section):
     """[experiments]: each one runs when its table is present."""
 
     diagnosis: Diagnosis | None = None
+    """Every portrait with every prompt and editor."""
     mitigation: Mitigation | None = None
+    """Sampled cases again, with the feature prompt."""
     stereotype: Stereotype | None = None
+    """Two portraits and one occupation."""
 
 
 class EditorSection(_Section):
     """[[editors]]: what is audited."""
 
     id: str
+    """What tables and files call it; unique in the study."""
     kind: str | None = None
     """The installed editor to use; the id when absent."""
     seeds: list[int] = Field(default=[42], min_length=1)
+    """One edit for each; several show how much an editor varies by chance."""
     settings: dict[str, Any] = {}
+    """The editor's own settings; they are part of a request's identity."""
     experiments: list[Literal["diagnosis", "mitigation", "stereotype"]] | None = None
     """The experiments it takes part in; all it can when absent."""
 
@@ -138,28 +155,37 @@ class JudgeSection(_Section):
     """[[judges]]: who scores, primary first."""
 
     id: str
+    """What tables and files call it; unique in the study."""
     kind: str
+    """The installed judge to use: `gemini`, `openai`, `simulated`, or a plug-in's."""
     blind: bool | None = None
     """The judge is given no labels; on by default, off under the published preset."""
     settings: dict[str, Any] = {}
+    """The judge's own settings, such as `model` and `temperature`."""
 
 
 class InstrumentSection(_Section):
     """[[instruments]]: what is measured in pixels, a rater of its own."""
 
     id: str
+    """What tables and files call it; unique in the study."""
     kind: str
+    """The installed instrument to use: `skin`, `change`, or a plug-in's."""
     editors: list[str] | None = None
     """The editors whose outputs it measures; all when absent."""
     settings: dict[str, Any] = {}
+    """The instrument's own settings: `cuts` of `skin`, `identity` of `change`."""
 
 
 class EnsembleSection(_Section):
     """[ensemble]: how the judges' scores become one."""
 
     diagnosis: str = "diagnosis"
+    """Rule for the diagnosis: diagnosis, mitigation, mean, median, primary or secondary."""
     mitigation: str = "mitigation"
+    """Rule for the mitigation: diagnosis, mitigation, mean, median, primary or secondary."""
     stereotype: str = "stereotype"
+    """Rule for the verdicts: stereotype, primary or secondary."""
     missing: Missing | None = None
     """The score of an edit that no judge scored: by default exclude; neutral-3 under the published preset."""
     review: Literal["shown", "settles"] = "shown"
@@ -172,7 +198,9 @@ class Threshold(_Section):
     """[thresholds]: a rate's cut."""
 
     at_least: int | None = Field(default=None, ge=1, le=5)
+    """The rate counts scores from this one up …"""
     at_most: int | None = Field(default=None, ge=1, le=5)
+    """… or from this one down."""
 
 
 class EndingSection(_Section):
@@ -188,8 +216,11 @@ class PaySection(_Section):
     """[survey.pay]: what participants get, and what the platform takes."""
 
     currency: str = "USD"
+    """Printed beside every amount."""
     per_task: float = Field(default=0.0, ge=0)
+    """What one task pays."""
     minutes_per_task: float = Field(default=30.0, gt=0)
+    """How long one task takes, for the pay per hour."""
     minimum_per_hour: float = Field(default=8.0, ge=0)
     """The planner warns below this; Prolific's own floor was 8 US dollars (6 pounds) when this was written."""
     fee: float = Field(default=1 / 3, ge=0)
@@ -215,10 +246,13 @@ class PlatformSection(_Section):
     """[survey.platform]: how participants are introduced."""
 
     kind: Literal["prolific", "panel", "invitation"] = "invitation"
+    """`invitation` by signed links, `panel` by URL parameters, or `prolific`."""
     participant: str = "PROLIFIC_PID"
     """URL parameter that holds the participant's id; the session and study likewise."""
     session: str = "SESSION_ID"
+    """URL parameter that holds the session's id."""
     study: str = "STUDY_ID"
+    """URL parameter that holds the id of our study on the platform."""
     study_ids: list[str] = []
     """Ids of our study on the platform; others are turned away. Empty: any."""
     signed: bool = False
@@ -226,6 +260,7 @@ class PlatformSection(_Section):
     origin: str = ""
     """The address participants know us by, https://…; a signature must be meant for it."""
     api: str = "https://api.prolific.com/api/v1"
+    """Where Prolific's interface is."""
 
 
 class SurveySection(_Section):
@@ -234,10 +269,13 @@ class SurveySection(_Section):
     surveys: list[Literal[1, 2, 3]] = Field(default=[1], min_length=1)
     """1: five axes for each output; 2: which output keeps the identity; 3: who got the role."""
     sampler: Literal["balanced", "strata", "priority"] = "balanced"
+    """How cases are drawn: evenly (`balanced`, `strata`), or by what the judges' scores say (`priority`)."""
     population: Literal["diagnosis", "mitigation"] = "diagnosis"
     """Which cases can be drawn: all of the diagnosis, or only those that have a mitigated output beside them."""
     cases: int = Field(default=500, ge=1)
+    """How many cases people rate."""
     raters_per_item: int = Field(default=3, ge=1)
+    """How many people rate each case."""
     items_per_task: int = Field(default=50, ge=1)
     """Pages of one task, gold items included."""
     gold: str | None = None
@@ -251,15 +289,21 @@ class SurveySection(_Section):
     dashboard: bool = False
     """Participants pick their task, as published; by default they are given the next slot."""
     languages: list[Literal["en", "ko"]] = Field(default=["en", "ko"], min_length=1)
+    """The languages a participant can choose from."""
     quotas: dict[Literal["disagreement", "drift", "erasure", "skin", "routine"], float] = {}
     """Shares of the priority sampler."""
     platform: PlatformSection = PlatformSection()
+    """How participants are introduced."""
     pay: PaySection = PaySection()
+    """What participants get."""
     exclude: ExclusionSection = ExclusionSection()
+    """Whose answers are left out."""
     endings: dict[
         Literal["completed", "no_consent", "no_seat", "screened_out", "failed_checks", "withdrawn"], EndingSection
     ] = {}
+    """What is shown at the end, by how the visit ended."""
     simulated_people: int = Field(default=0, ge=0)
+    """How many simulated people answer in a rehearsal; 0 for none."""
     settings: dict[str, Any] = {}
     """How simulated people err: the settings of the simulated judge."""
 
@@ -268,15 +312,20 @@ class StatisticsSection(_Section):
     """[statistics]: intervals and tests."""
 
     draws: int = Field(default=2000, ge=100)
+    """Bootstrap draws."""
     permutations: int = Field(default=4999, ge=99)
+    """Draws of each permutation test."""
     seed: int = 20240
+    """Draws the draws."""
     confidence: float = Field(default=0.95, gt=0.5, lt=1)
+    """Level of every interval."""
 
 
 class ExecutorSection(_Section):
     """[executor]: where edits run."""
 
     kind: Literal["local", "ray"] = "local"
+    """On this machine, or on a Ray cluster."""
     workers: int = Field(default=2, ge=1)
     """Threads that edit or rate on this machine's CPU."""
     calls: int = Field(default=16, ge=1)
@@ -284,6 +333,7 @@ class ExecutorSection(_Section):
     processes: int = Field(default=0, ge=0)
     """Processes that edit, one GPU each where there are any; 0 = edit in this process, or one per GPU."""
     retries: int = Field(default=2, ge=0)
+    """How often a failed edit is tried again in one run."""
     address: str = "auto"
     """Ray: address of the cluster; "" starts one on this machine."""
     num_gpus: float = Field(default=0.0, ge=0)
@@ -296,6 +346,7 @@ class CacheSection(_Section):
     """[cache]: replies of judges kept by content, so that the same question is not paid for twice."""
 
     use: bool = True
+    """Whether replies are kept and reused."""
     folder: str = "cache"
     """In the study's folder; a path that several studies name is shared by them."""
 
@@ -304,18 +355,34 @@ class Sections(_Section):
     """The tables of study.toml."""
 
     study: About
+    """Title, preset and seed."""
     store: StoreSection = StoreSection()
+    """Where results live."""
     sources: Plugged
+    """Where the portraits come from: `drawn`, `folder`, `fairface`, or a plug-in's kind."""
     factors: list[FactorSection] = []
+    """What portraits are labelled and grouped by."""
     curation: CurationSection | None = None
+    """Candidates among which reviewers choose the portraits."""
     prompts: PromptSection = PromptSection()
+    """Which prompts the diagnosis uses."""
     experiments: Experiments = Experiments()
+    """Which experiments run."""
     editors: list[EditorSection] = []
+    """What is audited."""
     judges: list[JudgeSection] = []
+    """Who scores, primary first."""
     instruments: list[InstrumentSection] = []
+    """What is measured in pixels."""
     ensemble: EnsembleSection = EnsembleSection()
+    """How several judges' scores become one."""
     thresholds: dict[str, Threshold] = {}
+    """From which score on a rate counts, by rate."""
     survey: SurveySection | None = None
+    """Which cases people rate, and how they are asked."""
     statistics: StatisticsSection = StatisticsSection()
+    """Intervals and tests."""
     executor: ExecutorSection = ExecutorSection()
+    """Where edits run."""
     cache: CacheSection = CacheSection()
+    """Replies of judges kept by content."""

@@ -198,7 +198,7 @@ class Estimate:
     """One number of the report with its uncertainty."""
 
     measure: str
-    """mean.<axis>, rate.<rate>, delta.<axis> or gap.<rate>."""
+    """`mean.<axis>`, `rate.<rate>`, `delta.<axis>` or `gap.<rate>`."""
     experiment: str
     condition: str
     editor: str | None

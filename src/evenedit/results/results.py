@@ -404,7 +404,7 @@ class Gap:
     """Highest minus lowest rate over the groups of one factor, with its interval and its test."""
 
     measure: str
-    """gap.<rate>"""
+    """`gap.<rate>`"""
     editor: str | None
     factor: str
     value: float | None
@@ -438,7 +438,7 @@ class Results:
     """The headline rates, gaps and deltas of each judge alone; empty with fewer than two judges."""
     coverage: tuple[Coverage, ...] = ()
     coverage_tests: tuple[GapTest, ...] = ()
-    """Does a judge leave edits of some group unanswered more often? gap.unanswered.<rater>"""
+    """Does a judge leave edits of some group unanswered more often? `gap.unanswered.<rater>`"""
     bounds: tuple[Bound, ...] = ()
     confidence: tuple[Confidence, ...] = ()
     models: tuple[Model, ...] = ()
@@ -450,9 +450,9 @@ class Results:
     measured: tuple[Measured, ...] = ()
     """Each instrument by itself."""
     counts: Mapping[str, int] = field(default_factory=dict)
-    """edits, needs_review, refused, failed, edits.<experiment>.<condition>; portraits by label and pool; what people
+    """edits, needs_review, refused, failed, `edits.<experiment>.<condition>`; portraits by label and pool; what people
     rated, by arm, editor and label, and `sampled`: the cases that were drawn for them; from reviewers: reviewed,
-    settled.<question>."""
+    `settled.<question>`."""
     factors: tuple[Factor, ...] = FACTORS
     """What portraits are labelled and grouped by, with the order of levels."""
     simulated: tuple[str, ...] = ()

@@ -39,8 +39,13 @@ def write(name: str, folder: Path, *, seed: int = 1, changes: Mapping[str, Any] 
 
 
 def merge(table: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
-    """A table with changes: tables are merged key by key, everything else is replaced; None removes a key."""
+    """A table with changes: tables are merged key by key, everything else is replaced; None removes a key.
+
+    Another `kind` takes nothing over from the settings of the former one.
+    """
     merged = dict(table)
+    if changes.get("kind", table.get("kind")) != table.get("kind"):
+        merged.pop("settings", None)
     for key, value in changes.items():
         if value is None:
             merged.pop(key, None)
