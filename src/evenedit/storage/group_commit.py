@@ -22,6 +22,8 @@ ATTEMPTS = 5
 """How often a transaction is tried on PostgreSQL."""
 T = TypeVar("T")
 Work = Callable[[sa.Connection], T]
+"""A transaction. It may be run again, so all that it changes is in the database."""
+Group = list[tuple[Work[Any], Future[Any]]]
 
 _conflict = retry_if_exception_type((sa.exc.IntegrityError, sa.exc.OperationalError))
 _retrying = Retrying(stop=stop_after_attempt(ATTEMPTS), retry=_conflict, reraise=True)
@@ -66,7 +68,7 @@ class GroupCommit:
     def _run(self) -> None:
         with self._engine.connect() as db:
             while (first := self._queue.get()) is not None:
-                group = [first]
+                group: Group = [first]
                 last = False
                 while len(group) < GROUP and not self._queue.empty():
                     more = self._queue.get()
@@ -78,7 +80,20 @@ class GroupCommit:
                 if last:
                     return
 
-    def _commit(self, db: sa.Connection, group: list[tuple[Work[Any], Future[Any]]]) -> None:
+    def _commit(self, db: sa.Connection, group: Group) -> None:
+        try:
+            results = self._together(db, group)
+        except Exception:  # nothing is committed: who failed is found one by one
+            self._one_by_one(db, group)
+            return
+        for (_, future), result in zip(group, results, strict=True):
+            future.set_result(result)
+
+    def _together(self, db: sa.Connection, group: Group) -> list[Any]:
+        with db.begin():
+            return [work(db) for work, _ in group]
+
+    def _one_by_one(self, db: sa.Connection, group: Group) -> None:
         outcomes: list[tuple[Future[Any], Any, BaseException | None]] = []
         try:
             with db.begin():

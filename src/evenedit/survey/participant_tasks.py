@@ -48,6 +48,8 @@ class ParticipantTask:
     participant: int
     pages: Sequence[TaskPage]
     by_id: Mapping[str, TaskPage]
+    pictures: Mapping[str, str]
+    """Stored pictures by opaque picture id, over all pages."""
 
 
 class ParticipantTasks:
@@ -73,7 +75,9 @@ class ParticipantTasks:
             query = sa.select(shown.c.place, shown.c.swapped, items).join(items, items.c.id == shown.c.item)
             rows = self._database.rows(query.where(shown.c.participant == row.id).order_by(shown.c.place))
             pages = [self._page(row.id, r) for r in rows]
-            self._known[token] = ParticipantTask(row.id, pages, {page.public.id: page for page in pages})
+            by_id = {page.public.id: page for page in pages}
+            pictures = {ident: image for page in pages for ident, image in page.hashes.items()}
+            self._known[token] = ParticipantTask(row.id, pages, by_id, pictures)
         return self._known[token]
 
     def forget(self, token: str) -> None:
@@ -82,10 +86,8 @@ class ParticipantTasks:
 
     def picture(self, token: str, picture: str) -> bytes | None:
         """A picture of the participant's own task; None for any other id."""
-        for page in self.of(token).pages:
-            if picture in page.hashes:
-                return self._jpeg(page.hashes[picture])
-        return None
+        image = self.of(token).pictures.get(picture)
+        return None if image is None else self._jpeg(image)
 
     def opaque(self, *what: object) -> str:
         """An id that reveals nothing: a keyed hash."""

@@ -7,21 +7,23 @@ errors of a simulated judge.
 from __future__ import annotations
 
 import hashlib
+import json
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from functools import cache
 from typing import Any
 
-import httpx
 import numpy as np
 
 from evenedit.config.study_file import StudyFile
 from evenedit.core.errors import EvenEditError
 from evenedit.core.interfaces import Case
-from evenedit.core.records import Condition, Outcome
+from evenedit.core.records import Condition, Outcome, Request, Source
 from evenedit.protocol import QUESTIONS
 from evenedit.simulation.editors import truth_of
 from evenedit.simulation.judges import SimulatedJudge, drift_points
 from evenedit.storage.store import Store
+from evenedit.survey.browser import Browser
 from evenedit.survey.participant_tasks import jpeg
 from evenedit.survey.questions import PAIRWISE, ROLE, checks
 
@@ -31,28 +33,31 @@ _PAIRED = {question.id for question in PAIRWISE}
 
 
 class KnownPictures:
-    """The ground truth of every edit of a study with simulated editors, found by the pictures on a page."""
+    """The ground truth of the outputs that a survey shows, found by the pictures on a page."""
 
-    def __init__(self, file: StudyFile, store: Store) -> None:
+    def __init__(self, file: StudyFile, store: Store, outputs: Iterable[str]) -> None:
         self._images = store.images
         self._file = file
-        sources, edits = store.sources(), store.edits()
-        hashes = {s.image: _hash(jpeg(self._images.open(s.image))) for s in sources.values()}
+        sources, edits, requests = store.sources(), store.edits(), store.requests()
+        wanted = {self._page(requests[output], sources) for output in outputs}
+        shown = cache(lambda image: _hash(jpeg(self._images.open(image))))
         self._known: dict[tuple[str, ...], tuple[str, str]] = {}
-        for ident, request in store.requests().items():
+        for ident, request in requests.items():
             edit = edits.get(ident)
             if edit is None or edit.outcome is not Outcome.EDITED or not edit.image:
                 continue
             if "truth" not in edit.detail:
                 raise EvenEditError(f"simulated participants need simulated editors; '{request.editor}' is a real one")
-            prompt = self._file.prompt(request.prompt_id)
-            text = prompt.swapped_text if request.condition == Condition.SWAPPED else prompt.text
-            page = (
-                str(text),
-                *(hashes[sources[s].image] for s in request.source_ids),
-                _hash(jpeg(self._images.open(edit.image))),
-            )
-            self._known.setdefault(page, (edit.image, request.prompt_id))
+            page = self._page(request, sources)
+            if page in wanted:
+                pictures = map(shown, (*page[1:], edit.image))
+                self._known.setdefault((page[0], *pictures), (edit.image, request.prompt_id))
+
+    def _page(self, request: Request, sources: Mapping[str, Source]) -> tuple[str, ...]:
+        """What a page shows beside the output: the instruction and the sources."""
+        prompt = self._file.prompt(request.prompt_id)
+        text = prompt.swapped_text if request.condition == Condition.SWAPPED else prompt.text
+        return str(text), *(sources[ident].image for ident in request.source_ids)
 
     def find(self, instruction: str, *pictures: bytes) -> tuple[Case, Mapping[str, int]]:
         """The case that a page shows, and its ground truth."""
@@ -71,45 +76,45 @@ class SimulatedParticipant:
         self._judge = SimulatedJudge(**{**settings, "seed": 1000 + number, "missing": 0.0})
         self._rng = np.random.default_rng(1000 + number)
 
-    def enter(self, client: httpx.Client, link: str, survey: int) -> bool:
+    def enter(self, browser: Browser, link: str, survey: int) -> bool:
         """Go from the link to a task. Returns False if there is none left."""
-        _checked(client.get(link))
+        browser.open(link)
         right = {check.question.id: str(check.right) for check in checks(survey)}
-        _checked(client.post("/survey/guide"))
-        _checked(client.post("/survey/check", data=right))
-        page = _checked(client.post("/survey/consent", data={"decision": "agree", "adult": "yes", "agreed": "yes"}))
-        if page.url.path == "/survey/choose":
-            numbers = sorted({int(n) for n in re.findall(r'name="task"[^>]*value="(\d+)"', page.text)})
+        browser.send_form("/survey/guide")
+        browser.send_form("/survey/check", right)
+        page = browser.send_form("/survey/consent", {"decision": "agree", "adult": "yes", "agreed": "yes"})
+        if page.path == "/survey/choose":
+            numbers = sorted({int(n) for n in re.findall(rb'name="task"[^>]*value="(\d+)"', page.content)})
             for number in numbers:
-                page = client.post("/survey/choose", data={"task": str(number)})
-                if page.status_code != 409:
+                page = browser.send_form("/survey/choose", {"task": str(number)}, conflict=True)
+                if page.status != 409:
                     break
-        return page.url.path == "/survey/task"
+        return page.path == "/survey/task"
 
-    def work(self, client: httpx.Client) -> int:
+    def work(self, browser: Browser) -> int:
         """Answer every open item and submit; returns the number of answers given."""
-        task = _checked(client.get("/survey/items")).json()
+        task = json.loads(browser.open("/survey/items").content)
         sequence, given = int(task["sequence"]), 0
         for item in task["items"]:
             done = {(a["slot"], a["question"]) for a in item["answers"]}
             elapsed = 0.0
-            for (slot, question), value in self._answers(client, item).items():
+            for (slot, question), value in self._answers(browser, item).items():
                 elapsed += PACE * float(self._rng.lognormal(0, 0.4))
                 if (slot, question) in done:
                     continue
                 sequence, given = sequence + 1, given + 1
                 body = {"item": item["id"], "slot": slot, "question": question, "value": value, "sequence": sequence}
-                _checked(client.post("/survey/answers", json=body | {"milliseconds": int(1000 * elapsed)}))
-        _checked(client.post("/survey/submit"))
+                browser.send_json("/survey/answers", body | {"milliseconds": int(1000 * elapsed)})
+        browser.send_form("/survey/submit")
         return given
 
-    def _answers(self, client: httpx.Client, item: Mapping[str, Any]) -> dict[tuple[str, str], int]:
+    def _answers(self, browser: Browser, item: Mapping[str, Any]) -> dict[tuple[str, str], int]:
         """This participant's answers to an item, or those an instructed check asks for."""
         rows = [(slot, row["id"]) for row in item["questions"] for slot in row["slots"]]
         instruction = str(item["instruction"])
         if item["instructed"]:
             return dict.fromkeys(rows, int(re.findall(r"\d", instruction)[0]))
-        pictures = {p["slot"]: _checked(client.get(f"/survey/pictures/{p['id']}")).content for p in item["pictures"]}
+        pictures = {p["slot"]: browser.open(f"/survey/pictures/{p['id']}").content for p in item["pictures"]}
         sources = [content for slot, content in pictures.items() if slot.startswith("source")]
         seen = {
             slot: self._known.find(instruction, *sources, pictures[slot]) for slot in ("A", "B") if slot in pictures
@@ -141,12 +146,6 @@ class SimulatedParticipant:
 
 def _hash(content: bytes) -> str:
     return hashlib.sha256(content).hexdigest()
-
-
-def _checked(answer: httpx.Response) -> httpx.Response:
-    if answer.status_code >= 400:
-        raise EvenEditError(f"{answer.request.method} {answer.url.path}: {answer.status_code} {answer.text[:200]}")
-    return answer
 
 
 def name_of(number: int) -> str:

@@ -56,13 +56,14 @@ def create_app(study: Study, setup: Setup | None = None) -> FastAPI:
     """The navigation of the pages for staff: titles by path."""
     app.state.log = AuditLog(study.store.folder)
     app.state.authentication = StaffAuthentication(study.store, setup, app.state.log)
-    app.add_api_route("/static/palette.css", lambda: FileResponse(PALETTE), include_in_schema=False)
-    app.mount("/static", StaticFiles(directory=HERE / "static"), name="static")
     if study.file.sections.survey is not None and study.store.edits():  # before that there is nothing to show
         app.state.survey = SurveyService.open(study.file, study.store)
         app.state.codes = Limit(tries=20)
         app.state.navigation |= {"/admin/people": "Participants", "/admin/rejections": "Decisions"}
-        app.include_router(survey.router())
+        for routes in survey.routers():
+            app.include_router(routes)
+    app.add_api_route("/static/palette.css", lambda: FileResponse(PALETTE), include_in_schema=False)
+    app.mount("/static", StaticFiles(directory=HERE / "static"), name="static")
     app.include_router(admin.router())
     app.include_router(pictures.router())
     if study.file.sections.editors:

@@ -4,24 +4,31 @@ from __future__ import annotations
 
 import logging
 import threading
-import time
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing, contextmanager
+from contextlib import closing, suppress
+from multiprocessing import get_context
+from multiprocessing.connection import Connection
+from socket import socket
 
-import httpx
+import sqlalchemy as sa
 import uvicorn
 
+from evenedit.config.study_file import StudyFile
 from evenedit.core.errors import EvenEditError
 from evenedit.core.progress import Progress
+from evenedit.storage.survey_schema import items
 from evenedit.study.study import Study
 from evenedit.survey.admin import SurveyAdmin
+from evenedit.survey.browser import Browser
 from evenedit.survey.sessions import SurveyService
 from evenedit.survey.simulated_participants import KnownPictures, SimulatedParticipant, name_of
 from evenedit.web.app import create_app
 
-AT_ONCE = 4
+AT_ONCE = 16
 """Simulated participants who answer at the same time."""
+_CONTEXT = get_context("spawn")  # this process has threads, and a forked one would have halves of them
+
+Busy = tuple[SimulatedParticipant, Browser]
 
 
 def rehearse(study: Study) -> str:
@@ -33,51 +40,97 @@ def rehearse(study: Study) -> str:
     if section is None:
         raise EvenEditError("study.toml has no [survey]; add the table to ask people")
     answers = 0
-    with serving(study) as (base, service), ThreadPoolExecutor(AT_ONCE) as pool:
-        known = KnownPictures(study.file, study.store)
+    with Server() as server, ThreadPoolExecutor(AT_ONCE) as pool:
+        with closing(SurveyService.open(study.file, study.store)) as service:  # lays out the tasks
+            links = service.arrivals.invitations
+            outputs = {output for row in service.database.rows(sa.select(items.c.outputs)) for output in row.outputs}
+            tasks = SurveyAdmin(service).progress()
+        server.serve(study.file)
+        known = KnownPictures(study.file, study.store, outputs)
+        base = server.address()
         for survey in section.surveys:
-            slots = sum(task.slots for task in SurveyAdmin(service).progress() if task.survey == survey)
-            arriving = section.simulated_people or slots
-            busy: list[tuple[SimulatedParticipant, httpx.Client]] = []
+            arriving = section.simulated_people or sum(task.slots for task in tasks if task.survey == survey)
+            busy: list[Busy] = []
             for number in range(1, arriving + 1):
                 person = SimulatedParticipant(name_of(number), number, known, section.settings)
-                client = httpx.Client(base_url=base, follow_redirects=True, timeout=60)
-                link = service.arrivals.invitations.link(base, person.name, survey)
-                if person.enter(client, link, survey):
-                    busy.append((person, client))
-                else:
-                    client.close()
+                browser = Browser(base)
+                with closing(browser):  # it may wait long for its turn to work, and connects again then
+                    if person.enter(browser, links.link(base, person.name, survey), survey):
+                        busy.append((person, browser))
             with Progress(f"SIMULATED people, survey {survey}", arriving, arriving - len(busy)) as progress:
                 for given in pool.map(_work, busy):
                     answers += given
                     progress.advance(1)
-        filled = sum(task.done for task in SurveyAdmin(service).progress())
-        slots = sum(task.slots for task in SurveyAdmin(service).progress())
+    with closing(SurveyService.open(study.file, study.store, write=False)) as service:
+        tasks = SurveyAdmin(service).progress()
+    filled, slots = sum(task.done for task in tasks), sum(task.slots for task in tasks)
     return f"{filled} of {slots} slots filled by SIMULATED people, who gave {answers:,} answers over HTTP"
 
 
-@contextmanager
-def serving(study: Study) -> Iterator[tuple[str, SurveyService]]:
-    """The study's web app on a free port of this machine, for as long as the block lasts."""
-    app = create_app(study)
-    config = uvicorn.Config(app, host="127.0.0.1", port=0, log_level=logging.WARNING, access_log=False)
-    server = uvicorn.Server(config)
-    socket = config.bind_socket()
-    thread = threading.Thread(target=server.run, kwargs={"sockets": [socket]}, name="rehearsal-server")
-    thread.start()
+class Server:
+    """The web app of a study in a process of its own, so that it does not share its time with who asks it."""
+
+    def __init__(self) -> None:
+        self._pipe, self._theirs = _CONTEXT.Pipe()
+        self._process = _CONTEXT.Process(target=_serve, args=(self._theirs,), name="rehearsal-server", daemon=True)
+
+    def __enter__(self) -> Server:
+        self._process.start()
+        self._theirs.close()  # so that the pipe ends when the process does
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._pipe.close()
+        self._process.join()
+
+    def serve(self, file: StudyFile) -> None:
+        """Begin to serve a study."""
+        self._pipe.send(file)
+
+    def address(self) -> str:
+        """Where it is served; waits until it is."""
+        try:
+            said = self._pipe.recv()
+        except EOFError:
+            raise EvenEditError("the survey's server did not start") from None
+        if isinstance(said, EvenEditError):
+            raise said
+        return f"http://127.0.0.1:{said}"
+
+
+class _Announced(uvicorn.Server):
+    """A server that says on a pipe which port it listens on, and stops when the other end is closed."""
+
+    def __init__(self, config: uvicorn.Config, pipe: Connection) -> None:
+        super().__init__(config)
+        self._pipe = pipe
+
+    async def startup(self, sockets: list[socket] | None = None) -> None:
+        """Listen, then say so."""
+        await super().startup(sockets)
+        self._pipe.send(self.servers[0].sockets[0].getsockname()[1])
+        threading.Thread(target=self._stop_with_parent, daemon=True).start()
+
+    def _stop_with_parent(self) -> None:
+        with suppress(EOFError, OSError):
+            self._pipe.recv()
+        self.should_exit = True
+
+
+def _serve(pipe: Connection) -> None:
+    """What the server's process does: serve the study it is sent until the pipe is closed."""
     try:
-        while not server.started:
-            if not thread.is_alive():
-                raise EvenEditError("the survey's server did not start")
-            time.sleep(0.01)
-        yield f"http://127.0.0.1:{socket.getsockname()[1]}", app.state.survey
-    finally:
-        server.should_exit = True
-        thread.join()
-        app.state.survey.close()
+        app = create_app(Study.of(pipe.recv()))
+    except EOFError:
+        return
+    except EvenEditError as error:
+        pipe.send(error)
+        return
+    config = uvicorn.Config(app, port=0, log_level=logging.WARNING, access_log=False, timeout_keep_alive=65)
+    _Announced(config, pipe).run()
 
 
-def _work(busy: tuple[SimulatedParticipant, httpx.Client]) -> int:
-    person, client = busy
-    with closing(client):
-        return person.work(client)
+def _work(busy: Busy) -> int:
+    person, browser = busy
+    with closing(browser):
+        return person.work(browser)

@@ -173,17 +173,17 @@ def present(request: Request) -> Visit:
 Present = Annotated[Visit, Depends(present)]
 
 
-def router() -> APIRouter:
-    """The routes of the survey pages."""
+def routers() -> tuple[APIRouter, APIRouter]:
+    """The routes of the evaluation page's script, and those of the pages.
+
+    Routes are tried in order: saves are by far the most requests, then pictures.
+    """
+    interface = APIRouter(prefix="/survey", tags=["interface"], responses=ERRORS)
+    _interface(interface)
     pages = APIRouter(prefix="/survey", tags=["pages"], default_response_class=HTMLResponse, responses=ERRORS)
     _pages(pages)
     _steps(pages)
-    interface = APIRouter(prefix="/survey", tags=["interface"], responses=ERRORS)
-    _interface(interface)
-    routes = APIRouter()
-    routes.include_router(interface)  # first: saves are by far the most requests, and routes are tried in order
-    routes.include_router(pages)
-    return routes
+    return interface, pages
 
 
 def _pages(routes: APIRouter) -> None:
@@ -321,24 +321,6 @@ def _steps(routes: APIRouter) -> None:
 def _interface(routes: APIRouter) -> None:
     """The calls of the evaluation page's script."""
 
-    @routes.get("/items")
-    def items(request: Request, visit: Present) -> TaskBody:
-        """The participant's whole task, with the answers so far."""
-        with refusals_shown(request, 409):
-            found = service(request).items(visit.token)
-        name = hashlib.sha256(visit.token.encode()).hexdigest()[:16]
-        pages = [_item(item, _language(request)) for item in found]
-        return TaskBody(visit=name, survey=visit.survey, sequence=service(request).sequence(visit.token), items=pages)
-
-    @routes.get("/pictures/{picture}", responses={200: {"content": {"image/jpeg": {}}}}, response_class=Response)
-    def picture(request: Request, visit: Present, picture: str) -> Response:
-        """A picture of the participant's own task."""
-        with refusals_shown(request, 409):
-            found = service(request).picture(visit.token, picture)
-        if found is None:
-            raise HttpProblem(404)
-        return Response(found, media_type="image/jpeg")
-
     @routes.post("/answers")
     async def answers(request: Request, answer: AnswerBody) -> Stored:
         """Store one answer; the reply is sent when it is on disk."""
@@ -349,6 +331,25 @@ def _interface(routes: APIRouter) -> None:
         except HttpProblem:
             present(request)  # looked up only now: most answers are stored and need no second query
             raise
+
+    @routes.get("/pictures/{picture}", responses={200: {"content": {"image/jpeg": {}}}}, response_class=Response)
+    def picture(request: Request, picture: str) -> Response:
+        """A picture of the participant's own task."""
+        visit = present(request)  # here and not as a dependency, which would take a second thread
+        with refusals_shown(request, 409):
+            found = service(request).picture(visit.token, picture)
+        if found is None:
+            raise HttpProblem(404)
+        return Response(found, media_type="image/jpeg")
+
+    @routes.get("/items")
+    def items(request: Request, visit: Present) -> TaskBody:
+        """The participant's whole task, with the answers so far."""
+        with refusals_shown(request, 409):
+            found = service(request).items(visit.token)
+        name = hashlib.sha256(visit.token.encode()).hexdigest()[:16]
+        pages = [_item(item, _language(request)) for item in found]
+        return TaskBody(visit=name, survey=visit.survey, sequence=service(request).sequence(visit.token), items=pages)
 
     @routes.post("/submit")
     def submit(request: Request, visit: Present) -> Next:
