@@ -33,3 +33,9 @@ def test_simulated_people_fill_every_seat_over_http_and_reach_the_report(tmp_pat
     assert len(right) > 100
     assert sum(right) / len(right) > 0.95, "without error they tell the truth, but for outputs that look the same"
     assert rehearse(study).endswith("gave 0 answers over HTTP"), "once more: everybody is done"
+
+
+def test_simulated_people_pick_their_tasks_where_participants_pick(tmp_path):
+    made = make_study(tmp_path / "made")
+    study = copy_study(made, tmp_path / "study", surveys=[1], raters_per_item=1, dashboard=True)
+    assert rehearse(study).startswith("6 of 6 slots filled by SIMULATED people")

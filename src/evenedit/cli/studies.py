@@ -30,6 +30,13 @@ def demo(out: Path | None, seed: int) -> None:
     loaded.run()
     log.info(rehearse(loaded))
     write_report(loaded, folder / "report")
+    click.echo(
+        f"Open the report:  {folder / 'report' / 'report.html'}\n"
+        f"Open the app:     evenedit serve {folder}   and then http://127.0.0.1:8000/\n"
+        "Take part:        on the app's first page, 'Start a preview' (the study's own places are taken; a preview "
+        "never counts)\n"
+        "See it as staff:  http://127.0.0.1:8000/admin, with the password that 'evenedit serve' prints"
+    )
 
 
 @click.command()

@@ -131,6 +131,8 @@ def status(study: Path) -> None:
             )
         for ending, count in sorted(admin.endings().items()):
             click.echo(f"{VisitEnding(ending).in_words if ending else 'in progress'}: {count}")
+        if previews := admin.previews():
+            click.echo(f"previews, which never count: {len(previews)}")
         for person in admin.people():
             if person.quality:
                 _print_quality(person.quality)
@@ -246,13 +248,18 @@ def release(study: Path, pseudonym: str, actor: str) -> None:
 @click.option(
     "--survey", "number", type=click.IntRange(0, 3), default=0, help="Which survey; the study's first by default."
 )
+@click.option("--preview", is_flag=True, help="One link to previews instead: they never count; it works for 7 days.")
 @example("evenedit survey invite my-study --base https://survey.example --count 30")
-def invite(study: Path, base: str, count: int, prefix: str, number: int) -> None:
+def invite(study: Path, base: str, count: int, prefix: str, number: int, preview: bool) -> None:
     """Print signed invitation links, one per person."""
     from evenedit.survey.platforms import Invitations
+    from evenedit.survey.previews import PreviewLinks
 
     loaded = open_study(study)
     with _reading(loaded) as database:
+        if preview:
+            click.echo(PreviewLinks(database.key).link(base, number))
+            return
         invitations = Invitations(database.key)
         for one in range(1, count + 1):
             click.echo(invitations.link(base, f"{prefix}-{one:03d}", number))

@@ -10,6 +10,8 @@ import sqlalchemy as sa
 
 VERSION = 1
 """Counts up when a table changes; `storage/migrations` brings earlier databases up to it."""
+PREVIEW = "preview"
+"""The platform of participants who never count."""
 DATABASE = "survey.db"
 LOCK = "survey.lock"
 

@@ -119,7 +119,8 @@ class SurveyStore:
         message = f"pseudonym\0{survey}\0{platform}\0{participant}".encode()
         if is_simulated(participant):
             return f"{participant}-{hashlib.sha256(message).hexdigest()[:4]}"
-        return "person-" + hmac.new(self.key, message, hashlib.sha256).hexdigest()[:12]
+        kind = "preview" if platform == tables.PREVIEW else "person"
+        return f"{kind}-" + hmac.new(self.key, message, hashlib.sha256).hexdigest()[:12]
 
     def forget_erased(self) -> None:
         """Remove deleted data from SQLite's write-ahead log too."""

@@ -9,7 +9,7 @@ from typing import Any
 import sqlalchemy as sa
 
 from evenedit.core.errors import EvenEditError
-from evenedit.storage.survey_schema import answers, items, log, participants, slots
+from evenedit.storage.survey_schema import PREVIEW, answers, items, log, participants, slots
 from evenedit.storage.survey_store import note
 from evenedit.survey import answers as people
 from evenedit.survey.quality import Quality
@@ -53,7 +53,7 @@ class ParticipantStatus:
     submitted: float | None
     answers: int
     quality: Quality | None
-    """None before the first answer."""
+    """None before the first answer, and for a preview."""
 
 
 class SurveyAdmin:
@@ -94,8 +94,15 @@ class SurveyAdmin:
         ]
 
     def people(self) -> list[ParticipantStatus]:
-        """Every participant, with the quality of their answers under the study's rules."""
+        """Every participant, with the quality of their answers under the study's rules; previews are none."""
         known = {q.rater: q for q in people.qualities(people.read(self._database), self._service.section)}
+        return self._statuses(participants.c.platform != PREVIEW, known)
+
+    def previews(self) -> list[ParticipantStatus]:
+        """Every preview."""
+        return self._statuses(participants.c.platform == PREVIEW, {})
+
+    def _statuses(self, which: sa.ColumnElement[bool], known: Mapping[str, Quality]) -> list[ParticipantStatus]:
         given = (
             sa.select(answers.c.participant, sa.func.count().label("count")).group_by(answers.c.participant).subquery()
         )
@@ -104,6 +111,7 @@ class SurveyAdmin:
             .select_from(participants)
             .outerjoin(slots, slots.c.participant == participants.c.id)
             .outerjoin(given, given.c.participant == participants.c.id)
+            .where(which)
             .order_by(participants.c.id)
         )
         return [
@@ -126,9 +134,9 @@ class SurveyAdmin:
         ]
 
     def endings(self) -> dict[str, int]:
-        """How many visits ended in each way; "" for those in progress."""
+        """How many visits ended in each way; "" for those in progress. Previews are not counted."""
         query = sa.select(participants.c.ending, sa.func.count().label("count")).group_by(participants.c.ending)
-        return {r.ending or "": r.count for r in self._database.rows(query)}
+        return {r.ending or "": r.count for r in self._database.rows(query.where(participants.c.platform != PREVIEW))}
 
     def release(self, pseudonym: str, actor: str) -> bool:
         """Free a participant's slot; the answers are kept but no longer counted. Returns False if there was no slot.

@@ -1,4 +1,7 @@
-"""Lay out the tasks and slots of a survey. They stay as they are once the first participant has arrived."""
+"""Lay out the tasks and slots of a survey. They stay as they are once the first participant has arrived.
+
+Previews do not hold a layout in place: they are deleted with the pages they showed.
+"""
 
 from __future__ import annotations
 
@@ -10,8 +13,9 @@ import sqlalchemy as sa
 from evenedit.config.study_file import StudyFile, SurveySection
 from evenedit.core.hashing import digest
 from evenedit.storage.store import Store
-from evenedit.storage.survey_schema import facts, items, participants, slots
+from evenedit.storage.survey_schema import PREVIEW, facts, items, participants, slots
 from evenedit.storage.survey_store import SurveyStore
+from evenedit.survey import previews
 from evenedit.survey.sample import sampled
 from evenedit.survey.tasks import Material, compose
 
@@ -38,9 +42,11 @@ def _lay_out_survey(
     name: str,
     db: sa.Connection,
 ) -> None:
-    arrived = sa.select(sa.func.count()).select_from(participants).where(participants.c.survey == survey)
+    here = participants.c.survey == survey
+    arrived = sa.select(sa.func.count()).select_from(participants).where(here, participants.c.platform != PREVIEW)
     if db.execute(arrived).scalar_one():
         return
+    previews.remove(db, here)
     pages = compose(survey, section, list(cases), material, file.folder, file.sections.study.seed)
     db.execute(sa.delete(slots).where(slots.c.survey == survey))
     db.execute(sa.delete(items).where(items.c.survey == survey))

@@ -13,7 +13,7 @@ import sqlalchemy as sa
 from evenedit.config.study_file import StudyFile, SurveySection
 from evenedit.core.records import Kind, Rating, Status
 from evenedit.storage import survey_schema as tables
-from evenedit.storage.survey_schema import answers, items, participants, shown, slots
+from evenedit.storage.survey_schema import PREVIEW, answers, items, participants, shown, slots
 from evenedit.storage.survey_store import SurveyStore
 from evenedit.survey.quality import COLUMNS, Quality, assess
 from evenedit.survey.questions import PAIRWISE, PREFERENCE
@@ -31,7 +31,7 @@ def exists(folder: Path, url: str | None) -> bool:
 
 
 def read(database: SurveyStore, survey: int | None = None) -> pd.DataFrame:
-    """Every answer of every participant, one row each.
+    """Every answer of every participant, one row each; previews are none.
 
     `output` is the request that was rated, "" for a question about a pair; there `value` is turned back to 1 = the
     baseline, 2 = the mitigated output, 3 = same. `counted`: submitted in a slot of the study, or imported.
@@ -62,6 +62,7 @@ def read(database: SurveyStore, survey: int | None = None) -> pd.DataFrame:
         .join(items, items.c.id == answers.c.item)
         .join(shown, sa.and_(shown.c.participant == participants.c.id, shown.c.item == items.c.id))
         .outerjoin(slots, slots.c.participant == participants.c.id)
+        .where(participants.c.platform != PREVIEW)
         .order_by(participants.c.id, shown.c.place, answers.c.slot, answers.c.question)
     )
     if survey is not None:

@@ -1,4 +1,4 @@
-"""Where participants come from: Prolific, any panel, or a signed invitation link."""
+"""Where participants come from: Prolific, any panel, a signed invitation link, or a link to previews."""
 
 from __future__ import annotations
 
@@ -19,6 +19,8 @@ from cryptography.hazmat.primitives.asymmetric.rsa import RSAPublicNumbers
 from cryptography.hazmat.primitives.hashes import SHA256
 
 from evenedit.config.study_file import PlatformSection
+from evenedit.storage.survey_schema import PREVIEW
+from evenedit.survey.previews import PreviewLinks
 from evenedit.survey.visits import Arrival, Refused
 
 INVITE = "invite"
@@ -148,10 +150,11 @@ class Invitations:
 
 
 class Arrivals:
-    """Every way into a survey: the platform of the study file, and invitations."""
+    """Every way into a survey: the platform of the study file, invitations, and previews."""
 
     def __init__(self, section: PlatformSection, key: bytes, clock: Callable[[], float] = time.time) -> None:
         self.invitations = Invitations(key)
+        self.previews = PreviewLinks(key, clock)
         self._platforms: dict[str, Platform] = {"panel": PanelPlatform(section), "prolific": Prolific(section, clock)}
         self._kind = section.kind
 
@@ -159,6 +162,8 @@ class Arrivals:
         """The participant that a link identifies."""
         if INVITE in query:
             return self.invitations.arrive(query)
+        if PREVIEW in query:
+            return self.previews.arrive(query)
         if self._kind not in self._platforms:
             raise Refused("this survey is by invitation; please open the link you got")
         return self._platforms[self._kind].arrive(query)

@@ -19,6 +19,7 @@ What happens in concurrent and unusual cases (each has its test):
   slot is open again.
 - Withdrawal: the participant's row, answers and order are deleted and the slot is open again; the cookie is unknown
   from then on. Who comes back afterwards is a new participant.
+- A preview (`survey.previews`): the same pages without a slot; it never counts and gets no code.
 """
 
 from __future__ import annotations
@@ -38,8 +39,9 @@ from evenedit.config.study_file import StudyFile, SurveySection
 from evenedit.core.errors import EvenEditError
 from evenedit.core.records import Question
 from evenedit.storage.store import Store
-from evenedit.storage.survey_schema import answers, decisions, items, log, participants, shown, slots
+from evenedit.storage.survey_schema import PREVIEW, answers, decisions, items, log, participants, shown, slots
 from evenedit.storage.survey_store import SurveyStore, note
+from evenedit.survey import previews
 from evenedit.survey.allocation import lay_out
 from evenedit.survey.participant_tasks import ParticipantTasks
 from evenedit.survey.platforms import Arrivals
@@ -145,8 +147,10 @@ class SurveyService:
                 participants.c.external == arrival.participant,
             )
             row = db.execute(sa.select(participants).where(mine).with_for_update()).one_or_none()
-            free = self.slots.free(db, survey) > 0
+            free = arrival.platform == PREVIEW or self.slots.free(db, survey) > 0
             if row is None:
+                if arrival.platform == PREVIEW:
+                    previews.make_room(db, self.clock())
                 values = {
                     "survey": survey,
                     "platform": arrival.platform,
@@ -242,15 +246,18 @@ class SurveyService:
 
         return self.database.write(work)
 
-    def tasks(self, survey: int = 0) -> list[TaskCard]:
-        """The dashboard of the published design; of the study's first survey unless another is named."""
+    def tasks(self, survey: int = 0, *, preview: bool = False) -> list[TaskCard]:
+        """The dashboard of the published design; of the study's first survey unless another is named.
+
+        To a preview every task is open.
+        """
         survey = survey or self.section.surveys[0]
         free = sa.func.sum(sa.case((self.slots.is_free(), 1), else_=0))
         counts = sa.select(items.c.task, sa.func.count().label("items")).where(items.c.survey == survey)
         sizes = {row.task: row.items for row in self.database.rows(counts.group_by(items.c.task))}
         query = sa.select(slots.c.task, free.label("free")).where(slots.c.survey == survey).group_by(slots.c.task)
         return [
-            TaskCard(row.task, sizes[row.task], row.free > 0)
+            TaskCard(row.task, sizes[row.task], preview or row.free > 0)
             for row in self.database.rows(query.order_by(slots.c.task))
         ]
 
@@ -330,7 +337,8 @@ class SurveyService:
             state = self._state(db, {"token": token}).one_or_none()
             if state is None or state.stage != VisitStage.TASK:
                 raise Refused("this task is submitted; its answers cannot be changed any more")
-            self.slots.stay(db, state)
+            if state.platform != PREVIEW:
+                self.slots.stay(db, state)
             stored = self._keep(db, row).scalar_one_or_none()
             if stored is None:  # what is stored is newer, or the same
                 stored = self._stored(db, row).scalar_one()
@@ -368,17 +376,19 @@ class SurveyService:
             )
             if ending is VisitEnding.FAILED_CHECKS:
                 self.slots.leave(db, row.id)
-            else:
+            elif row.platform != PREVIEW:
                 self.slots.keep(db, row.id, row.survey, row.task)
             return _visit(self._move(db, row.id, stage=VisitStage.DONE, ending=ending, submitted=self.clock()))
 
         return self.database.write(work)
 
     def completion(self, token: str) -> Completion | None:
-        """Code or redirect of a visit that has ended."""
+        """Code or redirect of a visit that has ended; a preview has neither."""
         row = self.database.row(sa.select(participants).where(participants.c.token == token))
         if row is None or row.ending is None:
             return None
+        if row.platform == PREVIEW:
+            return Completion(VisitEnding(row.ending), "", None)
         return self._completion(VisitEnding(row.ending), row.platform, row.external, row.study, row.session)
 
     def farewell(self, ending: VisitEnding) -> Completion:
@@ -403,7 +413,10 @@ class SurveyService:
 
     def _assign(self, db: sa.Connection, row: Any, task: int | None) -> Any:
         """Give a participant a slot and draw the order of items and outputs; without a free slot the visit ends."""
-        taken = self.slots.take(db, row.id, row.survey, task)
+        if row.platform == PREVIEW:
+            taken = previews.choose_task(db, row.survey, task)
+        else:
+            taken = self.slots.take(db, row.id, row.survey, task)
         if taken is None:
             if task is not None and self.slots.free(db, row.survey) > 0:
                 raise Refused("that task has just been taken; please pick another")
@@ -454,7 +467,8 @@ class SurveyService:
                 if line.detail.get("participant") == row.pseudonym:
                     forgotten = {**line.detail, "participant": "withdrawn"}
                     db.execute(sa.update(log).where(log.c.id == line.id).values(detail=forgotten))
-            note(db, self.clock(), actor, "erased a participant", {"survey": row.survey})
+            what = "deleted a preview" if row.platform == PREVIEW else "erased a participant"
+            note(db, self.clock(), actor, what, {"survey": row.survey})
             return (str(row.token),)
 
         token = self.database.write(work)
@@ -468,6 +482,7 @@ class SurveyService:
 _STATE: Any = (
     sa.select(
         participants.c.id,
+        participants.c.platform,
         participants.c.stage,
         participants.c.survey,
         participants.c.task,
@@ -500,4 +515,5 @@ def _resume_code() -> str:
 
 
 def _visit(row: Any) -> Visit:
-    return Visit(row.token, row.survey, VisitStage(row.stage), VisitEnding(row.ending) if row.ending else None)
+    ending = VisitEnding(row.ending) if row.ending else None
+    return Visit(row.token, row.survey, VisitStage(row.stage), ending, row.platform == PREVIEW)

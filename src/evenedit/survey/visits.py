@@ -41,7 +41,7 @@ class Arrival:
     """A participant as the platform's link identifies them."""
 
     platform: str
-    """prolific, panel or invitation."""
+    """prolific, panel, invitation or preview."""
     participant: str
     """The platform's id of the person; kept in the database only."""
     study: str = ""
@@ -60,6 +60,8 @@ class Visit:
     """1: five axes for each output; 2: which keeps the identity; 3: who got the role."""
     stage: VisitStage
     ending: VisitEnding | None = None
+    preview: bool = False
+    """A preview never counts."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,6 +116,7 @@ class Completion:
 
     ending: VisitEnding
     code: str
+    """Empty for a preview."""
     redirect: str | None
 
 

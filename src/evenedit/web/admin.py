@@ -7,6 +7,7 @@ Everybody is known by pseudonym here:
     GET  /admin/people      every participant's data quality under the study's rules
     POST /admin/release     pseudonym: free a slot
     GET  /admin/withdraw    POST /admin/withdraw (pseudonym, sure=yes): erase somebody who asked for it
+    POST /admin/previews/delete  pseudonym: delete a preview
     GET  /admin/rejections  POST /admin/rejections (pseudonym, decision=approve|return|reject, message)
     GET  /admin/export.zip  every table as CSV and Parquet
 """
@@ -26,7 +27,7 @@ from fastapi import APIRouter, Depends, Form, Request
 from fastapi.responses import HTMLResponse, RedirectResponse, Response
 
 from evenedit.core.errors import EvenEditError
-from evenedit.survey import export, prolific
+from evenedit.survey import export, previews, prolific
 from evenedit.survey.admin import SurveyAdmin
 from evenedit.survey.visits import VisitEnding
 from evenedit.web.auth import COOKIE, authentication, staff
@@ -90,6 +91,7 @@ def router() -> APIRouter:
             planned=file.sections.survey is not None,
             tasks=admin.progress() if admin else None,
             endings=_endings(admin) if admin else {},
+            previews=_preview_links(request) if admin else {},
             log=_log(request, admin),
         )
 
@@ -103,7 +105,8 @@ def _people(routes: APIRouter) -> None:
     def people(request: Request, name: Staff, message: str = "") -> Response:
         admin = _needed(request)
         rules = request.app.state.survey.section.exclude
-        return page(request, "admin/people.html", staff=name, people=admin.people(), rules=rules, message=message[:200])
+        shown = {"people": admin.people(), "previews": admin.previews(), "places": previews.PLACES}
+        return page(request, "admin/people.html", staff=name, rules=rules, message=message[:200], **shown)
 
     @routes.post("/release")
     def release(request: Request, name: Staff, pseudonym: Pseudonym) -> Response:
@@ -125,6 +128,14 @@ def _people(routes: APIRouter) -> None:
         with _not_found():
             _needed(request).withdraw(pseudonym, name)
         return _back("The participant was erased, and the slot is free again")
+
+    @routes.post("/previews/delete")
+    def delete_preview(request: Request, name: Staff, pseudonym: Pseudonym) -> Response:
+        admin = _needed(request)
+        if pseudonym not in {preview.pseudonym for preview in admin.previews()}:
+            raise HttpProblem(404, "There is no preview with this name.")
+        admin.withdraw(pseudonym, name)
+        return _back("The preview was deleted")
 
 
 def _decisions(routes: APIRouter) -> None:
@@ -189,6 +200,12 @@ def _endings(admin: SurveyAdmin) -> dict[str, int]:
     """How many visits ended in each way, in words."""
     counts = admin.endings().items()
     return {VisitEnding(ending).in_words if ending else "in progress": count for ending, count in counts}
+
+
+def _preview_links(request: Request) -> dict[int, str]:
+    """Links to previews by survey, for staff to use and to pass on."""
+    service, base = request.app.state.survey, str(request.base_url)
+    return {survey: service.arrivals.previews.link(base, survey) for survey in service.section.surveys}
 
 
 @contextmanager

@@ -59,6 +59,7 @@ def create_app(study: Study, setup: Setup | None = None) -> FastAPI:
     if study.file.sections.survey is not None and study.store.edits():  # before that there is nothing to show
         app.state.survey = SurveyService.open(study.file, study.store)
         app.state.codes = Limit(tries=20)
+        app.state.previews = Limit(tries=20, counted="previews begun")
         app.state.navigation |= {"/admin/people": "Participants", "/admin/rejections": "Decisions"}
         for routes in survey.routers():
             app.include_router(routes)

@@ -39,10 +39,10 @@ def run(study: Study, setup: Setup, host: str, port: int, proxy: str | None) -> 
             socket = config.bind_socket()
         except SystemExit:
             raise EvenEditError(f"port {port} of {host} is in use or not allowed; choose another with --port") from None
-        log.info(
-            f"http://{host}:{socket.getsockname()[1]}/  (staff: /admin; participants need a link: "
-            "evenedit survey invite); stop with Ctrl+C"
-        )
+        address = f"http://{host}:{socket.getsockname()[1]}/"
+        log.info(f"{address}  (staff: /admin; participants need a link: evenedit survey invite); stop with Ctrl+C")
+        if hasattr(app.state, "survey") and not setup.production:
+            log.info(f"take part in a preview, which never counts: {app.state.survey.arrivals.previews.link(address)}")
         if hasattr(app.state, "gallery"):
             app.state.gallery.begin()
         server.run(sockets=[socket])

@@ -4,6 +4,7 @@ Pages (HTML; a visit is known by its cookie `visit`, and every page sends a visi
 
     GET  /survey?PROLIFIC_PID=…&STUDY_ID=…&SESSION_ID=…   arrive (Prolific, a panel, an invitation: the whole query is
                                                           given to the platform) -> 303 to the visit's stage, cookie set
+    GET  /survey?preview=…            arrive for a preview, by a signed link -> 303, cookie set
     GET  /survey                      with a cookie: on to the stage; without: where to type a resume code
     POST /survey/resume               form: code            -> 303, cookie set
     GET  /survey/guide                POST /survey/guide    -> 303
@@ -46,9 +47,19 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from evenedit.config.study_file import SurveySection
 from evenedit.protocol import AXES, QUESTIONS
+from evenedit.storage.survey_schema import PREVIEW
 from evenedit.survey.prolific import Webhooks
 from evenedit.survey.questions import PAIRWISE, ROLE
-from evenedit.survey.sessions import Incomplete, ParticipantItem, Refused, SurveyService, Visit, VisitEnding, VisitStage
+from evenedit.survey.sessions import (
+    Incomplete,
+    ParticipantItem,
+    Refused,
+    SurveyService,
+    TaskCard,
+    Visit,
+    VisitEnding,
+    VisitStage,
+)
 from evenedit.web import guide
 from evenedit.web.errors import ErrorBody, HttpProblem
 from evenedit.web.pages import page
@@ -191,12 +202,13 @@ def _pages(routes: APIRouter) -> None:
 
     @routes.get("")
     def enter(request: Request) -> Response:
-        query = dict(request.query_params)
+        query, known = dict(request.query_params), _known(request)
+        if PREVIEW in query:
+            return _enter_preview(request, query, known)
         if query:
             with refusals_shown(request, 403, "link"):
                 visit = service(request).arrive(service(request).introduce(query))
             return _begin(request, visit)
-        known = _known(request)
         return _on(known) if known else _page(request, "welcome")
 
     @routes.get("/language/{language}")
@@ -248,7 +260,7 @@ def _pages(routes: APIRouter) -> None:
 
     @routes.get("/choose")
     def choose_page(request: Request) -> Response:
-        return _stage(request, VisitStage.CHOOSE, lambda visit: {"tasks": service(request).tasks(visit.survey)})
+        return _stage(request, VisitStage.CHOOSE, lambda visit: {"tasks": _tasks(request, visit)})
 
     @routes.get("/task")
     def task_page(request: Request) -> Response:
@@ -308,7 +320,7 @@ def _steps(routes: APIRouter) -> None:
         try:
             return _on(service(request).claim(visit.token, task))
         except Refused:
-            return _page(request, "choose", visit, status=409, tasks=service(request).tasks(visit.survey), gone=True)
+            return _page(request, "choose", visit, status=409, tasks=_tasks(request, visit), gone=True)
 
     @routes.post("/withdraw")
     def withdraw(request: Request, visit: Present, sure: Annotated[Literal["yes"], Form()]) -> Response:
@@ -416,6 +428,30 @@ def _stage(request: Request, stage: VisitStage, more: Callable[[Visit], dict[str
     return _page(request, stage.value, visit, **(more(visit) if more else {}))
 
 
+def _enter_preview(request: Request, query: dict[str, str], known: Visit | None) -> Response:
+    """Begin a preview, or go on with the one this browser has."""
+    with refusals_shown(request, 403, "link"):
+        arrival = service(request).introduce(query)
+    if known and known.preview and known.stage is not VisitStage.DONE and arrival.survey in (0, known.survey):
+        return _on(known)
+    limit, address = request.app.state.previews, request.client.host if request.client else ""
+    limit.check(address)
+    limit.count(address)
+    with refusals_shown(request, 409, "previews"):
+        return _begin(request, service(request).arrive(arrival))
+
+
+def _preview_links(request: Request) -> dict[int, str]:
+    """Links to previews by survey, on a server for one laptop; elsewhere they are given out by staff."""
+    if request.app.state.setup.production:
+        return {}
+    return {survey: service(request).arrivals.previews.link("", survey) for survey in _section(request).surveys}
+
+
+def _tasks(request: Request, visit: Visit) -> list[TaskCard]:
+    return service(request).tasks(visit.survey, preview=visit.preview)
+
+
 def _page(request: Request, name: str, visit: Visit | None = None, *, status: int = 200, **context: Any) -> Response:
     section = _section(request)
     return page(
@@ -427,6 +463,7 @@ def _page(request: Request, name: str, visit: Visit | None = None, *, status: in
         languages={code: texts(code)["name"] for code in section.languages},
         section=section,
         visit=visit,
+        previews=_preview_links(request),
         **context,
     )
 

@@ -1,4 +1,4 @@
-"""Limits on wrong passwords and codes."""
+"""Limits on wrong passwords and codes, and on other things of which few are needed."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ WAIT = 15 * 60
 class Limit:
     """Counts wrong guesses by address."""
 
-    def __init__(self, tries: int = TRIES, all_tries: int = ALL_TRIES) -> None:
-        self._tries, self._all_tries = tries, all_tries
+    def __init__(self, tries: int = TRIES, all_tries: int = ALL_TRIES, counted: str = "wrong tries") -> None:
+        self._tries, self._all_tries, self._counted = tries, all_tries, counted
         self._wrong: dict[str, deque[float]] = {}
         self._lock = Lock()
 
@@ -37,7 +37,7 @@ class Limit:
         blocked = [t[-most] for t, most in ((mine, self._tries), (everybody, self._all_tries)) if len(t) >= most]
         if blocked:
             wait = int(max(blocked) + WAIT - now) + 1
-            problem = HttpProblem(429, f"Too many wrong tries. Please try again in {wait // 60 + 1} minutes.")
+            problem = HttpProblem(429, f"Too many {self._counted}. Please try again in {wait // 60 + 1} minutes.")
             problem.headers["Retry-After"] = str(wait)
             raise problem
 

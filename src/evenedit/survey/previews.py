@@ -1,0 +1,81 @@
+"""Previews: whoever has a signed link takes part through the real pages, in a visit that never counts.
+
+A preview is a participant of the platform `preview`. It holds no slot, gets no completion code, and no rating, export,
+count or payment reads it. There are `PLACES` of them; one that is older than `HOURS` gives way to a new one.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import secrets
+import time
+from collections.abc import Callable, Mapping
+from urllib.parse import quote
+
+import sqlalchemy as sa
+
+from evenedit.storage.survey_schema import PREVIEW, answers, decisions, facts, items, participants, shown
+from evenedit.survey.visits import Arrival, Refused
+
+PLACES = 20
+"""Previews that are kept at the same time, over all surveys of a study."""
+HOURS = 24
+"""How long a preview keeps its place."""
+DAYS = 7
+"""How long a link works."""
+
+
+class PreviewLinks:
+    """Links to previews: signed, so that nobody can make one, and valid for some days."""
+
+    def __init__(self, key: bytes, clock: Callable[[], float] = time.time) -> None:
+        self._key = key
+        self._clock = clock
+
+    def link(self, base: str, survey: int = 0) -> str:
+        """A link to previews of a survey; every browser that opens it gets a preview of its own."""
+        until = int(self._clock()) + DAYS * 86_400
+        return f"{base.rstrip('/')}/survey?{PREVIEW}={quote(self._signed(survey, until))}"
+
+    def arrive(self, query: Mapping[str, str]) -> Arrival:
+        """Somebody new, if the link is one of ours."""
+        token = query.get(PREVIEW, "")
+        try:
+            survey, until = (int(part) for part in token.split("~")[:2])
+        except ValueError:
+            raise Refused("this preview link is damaged; please open it as you got it") from None
+        if not hmac.compare_digest(token.encode(), self._signed(survey, until).encode()):
+            raise Refused("this preview link is not one of ours; please open it as you got it")
+        if until < self._clock():
+            raise Refused("this preview link has expired; please ask for another")
+        return Arrival(PREVIEW, secrets.token_hex(16), survey=survey)
+
+    def _signed(self, survey: int, until: int) -> str:
+        signature = hmac.new(self._key, f"preview\0{survey}\0{until}".encode(), hashlib.sha256).hexdigest()[:32]
+        return f"{survey}~{until}~{signature}"
+
+
+def make_room(db: sa.Connection, now: float) -> None:
+    """Delete the previews whose time is over; refuse another if none of the places is free then."""
+    db.execute(sa.select(facts).where(facts.c.key == "key").with_for_update())  # one at a time on PostgreSQL
+    remove(db, participants.c.arrived < now - HOURS * 3600)
+    held = sa.select(sa.func.count()).select_from(participants).where(participants.c.platform == PREVIEW)
+    if db.execute(held).scalar_one() >= PLACES:
+        raise Refused("all places for previews are taken")
+
+
+def remove(db: sa.Connection, where: sa.ColumnElement[bool]) -> None:
+    """Delete previews with all that was answered in them."""
+    gone = sa.select(participants.c.id).where(participants.c.platform == PREVIEW, where)
+    for table in (answers, shown, decisions):
+        db.execute(sa.delete(table).where(table.c.participant.in_(gone)))
+    db.execute(sa.delete(participants).where(participants.c.id.in_(gone)))
+
+
+def choose_task(db: sa.Connection, survey: int, task: int | None) -> int | None:
+    """The task that a preview shows: the one asked for, or any; None if the survey has no such task."""
+    tasks = [row.task for row in db.execute(sa.select(items.c.task).where(items.c.survey == survey).distinct())]
+    if task is not None:
+        return task if task in tasks else None
+    return int(secrets.choice(tasks)) if tasks else None

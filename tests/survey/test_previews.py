@@ -1,0 +1,232 @@
+"""A preview goes the whole way without a seat and leaves no trace in what is counted, on SQLite and on PostgreSQL."""
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import httpx
+import pytest
+import sqlalchemy as sa
+
+from evenedit.storage.survey_schema import answers, participants, shown, slots
+from evenedit.study.study import Study
+from evenedit.survey import export
+from evenedit.survey.admin import SurveyAdmin
+from evenedit.survey.answers import people_frame
+from evenedit.survey.previews import DAYS, HOURS, PLACES
+from evenedit.survey.questions import checks
+from evenedit.survey.sessions import Arrival, Refused, SurveyService, VisitEnding, VisitStage
+from evenedit.web.app import create_app
+from evenedit.web.settings import Setup
+from surveys import Clock, answer, copy_study, finish, make_study, open_desk
+from web_study import PASSWORD, serving
+
+SEATS = 12
+"""Six tasks, two people each."""
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory) -> Path:
+    return make_study(tmp_path_factory.mktemp("made"))
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def url(request) -> str | None:
+    return None if request.param == "sqlite" else request.getfixturevalue("postgres_url")
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock()
+
+
+@pytest.fixture
+def study(made, tmp_path) -> Study:
+    return copy_study(made, tmp_path, surveys=[1], raters_per_item=2)
+
+
+@pytest.fixture
+def desk(study, url, clock) -> Iterator[SurveyService]:
+    opened = open_desk(study, url, clock)
+    yield opened
+    opened.close()
+
+
+def previewed(desk: SurveyService) -> str:
+    """The token of a preview that has its task."""
+    query = httpx.URL(desk.arrivals.previews.link("http://here")).params
+    token = desk.arrive(desk.introduce(query)).token
+    desk.read_guide(token)
+    desk.check(token, {check.question.id: check.right for check in checks(1)})
+    assert desk.consent(token, True).stage is VisitStage.TASK
+    return token
+
+
+def counted(study: Study, desk: SurveyService) -> list[object]:
+    """Everything that is counted, exported or shown about participants."""
+    office = SurveyAdmin(desk)
+    frame, quality = people_frame(study.file, desk.database)
+    held = desk.database.rows(sa.select(slots).order_by(slots.c.id))
+    tables = export.files(study.file, study.store, desk.database)
+    return [tables, frame.to_csv(), quality, office.progress(), office.people(), office.endings(), held]
+
+
+def test_a_preview_changes_nothing_that_counts(study, desk):
+    for number in range(SEATS):
+        finish(desk, f"p{number}")
+    assert desk.arrive(Arrival("panel", "late")).ending is VisitEnding.NO_SLOT
+    before = counted(study, desk)
+    token = previewed(desk)
+    answer(desk, token)
+    done = desk.submit(token)
+    assert (done.ending, done.preview) == (VisitEnding.COMPLETED, True)
+    assert desk.completion(token).code == "" and desk.completion(token).redirect is None
+    assert counted(study, desk) == before
+    (preview,) = SurveyAdmin(desk).previews()
+    assert preview.pseudonym.startswith("preview-") and preview.answers > 0 and not preview.has_slot
+
+
+def test_a_preview_takes_no_free_seat_either(study, desk):
+    before = counted(study, desk)
+    answer(desk, previewed(desk), skip=1)
+    assert counted(study, desk) == before
+    assert sum(task.free for task in SurveyAdmin(desk).progress()) == SEATS
+
+
+def test_a_careless_preview_awaits_nobodys_decision(study, desk):
+    token = previewed(desk)
+    answer(desk, token, heed=False)
+    assert desk.submit(token).ending is VisitEnding.FAILED_CHECKS
+    assert SurveyAdmin(desk).endings() == {}
+
+
+def test_a_preview_can_be_deleted(desk):
+    answer(desk, previewed(desk))
+    office = SurveyAdmin(desk)
+    office.withdraw(office.previews()[0].pseudonym, "chris")
+    assert office.previews() == []
+    for table in (participants, answers, shown):
+        assert desk.database.rows(sa.select(sa.func.count()).select_from(table))[0][0] == 0
+    assert office.log()[0]["action"] == "deleted a preview"
+
+
+def test_places_for_previews_are_few_and_come_back_after_a_day(desk, clock):
+    tokens = [previewed(desk) for _ in range(PLACES)]
+    with pytest.raises(Refused, match="taken"):
+        previewed(desk)
+    clock.minutes(60 * HOURS + 1)
+    token = previewed(desk)
+    assert [desk.visit(old) for old in tokens] == [None] * PLACES
+    assert desk.visit(token).stage is VisitStage.TASK
+
+
+def test_a_link_that_is_forged_damaged_or_old_opens_nothing(desk, clock):
+    token = httpx.URL(desk.arrivals.previews.link("")).params["preview"]
+    survey, until, signature = token.split("~")
+    for forged in ("", "x", f"{survey}~{until}", f"2~{until}~{signature}", f"{survey}~{int(until) + 1}~{signature}"):
+        with pytest.raises(Refused):
+            desk.introduce({"preview": forged})
+    assert desk.introduce({"preview": token}).platform == "preview"
+    clock.minutes(60 * 24 * DAYS + 1)
+    with pytest.raises(Refused, match="expired"):
+        desk.introduce({"preview": token})
+
+
+def test_tasks_can_be_laid_out_anew_after_a_preview_but_not_after_a_participant(made, tmp_path, url):
+    desk = open_desk(copy_study(made, tmp_path, surveys=[1], items_per_task=4), url)
+    answer(desk, previewed(desk))
+    assert len(desk.tasks()) == 6
+    desk.close()
+    desk = open_desk(copy_study(made, tmp_path, surveys=[1], items_per_task=9), url)
+    assert len(desk.tasks()) == 2 and SurveyAdmin(desk).previews() == []
+    finish(desk, "ann")
+    desk.close()
+    desk = open_desk(copy_study(made, tmp_path, surveys=[1], items_per_task=4), url)
+    assert len(desk.tasks()) == 2
+    desk.close()
+
+
+def take_part(client: httpx.Client, link: str) -> httpx.Response:
+    """Go from the link to the last page, as a browser does."""
+    assert client.get(link).url.path == "/survey/guide"
+    client.post("/survey/guide")
+    client.post("/survey/check", data={check.question.id: str(check.right) for check in checks(1)})
+    page = client.post("/survey/consent", data={"decision": "agree", "adult": "yes", "agreed": "yes"})
+    assert page.url.path == "/survey/task" and "your answers do not count" in page.text
+    number = 0
+    for item in client.get("/survey/items").json()["items"]:
+        assert all(client.get(f"/survey/pictures/{p['id']}").status_code == 200 for p in item["pictures"])
+        for row in item["questions"]:
+            for slot in row["slots"]:
+                number += 1
+                value = int(item["instruction"].split("number ")[1][0]) if item["instructed"] else 1
+                body = {"item": item["id"], "slot": slot, "question": row["id"], "value": value, "sequence": number}
+                assert client.post("/survey/answers", json=body).json() == {"stored": number}
+    assert client.post("/survey/submit").json() == {"next": "/survey/done"}
+    return client.get("/survey/done")
+
+
+def test_a_newcomer_takes_part_over_http_when_every_seat_is_taken_and_staff_delete_the_preview(study, url):
+    app = create_app(study, Setup(password=PASSWORD))
+    if url:
+        app.state.survey.close()
+        app.state.survey = open_desk(study, url, app.state.survey.clock)
+    desk = app.state.survey
+    for number in range(SEATS):
+        finish(desk, f"p{number}")
+    before, table = counted(study, desk), study.table()
+    with serving(app) as base, httpx.Client(base_url=base, follow_redirects=True) as client:
+        first = client.get("/")
+        link = first.text.split('href="/survey?preview=')[1].split('"')[0]
+        done = take_part(client, f"/survey?preview={link}")
+        assert "Preview: your answers do not count" in done.text and "completion code" not in done.text
+        assert counted(study, desk) == before
+        assert (study.table().values == table.values).all()
+        signed_in = client.post("/admin/login", data={"name": "admin", "password": PASSWORD})
+        assert "/survey?preview=" in signed_in.text
+        client.headers["Origin"] = base
+        people = client.get("/admin/people").text
+        name = SurveyAdmin(desk).previews()[0].pseudonym
+        assert name in people and "1 of 20 places" in people
+        assert "The preview was deleted" in client.post("/admin/previews/delete", data={"pseudonym": name}).text
+        assert client.post("/admin/previews/delete", data={"pseudonym": name}).status_code == 404
+        person = SurveyAdmin(desk).people()[0].pseudonym
+        assert client.post("/admin/previews/delete", data={"pseudonym": person}).status_code == 404
+        assert counted(study, desk) == before
+
+
+def told(study: Study) -> str:
+    """results.json but for the moment it was made."""
+    return re.sub(r"\d{4}-\d\d-\d\dT[\d:+]+", "then", study.results().to_json())
+
+
+def test_results_are_the_same_to_the_last_digit_after_a_preview(study):
+    desk = SurveyService.open(study.file, study.store)
+    for number in range(SEATS):
+        finish(desk, f"p{number}")
+    before = told(study)
+    token = previewed(desk)
+    answer(desk, token, value=5)
+    desk.submit(token)
+    desk.close()
+    assert told(study) == before
+
+
+def test_one_browser_goes_on_with_its_preview_and_cannot_begin_without_end(study):
+    app = create_app(study, Setup(password=PASSWORD))
+    with serving(app) as base:
+        link = app.state.survey.arrivals.previews.link(base)
+        with httpx.Client(follow_redirects=True) as client:
+            for _ in range(3):
+                client.get(link)
+        assert len(SurveyAdmin(app.state.survey).previews()) == 1
+        said = [httpx.get(link, follow_redirects=False).status_code for _ in range(PLACES)]
+        assert said == [303] * (PLACES - 1) + [429]
+
+
+def test_a_server_in_the_open_offers_previews_to_staff_only(study):
+    app = create_app(study, Setup(production=True, secret="s" * 40))
+    with serving(app) as base:
+        headers = {"X-Forwarded-Proto": "https"}
+        page = httpx.get(base + "/survey", headers=headers)
+        assert page.status_code == 200 and "preview=" not in page.text
