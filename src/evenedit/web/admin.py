@@ -20,7 +20,7 @@ import zipfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 from urllib.parse import quote
 
 from fastapi import APIRouter, Depends, Form, Request
@@ -105,8 +105,16 @@ def _people(routes: APIRouter) -> None:
     def people(request: Request, name: Staff, message: str = "") -> Response:
         admin = _needed(request)
         rules = request.app.state.survey.section.exclude
-        shown: dict[str, Any] = {"people": admin.people(), "previews": admin.previews(), "places": previews.PLACES}
-        return page(request, "admin/people.html", staff=name, rules=rules, message=message[:200], **shown)
+        return page(
+            request,
+            "admin/people.html",
+            staff=name,
+            people=admin.people(),
+            previews=admin.previews(),
+            places=previews.PLACES,
+            rules=rules,
+            message=message[:200],
+        )
 
     @routes.post("/release")
     def release(request: Request, name: Staff, pseudonym: Pseudonym) -> Response:
