@@ -35,7 +35,7 @@ REASONS = {
     "data": "it reads other people's data",
     "people": "people do something between its lines",
     "itself": "it is what runs this test, or takes as long",
-    "elsewhere": "another test runs the same commands at full size",
+    "elsewhere": "the test that the mark names does the same",
 }
 """Why a block may stay unrun."""
 
