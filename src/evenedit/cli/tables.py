@@ -38,11 +38,12 @@ def analyze(
 
     from evenedit.core.log import log
     from evenedit.core.provenance import provenance
+    from evenedit.core.second_process import SecondProcess
     from evenedit.protocol import load_prompts
     from evenedit.ratings.from_csv import read_tables
     from evenedit.ratings.human_csv import read_with_people
-    from evenedit.report import write_report
-    from evenedit.stats import AnalysisRules, analyse
+    from evenedit.report import begin_figures, write_report
+    from evenedit.stats import LARGE, AnalysisRules, analyse
 
     given = [*files, *ratings]
     log.info(f"reading {len(given)} files")
@@ -55,8 +56,11 @@ def analyze(
     rules = AnalysisRules.published() if preset == "published" else AnalysisRules.default()
     if missing:
         rules = replace(rules, missing=missing)
-    results = analyse(table, rules, provenance(files=[p.name for p in given]))
-    page = write_report(results, out, title=f"Analysis of {', '.join(p.name for p in given)}")
+    facts = provenance(files=[p.name for p in given])
+    with SecondProcess(wanted=len(table.edits) >= LARGE) as second:
+        results = analyse(table, rules, facts, second=second)
+        figures = begin_figures(results, second)
+        page = write_report(results, out, title=f"Analysis of {', '.join(p.name for p in given)}", figures=figures)
     click.echo(page)
 
 

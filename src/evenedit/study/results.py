@@ -10,14 +10,15 @@ from evenedit.config.study_file import StudyFile
 from evenedit.core.errors import EvenEditError
 from evenedit.core.log import log
 from evenedit.core.provenance import provenance
+from evenedit.core.second_process import ALONE, SecondProcess
 from evenedit.curation.portraits import MANIFEST
 from evenedit.protocol.prompts import merge
 from evenedit.ratings.combine import combine
 from evenedit.ratings.table import RatingTable
 from evenedit.ratings.to_csv import write_parquet
-from evenedit.report import write_report
+from evenedit.report import begin_figures, write_report
 from evenedit.results.results import Results
-from evenedit.stats import AnalysisRules, analyse
+from evenedit.stats import LARGE, AnalysisRules, analyse
 from evenedit.stats.planted import planted_effects
 from evenedit.study import example_cases as examples
 from evenedit.study.photo_figures import photo_figures
@@ -49,7 +50,7 @@ def rules_of(file: StudyFile) -> AnalysisRules:
     )
 
 
-def results_of(study: Study, table: RatingTable) -> Results:
+def results_of(study: Study, table: RatingTable, second: SecondProcess = ALONE) -> Results:
     """Return every estimate of a study; for simulated editors with the planted effects beside them."""
     if table.edits.empty:
         raise EvenEditError(f"nothing is edited yet. Try: evenedit run {study.file.folder}")
@@ -58,7 +59,7 @@ def results_of(study: Study, table: RatingTable) -> Results:
     facts = provenance(study=file.hash, first_run=runs[0]["started"], runs=len(runs))
     effects = planted_effects(file, study.design.planned(sources), sources)
     cases = study.store.cases("survey")
-    results = analyse(table, rules_of(file), facts, effects, cases)
+    results = analyse(table, rules_of(file), facts, effects, cases, second)
     return replace(results, counts={**results.counts, **_pools(file), **({"sampled": len(cases)} if cases else {})})
 
 
@@ -73,14 +74,20 @@ def _pools(file: StudyFile) -> dict[str, int]:
 
 
 def report_study(study: Study, out: Path) -> Path:
-    """Write a study's report and return the path of its page."""
+    """Write a study's report and return the path of its page; two processes share the work on a large study."""
     table = study.table()
     log.info(f"analysing {len(table.edits):,} edits")
-    results = results_of(study, table)
+    with SecondProcess(wanted=len(table.edits) >= LARGE) as second:
+        return _report(study, table, out, second)
+
+
+def _report(study: Study, table: RatingTable, out: Path, second: SecondProcess) -> Path:
+    results = results_of(study, table, second)
     rules = rules_of(study.file)
     scores = combine(table, rules.ensemble, rules.missing)
     file = study.file
     log.info("writing the report")
+    figures = begin_figures(results, second)
     write_parquet(table, out / "ratings.parquet")
     prompts = merge(s for s in (file.prompts, file.wino) if len(s))
     return write_report(
@@ -90,4 +97,5 @@ def report_study(study: Study, out: Path) -> Path:
         study=file.sections.model_dump(mode="json", exclude_none=True, exclude={"store"}),
         examples=examples.choose(scores, study.store, prompts),
         photo_figures=photo_figures(scores, study.store, prompts, simulated=bool(results.simulated)),
+        figures=figures,
     )
