@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
 from functools import wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
-
-os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # matrices are small: threads would wait for one another
 
 if TYPE_CHECKING:
     from evenedit.study.study import Study

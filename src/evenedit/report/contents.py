@@ -86,7 +86,7 @@ FIGURES: dict[str, Callable[[Index], FigureFile | None]] = {
     "figure_multiverse": curve.specification_curve,
 }
 """Each figure's builder by the figure's id."""
-OWN = ("figure_measured", "figure_planted")
+OWN = ("figure_measured", "figure_planted", "figure6")
 """What this process draws where a second process draws the others: it has the tables and photo figures to make too."""
 
 
