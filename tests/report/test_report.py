@@ -15,15 +15,17 @@ from PIL import Image
 
 from evenedit.core.provenance import provenance
 from evenedit.core.records import Estimate
-from evenedit.report import ExampleCase, summarise, write_report
-from evenedit.report.contents import FIGURES, SECTIONS, TABLES, all_figures, all_tables
+from evenedit.core.second_process import SecondProcess
+from evenedit.report.contents import FIGURES, SECTIONS, TABLES, all_figures, all_tables, begin_figures
 from evenedit.report.figures.photo_figure import PHOTO_FIGURES, photo_figure
 from evenedit.report.figures.specification_curve import sentence
 from evenedit.report.pages import report as page
+from evenedit.report.pages.report import ExampleCase, write_report
 from evenedit.report.render.index import Index
 from evenedit.report.render.latex import latex
 from evenedit.report.render.table import Column, Number, Table
 from evenedit.report.text.methods import methods
+from evenedit.report.text.summary import summarise
 from evenedit.results.results import (
     Agreement,
     Contrast,
@@ -421,6 +423,13 @@ def test_equal_results_make_equal_bytes(real: Path, tmp_path: Path):
     assert files == sorted(p.relative_to(tmp_path) for p in tmp_path.rglob("*") if p.is_file())
     for file in files:
         assert (real / file).read_bytes() == (tmp_path / file).read_bytes(), file
+
+
+def test_two_processes_draw_the_same_figures_in_the_same_order():
+    results = made_up(simulated=True)
+    plain = list(all_figures(Index(results)).items())
+    with SecondProcess() as second:
+        assert list(begin_figures(results, second)().items()) == plain
 
 
 def test_a_report_that_fails_leaves_the_earlier_one_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):

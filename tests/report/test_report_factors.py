@@ -18,11 +18,12 @@ from evenedit.core.records import Estimate, Kind, Status
 from evenedit.protocol import AXES, FACTORS, Factor, Level
 from evenedit.protocol.measures import Measure
 from evenedit.ratings.table import NOT_ASKED, QUESTION_IDS, STATUSES, RatingTable, Reading, edit_columns
-from evenedit.report import ExampleCase, summarise, write_report
 from evenedit.report.contents import all_tables
 from evenedit.report.gate import GateAnswer, Rule, check
 from evenedit.report.pages.judge_check import write_check
+from evenedit.report.pages.report import ExampleCase, write_report
 from evenedit.report.render.index import Index, group_name, noun, plural
+from evenedit.report.text.summary import summarise
 from evenedit.results.judge_checks import AskedVariant, JudgeCheck, Moved, Shift, ShiftTest
 from evenedit.results.results import Planted, Results
 from evenedit.stats import AnalysisRules, analyse

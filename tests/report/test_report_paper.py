@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from conftest import open_study
-from evenedit.report import write_report
+from evenedit.report.pages.report import write_report
 from evenedit.report.render.index import Index
 from evenedit.report.text.human_evaluation import band, human_evaluation
 from evenedit.results.results import Results

@@ -7,6 +7,7 @@ from itertools import product
 import pytest
 
 from evenedit.core.records import Kind
+from evenedit.core.second_process import SecondProcess
 from evenedit.ratings.table import RatingTable
 from evenedit.results.results import Results
 from evenedit.stats import AnalysisRules, KnownEffect, analyse
@@ -32,6 +33,16 @@ def lightened() -> tuple[RatingTable, Results]:
         KnownEffect("e", "rate.older", {"race": "Black"}, 0.0),
     ]
     return table, analyse(table, QUICK, {"run": 1}, planted)
+
+
+def test_two_processes_find_the_same_to_the_last_digit():
+    rows = [edit(source, prompt) for source, prompt in product(FACES, ("O-01", "O-02", "O-03"))]
+    judges = {f"judge-{j}": [scores(skin=1 + (at * (j + 3)) % 5) for at in range(len(rows))] for j in range(2)}
+    table = table_of(rows, judges)
+    alone = analyse(table, QUICK, {"run": 1})
+    with SecondProcess() as second:
+        assert analyse(table, QUICK, {"run": 1}, second=second).to_json() == alone.to_json()
+    assert alone.agreement
 
 
 def test_rates_count_valid_scores_and_name_the_missing():

@@ -37,8 +37,11 @@ def analyze(
     the judges' scores, or alone. The folder that `evenedit export` wrote brings the rules of its study along.
     """
     from evenedit.core.log import log
+    from evenedit.core.second_process import SecondProcess
     from evenedit.ratings.parquet import FILE, write_parquet
-    from evenedit.report import write_report
+    from evenedit.report.contents import begin_figures
+    from evenedit.report.pages.report import write_report
+    from evenedit.stats import LARGE
     from evenedit.study.analyze import gather
 
     log.info(f"reading {', '.join(path.name for path in (*files, *ratings))}")
@@ -48,8 +51,12 @@ def analyze(
         if missing_labels := int((table.edits.drop_duplicates("source_id")[factor.name] == "").sum()):
             log.info(f"{missing_labels:,} portraits have no label of {factor.name}: they are in no group of it")
     log.info(f"analysing {len(table.edits):,} edits")
-    write_parquet(table, out / FILE)
-    click.echo(write_report(given.results(), out, title=given.title))
+    with SecondProcess(wanted=len(table.edits) >= LARGE) as second:
+        results = given.results(second)
+        figures = begin_figures(results, second)
+        write_parquet(table, out / FILE)
+        page = write_report(results, out, title=given.title, figures=figures)
+    click.echo(page)
 
 
 @click.command()

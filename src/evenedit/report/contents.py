@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection
 from dataclasses import dataclass, replace
 
+from evenedit.core.second_process import SecondProcess
 from evenedit.report.figures import plots as figures
 from evenedit.report.figures import specification_curve as curve
 from evenedit.report.figures.plots import FigureFile
@@ -16,6 +17,7 @@ from evenedit.report.tables import inference, sample
 from evenedit.report.tables import instruments as measured
 from evenedit.report.tables import main as tables
 from evenedit.report.tables import robustness as checks
+from evenedit.results.results import Results
 
 TABLES: dict[str, Callable[[Index], Table | None]] = {
     "measured": measured.measured,
@@ -84,6 +86,8 @@ FIGURES: dict[str, Callable[[Index], FigureFile | None]] = {
     "figure_multiverse": curve.specification_curve,
 }
 """Each figure's builder by the figure's id."""
+OWN = ("figure_measured", "figure_planted", "figure6")
+"""What this process draws where a second process draws the others: it has the tables and photo figures to make too."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,5 +178,24 @@ def all_tables(index: Index) -> dict[str, Table]:
 
 def all_figures(index: Index) -> dict[str, FigureFile]:
     """Return every figure that has data, by id."""
-    drawn = (draw(index) for draw in FIGURES.values())
+    return _drawn(index, tuple(FIGURES))
+
+
+def begin_figures(results: Results, second: SecondProcess) -> Callable[[], dict[str, FigureFile]]:
+    """Begin to draw in the second process; what is returned draws the rest and waits for all figures, as above."""
+    theirs = second.give(_drawn_from, results, tuple(id for id in FIGURES if id not in OWN))
+
+    def all_drawn() -> dict[str, FigureFile]:
+        found = _drawn(Index(results), OWN) | theirs()
+        return {id: found[id] for id in FIGURES if id in found}
+
+    return all_drawn
+
+
+def _drawn_from(results: Results, ids: Collection[str]) -> dict[str, FigureFile]:
+    return _drawn(Index(results), ids)
+
+
+def _drawn(index: Index, ids: Collection[str]) -> dict[str, FigureFile]:
+    drawn = (FIGURES[id](index) for id in ids)
     return {picture.id: picture for picture in drawn if picture is not None}

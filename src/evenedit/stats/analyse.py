@@ -8,9 +8,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from evenedit.core.records import Condition, Estimate, Experiment, Kind, Outcome, is_simulated
+from evenedit.core.second_process import ALONE, SecondProcess
 from evenedit.ratings.combine import combine, judges_only
 from evenedit.ratings.table import QUESTION_IDS, RatingTable, Scores
-from evenedit.results.results import Contrast, GapTest, LeaveOneOut, Planted, PredictionPowered, Results
+from evenedit.results.results import Agreement, Contrast, GapTest, LeaveOneOut, Planted, PredictionPowered, Results
 from evenedit.stats.agreement.agreement import agreement
 from evenedit.stats.agreement.per_judge import judges_alone
 from evenedit.stats.agreement.prediction_powered import powered
@@ -35,6 +36,9 @@ from evenedit.stats.robustness.multiverse import multiverse
 from evenedit.stats.robustness.response_rates import coverage, unanswered
 from evenedit.stats.robustness.thresholds import sensitivity
 
+LARGE = 1000
+"""Edits from which on a second process saves more time than its start takes."""
+
 
 class KnownEffect(NamedTuple):
     """What a simulated editor is known to do: a group's rate minus the rate of everybody else."""
@@ -52,13 +56,16 @@ def analyse(
     provenance: Mapping[str, Any],
     planted: Iterable[KnownEffect] = (),
     inclusion: Mapping[str, float] | None = None,
+    second: SecondProcess = ALONE,
 ) -> Results:
     """Everything the report says about a table of ratings.
 
-    `inclusion` is, by request id, the chance of each edit to be among those people rated.
+    `inclusion` is, by request id, the chance of each edit to be among those people rated. Agreement, the longest
+    single part where people rated, is left to the second process.
     """
     scores = combine(table, rules.ensemble, rules.missing)
     judged = combine(table, judges_only(rules.ensemble), rules.missing)
+    compared = second.give(_agreement, judged, rules)
     found = answers(scores, rules)
     estimated: list[Estimate] = []
     tested: list[GapTest] = []
@@ -82,7 +89,6 @@ def analyse(
         contrasts=tuple(contrasted),
         sensitivity=tuple(sensitivity(table, rules)),
         planted=tuple(_beside(planted, contrasted)),
-        agreement=tuple(agreement(judged, rules)),
         per_judge=tuple(judges_alone(table, rules)),
         coverage=tuple(coverage(table)),
         coverage_tests=tuple(unanswered(table, rules)),
@@ -100,7 +106,12 @@ def analyse(
         simulated=tuple(
             sorted(name for name in {*table.edits["editor"].unique(), *table.raters} if is_simulated(name))
         ),
+        agreement=compared(),  # the last, so that all else is done meanwhile
     )
+
+
+def _agreement(judged: Scores, rules: AnalysisRules) -> tuple[Agreement, ...]:
+    return tuple(agreement(judged, rules))
 
 
 def _powered(

@@ -13,6 +13,7 @@ import pandas as pd
 from evenedit.core.errors import EvenEditError
 from evenedit.core.provenance import provenance
 from evenedit.core.records import Kind
+from evenedit.core.second_process import ALONE, SecondProcess
 from evenedit.protocol import Factor, PromptSet, load_prompts
 from evenedit.protocol.prompts import merge
 from evenedit.ratings.exported import read_exported
@@ -20,7 +21,7 @@ from evenedit.ratings.from_csv import Tabular, name_of, read_tables
 from evenedit.ratings.human_csv import read_with_people
 from evenedit.ratings.table import RatingTable
 from evenedit.results.results import Results
-from evenedit.stats import AnalysisRules, KnownEffect, analyse
+from evenedit.stats import LARGE, AnalysisRules, KnownEffect, analyse
 from evenedit.stats.digest import digest_of
 from evenedit.study.export import FILE, StudyRecord
 
@@ -47,9 +48,9 @@ class Analysis:
     prompts: Mapping[str, str] = field(default_factory=dict)
     """The text of each prompt by id, where it is known."""
 
-    def results(self) -> Results:
+    def results(self, second: SecondProcess = ALONE) -> Results:
         """Every estimate."""
-        results = analyse(self.table, self.rules, provenance(**self.facts), self.effects, self.chances)
+        results = analyse(self.table, self.rules, provenance(**self.facts), self.effects, self.chances, second)
         return replace(
             results,
             counts={**results.counts, **self.counts},
@@ -75,9 +76,9 @@ def analyze(
     folder of an export, which brings the rules of its study along. `preset`, `missing` and `factors` take the place of
     those rules; without an export the preset is "default" and the factors are race, gender and age.
     """
-    return gather(
-        scores, verdicts, ratings=ratings, prompts=prompts, preset=preset, missing=missing, factors=factors
-    ).results()
+    given = gather(scores, verdicts, ratings=ratings, prompts=prompts, preset=preset, missing=missing, factors=factors)
+    with SecondProcess(wanted=len(given.table.edits) >= LARGE) as second:
+        return given.results(second)
 
 
 def gather(

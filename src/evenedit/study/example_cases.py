@@ -14,7 +14,7 @@ from evenedit.protocol import PromptSet
 from evenedit.protocol.drift import drift
 from evenedit.protocol.measures import Measure
 from evenedit.ratings.table import QUESTION_IDS, Scores
-from evenedit.report import ExampleCase
+from evenedit.report.pages.report import ExampleCase
 from evenedit.storage.store import Store
 
 RULES = (

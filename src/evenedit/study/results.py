@@ -10,14 +10,16 @@ from evenedit.config.study_file import StudyFile
 from evenedit.core.errors import EvenEditError
 from evenedit.core.log import log
 from evenedit.core.provenance import provenance
+from evenedit.core.second_process import ALONE, SecondProcess
 from evenedit.curation.portraits import MANIFEST
 from evenedit.protocol.prompts import PromptSet, merge
 from evenedit.ratings import parquet
 from evenedit.ratings.combine import combine
 from evenedit.ratings.table import RatingTable
-from evenedit.report import write_report
+from evenedit.report.contents import begin_figures
+from evenedit.report.pages.report import write_report
 from evenedit.results.results import Results
-from evenedit.stats import AnalysisRules, KnownEffect, analyse
+from evenedit.stats import LARGE, AnalysisRules, KnownEffect, analyse
 from evenedit.stats.digest import digest_of
 from evenedit.stats.planted import planted_effects
 from evenedit.study import example_cases as examples
@@ -56,12 +58,12 @@ def rules_of(file: StudyFile) -> AnalysisRules:
     )
 
 
-def results_of(study: Study, table: RatingTable) -> Results:
+def results_of(study: Study, table: RatingTable, second: SecondProcess = ALONE) -> Results:
     """Return every estimate of a study; for simulated editors with the planted effects beside them."""
     _refuse_nothing(study, table)
     file, rules, runs = study.file, rules_of(study.file), study.store.runs()
     facts = provenance(study=file.hash, first_run=runs[0]["started"], runs=len(runs))
-    results = analyse(table, rules, facts, effects_of(study), study.store.cases(SURVEY))
+    results = analyse(table, rules, facts, effects_of(study), study.store.cases(SURVEY), second)
     return replace(
         results,
         counts={**results.counts, **counts_of(study)},
@@ -88,7 +90,8 @@ def current_results(study: Study) -> Results:
         log.info(f"ratings, rules or release changed since {path} was written: computing the results anew")
     else:
         log.info(f"analysing {len(table.edits):,} edits")
-    return results_of(study, table)
+    with SecondProcess(wanted=len(table.edits) >= LARGE) as second:
+        return results_of(study, table, second)
 
 
 def _prompts(file: StudyFile) -> PromptSet:
@@ -118,14 +121,20 @@ def _pools(file: StudyFile) -> dict[str, int]:
 
 
 def report_study(study: Study, out: Path) -> Path:
-    """Write a study's report and return the path of its page."""
+    """Write a study's report and return the path of its page; two processes share the work on a large study."""
     table = study.table()
     log.info(f"analysing {len(table.edits):,} edits")
-    results = results_of(study, table)
+    with SecondProcess(wanted=len(table.edits) >= LARGE) as second:
+        return _report(study, table, out, second)
+
+
+def _report(study: Study, table: RatingTable, out: Path, second: SecondProcess) -> Path:
+    results = results_of(study, table, second)
     rules = rules_of(study.file)
     scores = combine(table, rules.ensemble, rules.missing)
     file = study.file
     log.info("writing the report")
+    figures = begin_figures(results, second)
     prompts = _prompts(file)
     parquet.write_parquet(table, out / parquet.FILE)
     return write_report(
@@ -135,4 +144,5 @@ def report_study(study: Study, out: Path) -> Path:
         study=file.sections.model_dump(mode="json", exclude_none=True, exclude={"store"}),
         examples=examples.choose(scores, study.store, prompts),
         photo_figures=photo_figures(scores, study.store, prompts, simulated=bool(results.simulated)),
+        figures=figures,
     )

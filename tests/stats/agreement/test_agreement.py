@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 from evenedit.core.records import Kind
 from evenedit.ratings.combine import combine
 from evenedit.ratings.table import RatingTable
-from evenedit.report import summarise, write_report
+from evenedit.report.pages.report import write_report
+from evenedit.report.text.summary import summarise
 from evenedit.results.results import Agreement, Results
 from evenedit.stats import AnalysisRules, analyse
 from evenedit.stats.agreement.agreement import agreement

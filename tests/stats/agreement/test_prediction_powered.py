@@ -65,5 +65,5 @@ def test_errors_grow_when_faces_are_alike():
     clusters = LabelledSample(truth + rng.normal(0, 0.5, 400), said, np.ones(400), face, prompt)
     alone = LabelledSample(clusters.judged, said, np.ones(400), np.arange(400), np.arange(400))
     tuning = tuned(clusters)
-    wide, narrow = (together(s, tuning).uncertainty()[1] for s in (clusters, alone))
+    wide, narrow = (together(s, tuning).uncertainty[1] for s in (clusters, alone))
     assert wide.variance > 3 * narrow.variance

@@ -373,3 +373,14 @@ def test_groups_without_noise_of_their_own_share_none():
     z2 = stats.norm.ppf(0.975) ** 2
     ends = [(0.0, z2 / (8 + z2)), wilson_t(0.5, 0.25 / 7, 7)]
     assert (contrast.low, contrast.high) == pytest.approx(zou(0.0, 0.5, ends, 0.0), abs=0.01)
+
+
+def test_gaps_found_together_are_those_found_one_by_one():
+    rng = np.random.default_rng(4)
+    sizes = np.full((6, 4), 50.0)
+    rates, own, shared = rng.random((6, 4)), rng.random((6, 4)) / 10, rng.normal(size=(300, 6, 4)) / 50
+    together = gap_intervals(rates, own, shared, sizes, 0.95, 7)
+    for at in range(6):
+        one = slice(at, at + 1)
+        alone = gap_intervals(rates[one], own[one], shared[:, one], sizes[one], 0.95, 7)
+        assert (together[:, one] == alone).all()

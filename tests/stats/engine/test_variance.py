@@ -27,6 +27,14 @@ def test_variance_of_a_mean_agrees_with_statsmodels_two_way_clusters():
     assert float(found.variance) == pytest.approx(expected, rel=0.15)
 
 
+def test_faces_and_prompts_that_no_row_has_do_not_count():
+    rng = np.random.default_rng(3)
+    face, prompt = rng.integers(0, 9, 40), rng.integers(0, 5, 40)
+    influence = rng.normal(size=(40, 2))
+    close, far = clustered(influence, face, prompt), clustered(influence, 7 * face + 2, 3 * prompt + 4)
+    assert (close.variance == far.variance).all() and (close.freedom == far.freedom).all()
+
+
 def test_degrees_of_freedom_are_satterthwaites():
     # 0.03 on 10 and 0.01 on 4 degrees of freedom: 0.04^2 / (0.0009 / 10 + 0.0001 / 4) = 13.913
     parts = [np.array(x) for x in (0.03, 0.01, 0.0, 10.0, 4.0)]

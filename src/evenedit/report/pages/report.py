@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from pathlib import Path
@@ -63,25 +63,30 @@ def write_report(
     study: Mapping[str, Any] | None = None,
     examples: Iterable[ExampleCase] = (),
     photo_figures: Iterable[PhotoFigure] = (),
+    figures: Callable[[], Mapping[str, FigureFile]] | None = None,
 ) -> Path:
-    """Write report.html, results.json, vlm_human_agreement.json, tables/ and figures/; return the path of the page."""
+    """Write report.html, results.json, vlm_human_agreement.json, tables/ and figures/; return the path of the page.
+
+    `figures` waits for figures that are being drawn already.
+    """
     index = Index(results)
-    tables, figures = all_tables(index), all_figures(index)
+    tables = all_tables(index)
     files: dict[str, bytes] = {"results.json": results.to_json().encode()}
     if (both := vlm_human_agreement(results)) is not None:
         files[FILE] = both.encode()
     for table in tables.values():
         files[f"tables/{table.id}.csv"] = table.to_csv().encode()
         files[f"tables/{table.id}.tex"] = table.to_latex().encode()
-    for figure in figures.values():
-        files[f"figures/{figure.id}.svg"] = figure.svg.encode()
-        files[f"figures/{figure.id}.pdf"] = figure.pdf
-        files[f"figures/{figure.id}.png"] = figure.png
     photos = {photo.id: photo for photo in photo_figures}
     files |= {f"figures/{photo.id}.png": photo.png for photo in photos.values()}
     texts = texts_for_reuse(index, study or {})
     files |= {path: text.encode() for path, (_, text) in texts.items()}
-    page = _render(index, tables, figures, photos, title, study or {}, examples)
+    drawn = figures() if figures else all_figures(index)
+    for figure in drawn.values():
+        files[f"figures/{figure.id}.svg"] = figure.svg.encode()
+        files[f"figures/{figure.id}.pdf"] = figure.pdf
+        files[f"figures/{figure.id}.png"] = figure.png
+    page = _render(index, tables, drawn, photos, title, study or {}, examples)
     files["report.html"] = page.encode()  # the last to be written
     for path, content in files.items():
         put(out / path, content)

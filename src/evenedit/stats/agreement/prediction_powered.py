@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, fields, replace
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -56,7 +57,7 @@ class LabelledSample:
         return ~np.isnan(self.labels)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Both:
     """Estimates from people alone and from people with judges, and what each edit adds to them."""
 
@@ -66,6 +67,7 @@ class Both:
     influence: Values
     sample: LabelledSample
 
+    @cached_property
     def uncertainty(self) -> tuple[Uncertainty, Uncertainty]:
         """Of people alone, over the sample; of both together, over all edits."""
         s = self.sample
@@ -219,7 +221,8 @@ def _three_ways(sample: LabelledSample, axes: Axes, measure: str, rules: Analysi
     for factor, levels in axes.levels.items():
         label = axes.labels[factor][sample.face]
         groups = {level: label == level for level in levels}
-        parts = {level: together(sample.only(at), tuning) for level, at in groups.items() if _enough(sample.only(at))}
+        members = {level: sample.only(at) for level, at in groups.items()}
+        parts = {level: together(mine, tuning) for level, mine in members.items() if _enough(mine)}
         for level, both in parts.items():
             yield _told(both, measure, {factor: level}, tuning, rules)
         if not is_rate or len(levels) < 2 or len(parts) < len(levels):
@@ -238,7 +241,7 @@ def _enough(sample: LabelledSample) -> bool:
 
 def _told(both: Both, measure: str, group: Mapping[str, str], tuning: float, rules: AnalysisRules) -> PoweredEstimate:
     is_rate = Measure(measure).kind == MeasureKind.RATE
-    human, everything = both.uncertainty()
+    human, everything = both.uncertainty
     return PoweredEstimate(
         measure,
         group,
@@ -265,7 +268,7 @@ def _interval(value: float, sure: Uncertainty, is_rate: bool, rules: AnalysisRul
 
 def _contrast(one: Both, rest: Both, tuning: float, rules: AnalysisRules) -> PoweredEstimate:
     """A group minus everybody else."""
-    sure = one.uncertainty(), rest.uncertainty()
+    sure = one.uncertainty, rest.uncertainty
     prompts = 1 + max(int(one.sample.prompt.max()), int(rest.sample.prompt.max()))
 
     def ends(way: int, first: float, second: float, parts: tuple[Values, Values]) -> Ends:
@@ -295,7 +298,7 @@ def _contrast(one: Both, rest: Both, tuning: float, rules: AnalysisRules) -> Pow
 
 def _gap(parts: list[Both], tuning: float, rules: AnalysisRules) -> PoweredEstimate:
     """Highest minus lowest; the noise that groups share through prompts is left in, which errs on the wide side."""
-    sure = [both.uncertainty() for both in parts]
+    sure = [both.uncertainty for both in parts]
     sizes = np.array([float(b.sample.labelled.sum()) for b in parts])
     quantile = 0.5 + rules.confidence / 2
 

@@ -54,16 +54,19 @@ def gap_intervals(
     draws, _, groups = shared.shape
     sign = rng.choice([-1.0, 1.0], size=(draws, 1, 1))  # both tails alike: few prompts say little of skewness
     noise = (rng.standard_normal((draws, 1, groups)) * own + sign * shared) / slope
-    lowest, middle = rates.min(axis=1, keepdims=True), rates.mean(axis=1, keepdims=True)
-    seen = rates.max(axis=1) - lowest[:, 0]
-    place = np.divide(rates - lowest, seen[:, None], out=np.zeros_like(rates), where=seen[:, None] > 0)
+    noise = np.ascontiguousarray(noise.transpose(2, 0, 1))  # groups first: extremes over them are then quick to find
+    bottom, middle = rates.min(axis=1, keepdims=True), rates.mean(axis=1, keepdims=True)
+    seen = rates.max(axis=1) - bottom[:, 0]
+    place = np.divide(rates - bottom, seen[:, None], out=np.zeros_like(rates), where=seen[:, None] > 0)
     crowded, lonely = np.round(place), np.where(np.isin(place, (0.0, 1.0)), place, 0.5)
-    shapes = [lowest - middle + (place + extreme) / 2 * seen[:, None] for extreme in (crowded, lonely)]
+    shapes = [bottom - middle + (place + extreme) / 2 * seen[:, None] for extreme in (crowded, lonely)]
 
     def spread(pull: NDArray[np.float64], upper: bool) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         centre = np.clip(middle + pull[:, None] * shapes[upper], least, 1 - least)
-        drawn = np.sin(np.clip(np.arcsin(np.sqrt(centre)) + noise, 0, np.pi / 2)) ** 2
-        return drawn.max(axis=2) - drawn.min(axis=2), centre.max(axis=1) - centre.min(axis=1)
+        drawn = np.arcsin(np.sqrt(centre)).T[:, None] + noise
+        # sin² rises from 0 to a right angle, so its extremes are those of the angles
+        highest, lowest = (np.sin(np.clip(x, 0, np.pi / 2)) ** 2 for x in (drawn.max(axis=0), drawn.min(axis=0)))
+        return highest - lowest, centre.max(axis=1) - centre.min(axis=1)
 
     def search(low: NDArray[np.float64], high: NDArray[np.float64], upper: bool) -> NDArray[np.float64]:
         """Where the seen gap stops being unusual: the lowest such pull, or the highest."""

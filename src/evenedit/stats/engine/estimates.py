@@ -14,7 +14,7 @@ from evenedit.stats.engine.bootstrap import Bootstrap, Draws
 from evenedit.stats.engine.intervals import Interval, wilson
 from evenedit.stats.engine.panel import Panel, RatioMeasure
 from evenedit.stats.engine.rules import AnalysisRules
-from evenedit.stats.engine.variance import share_interval
+from evenedit.stats.engine.variance import Uncertainty, share_interval
 
 SCALE = (1.0, 5.0)
 """No mean of scores lies outside."""
@@ -78,7 +78,7 @@ def headline(
     value = total / count
     if measure.is_rate:
         return share_interval(value, variance, freedom, confidence), method(bootstrap, at)
-    reach = float(draws.uncertainty.reach(confidence)[row, at])
+    reach = float(Uncertainty(np.asarray(variance), np.asarray(freedom)).reach(confidence))
     low, high = value - reach, value + reach
     if measure.name.kind == MeasureKind.MEAN and measure.name.name in QUESTIONS:
         low, high = max(low, SCALE[0]), min(high, SCALE[1])

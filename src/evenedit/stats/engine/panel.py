@@ -121,7 +121,7 @@ class Panel:
 
     def tally(self, column: str, editors: list[int], mask: NDArray[np.bool_]) -> int:
         """A column's sum over some editors and clusters."""
-        return int(self.sums[column][editors][:, mask].sum())
+        return int((self.sums[column] @ mask)[editors].sum())
 
 
 def lay_out(

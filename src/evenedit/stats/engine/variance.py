@@ -52,12 +52,11 @@ def two_way(
 def clustered(influence: Values, face: NDArray[np.int64], prompt: NDArray[np.int64]) -> Uncertainty:
     """The variance of an estimate from what each row adds to it: [row] or [row, estimate], summing to about 0."""
     rows = influence.reshape(len(influence), -1)
-    cell = np.unique(face * (prompt.max(initial=0) + 1) + prompt, return_inverse=True)[1]
     parts, clusters = [], []
-    for key in (face, prompt, cell):
-        at = np.unique(key, return_inverse=True)[1]
-        units = int(at.max(initial=-1)) + 1
-        sums = np.stack([np.bincount(at, weights=column, minlength=units) for column in rows.T], axis=1)
+    for key in (face, prompt, face * (prompt.max(initial=0) + 1) + prompt):
+        occurs = np.bincount(key) > 0
+        units = int(occurs.sum())
+        sums = np.stack([np.bincount(key, weights=column)[occurs] for column in rows.T], axis=1)
         parts.append((sums**2).sum(axis=0) * (units / (units - 1) if units > 1 else 0.0))
         clusters.append(np.full(rows.shape[1], units - 1.0))
     found = two_way(parts[0], parts[1], parts[2], clusters[0], clusters[1])
