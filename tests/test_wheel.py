@@ -7,6 +7,8 @@ import re
 import shutil
 import subprocess
 import sys
+import time
+import urllib.error
 import urllib.request
 import zipfile
 from dataclasses import dataclass
@@ -64,7 +66,8 @@ def study(installed: Installation) -> Path:
     """A small study that the installed command made."""
     folder = installed.folder / "study"
     installed.run("evenedit", "new", folder)
-    write_study(folder)
+    portraits = {"seed": 3, "size": 256, "only": {"race": ["White", "Black"], "age": ["20s", "70plus"]}}
+    write_study(folder, sources={"kind": "drawn", "settings": portraits})
     installed.run("evenedit", "run", folder)
     installed.run("evenedit", "report", folder)
     return folder
@@ -124,9 +127,9 @@ def test_a_study_runs_to_its_report(installed, study):
 
 
 def test_pictures_are_measured_and_audited(installed, pairs):
-    first = next(csv.DictReader(pairs.open()))
+    first = next(csv.DictReader(pairs.read_text().splitlines()))
     measured = json.loads(installed.run("evenedit", "measure", first["source"], first["edited"], "--json"))
-    assert measured
+    assert measured["skin_delta_L"] is not None, "the face detector's file is there"
     page = Path(installed.run("evenedit", "audit", "--pairs", pairs, "--out", installed.folder / "audit"))
     assert "No judge has rated these edits" in page.read_text()
 
@@ -148,10 +151,22 @@ def test_the_web_app_is_served(installed, study):
             line = server.stdout.readline().decode()
             assert line, said
             said += line
-        assert b"EvenEdit" in urllib.request.urlopen(f"{address[0]}/admin/login", timeout=30).read()
+        assert b"EvenEdit" in read(f"{address[0]}/admin/login")
     finally:
         server.terminate()
         server.communicate(timeout=30)
+
+
+def read(address: str) -> bytes:
+    """A page of a server that may not listen yet."""
+    while True:
+        try:
+            with urllib.request.urlopen(address, timeout=60) as answer:
+                return answer.read()
+        except urllib.error.URLError as error:
+            if not isinstance(error.reason, ConnectionRefusedError):
+                raise
+            time.sleep(0.2)
 
 
 def test_every_plug_in_loads_and_missing_extras_are_named(installed):
@@ -164,7 +179,9 @@ def test_every_plug_in_loads_and_missing_extras_are_named(installed):
 def test_signed_links_of_prolific_name_their_extra(installed, study):
     signed = installed.folder / "signed"
     shutil.copytree(study, signed)
-    write_study(signed, survey={"platform": {"kind": "prolific", "signed": True, "origin": "https://example.org"}})
+    with (signed / "study.toml").open("a") as file:
+        platform = 'platform = {kind = "prolific", signed = true, origin = "https://example.org"}'
+        file.write(f"survey = {{cases = 4, {platform}}}\n")
     assert "pip install 'evenedit[prolific]'" in installed.run("evenedit", "serve", signed, "--port", 0, code=2)
 
 

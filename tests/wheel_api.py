@@ -10,5 +10,5 @@ for name in evenedit.__all__:
     assert getattr(evenedit, name) is not None, name
 
 assert "site-packages" in Path(evenedit.__file__).parts, evenedit.__file__
-assert Study.load(sys.argv[1]).store.edits(), "the study has edits"
+assert Study.load(Path(sys.argv[1])).store.edits(), "the study has edits"
 print("ok")

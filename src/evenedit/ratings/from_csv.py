@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
+from math import isnan
 from pathlib import Path
 from typing import Any
 
@@ -358,17 +359,17 @@ class CsvRatings:
     def ratings(self) -> Iterator[Rating]:
         """Every answer, and for a call without any how it ended."""
         values = self.rows[list(QUESTION_IDS)].to_numpy()
-        stated = self.rows[[f"{CONFIDENCE}{question}" for question in QUESTION_IDS]].to_numpy()
+        stated = self.rows[[f"{CONFIDENCE}{question}" for question in QUESTION_IDS]].to_numpy().tolist()
         by_call = np.array([question != PREFERENCE or self.kind is Kind.HUMAN for question in QUESTION_IDS])
-        for request, rater, status, answers, sure in zip(
-            self.rows["_request"], self.rows["judge"], self.rows["status"], values, stated, strict=True
+        is_rated = values[:, by_call].any(axis=1)
+        for request, rater, status, rated, answers, sure in zip(
+            self.rows["_request"], self.rows["judge"], self.rows["status"], is_rated, values, stated, strict=True
         ):
-            rated = answers[by_call].any()
             if status != "" and not rated:
                 yield Rating(request, "", str(rater), self.kind, Status(str(status)))
             ended = Status(str(status)) if rated else Status.SCORED
             for at in np.flatnonzero(answers):
-                confidence = None if np.isnan(sure[at]) else float(sure[at])
+                confidence = None if isnan(sure[at]) else sure[at]
                 yield Rating(
                     request, QUESTION_IDS[at], str(rater), self.kind, ended, int(answers[at]), confidence=confidence
                 )

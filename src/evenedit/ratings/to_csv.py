@@ -81,8 +81,10 @@ def _rated(
 ) -> pd.DataFrame:
     """One row per edit and rater who was asked, and one per edit that nobody could be asked about."""
     given = (table.status != NOT_ASKED) | (table.values > MISSING).any(axis=2)
-    parts = [_of_rater(table, number, np.flatnonzero(rows & given[number]), words, is_verdict=is_verdict)
-             for number in range(len(table.raters))]  # fmt: skip
+    parts = [
+        _of_rater(table, number, np.flatnonzero(rows & given[number]), words, is_verdict=is_verdict)
+        for number in range(len(table.raters))
+    ]
     unrated = rows & ~given.any(axis=0) & (table.edits["outcome"] != Outcome.EDITED).to_numpy()
     parts.append(table.edits.iloc[np.flatnonzero(unrated)][_shared(table)])
     questions = _questions(is_verdict=is_verdict)
