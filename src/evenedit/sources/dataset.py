@@ -16,8 +16,8 @@ from typing import Any, Protocol
 from PIL import Image, ImageOps, UnidentifiedImageError
 
 from evenedit.core.errors import EvenEditError
-from evenedit.core.parquet import connect, name_of, open_parquet
 from evenedit.protocol import FACTORS, level_code
+from evenedit.sources.parquet_files import connect, name_of, open_parquet
 
 LABELS = tuple(f.name for f in FACTORS)
 CLASSES: Mapping[str, tuple[str, ...]] = {

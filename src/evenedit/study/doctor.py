@@ -22,6 +22,7 @@ EXTRAS = {
     "api": "openai",
     "ray": "ray",
     "faces": "dlib",
+    "parquet": "duckdb",
     "prolific": "cryptography",
 }
 
