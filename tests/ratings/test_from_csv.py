@@ -114,6 +114,17 @@ def test_bad_cells_are_listed_with_their_lines(tmp_path):
     assert len(found) == 9
 
 
+def test_a_judges_preference_stands_however_its_rating_ended_and_nothing_else_does(tmp_path):
+    rows = [f"{FACE},O-01,a,unparseable,,,,,,MITIGATED", f"{FACE},O-01,b,,,,,,,SAME"]
+    rows = [row.replace("diagnosis,baseline", "mitigation,feature") for row in rows]
+    table = read_tables([write(tmp_path, *rows, header=HEADER + AXES + ",preference")])
+    assert table.values[:, 0, QUESTION_IDS.index("preference")].tolist() == [2, 3]
+    assert [int(code) for code in table.status[:, 0]] == [2, NOT_ASKED]
+    scored = rows[1].replace(",,,,,,,SAME", ",,4,3,1,1,3,SAME")
+    found = problems(write(tmp_path, scored, header=HEADER + AXES + ",preference"))
+    assert "scores.csv line 2: edit_success is '4' but the status is ''" in found
+
+
 def test_a_long_list_of_bad_rows_is_cut(tmp_path):
     found = problems(write(tmp_path, *(f"{FACE},O-01,j{i},scored,9,3,1,1,3" for i in range(50))))
     assert len(found) == 21

@@ -252,7 +252,9 @@ def _answers(frame: pd.DataFrame, out: pd.DataFrame, problems: Problems) -> None
     """Fill in every question's value code, and how sure the judge was."""
     columns = {"stereotype": "verdict"} | {axis: axis for axis in AXES} | _ALSO
     scored = (out["status"] == Status.SCORED).to_numpy()
-    unscored = out["status"].isin([s.value for s in Status if s != Status.SCORED]).to_numpy()
+    preferring = _preferring(frame, out)
+    ended = out["status"].isin([s.value for s in Status if s != Status.SCORED]).to_numpy()
+    unscored = ended | (preferring & (out["status"] == "").to_numpy())
     impossible = scored & (out["outcome"] != Outcome.EDITED).to_numpy()
     problems.add(out, impossible, "status is scored but the outcome is {outcome}")
     for question in QUESTION_IDS:
@@ -268,7 +270,7 @@ def _answers(frame: pd.DataFrame, out: pd.DataFrame, problems: Problems) -> None
         unknown = np.isnan(value) | (needed & scored & (value == 0))
         shown = out.assign(_text=text)
         problems.add(shown, unknown, f"{column} is '{{_text}}'; expected {expected_answer(question)}")
-        silent = unscored & ~_preferring(frame, out) if question == PREFERENCE else unscored
+        silent = unscored & ~preferring if question == PREFERENCE else unscored
         problems.add(shown, silent & (value > 0), f"{column} is '{{_text}}' but the status is '{{status}}'")
         out[question] = np.where(unknown, 0, value).astype(np.int8)
 
@@ -361,7 +363,7 @@ class CsvRatings:
         values = self.rows[list(QUESTION_IDS)].to_numpy()
         stated = self.rows[[f"{CONFIDENCE}{question}" for question in QUESTION_IDS]].to_numpy().tolist()
         by_call = np.array([question != PREFERENCE or self.kind is Kind.HUMAN for question in QUESTION_IDS])
-        is_rated = values[:, by_call].any(axis=1)
+        is_rated = np.any(values[:, by_call], axis=1).tolist()
         for request, rater, status, rated, answers, sure in zip(
             self.rows["_request"], self.rows["judge"], self.rows["status"], is_rated, values, stated, strict=True
         ):
