@@ -145,10 +145,15 @@ def test_pictures_are_measured_and_audited(installed, pairs):
     assert "No judge has rated these edits" in page.read_text()
 
 
-def test_results_are_gated_compared_and_ranked(installed, study):
-    installed.run("evenedit", "gate", study, "--rule", "rate.soft_erasure <= 1")
-    installed.run("evenedit", "compare", study, study, "--out", installed.folder / "compare")
-    installed.run("evenedit", "leaderboard", study, "--out", installed.folder / "leaderboard")
+def test_results_are_held_against_limits(installed, study):
+    assert installed.run("evenedit", "gate", study, "--rule", "rate.soft_erasure <= 1").endswith("pass")
+
+
+def test_every_module_can_be_imported(installed):
+    loop = "for m in pkgutil.walk_packages(evenedit.__path__, 'evenedit.'):"
+    begun = "('.__main__', '.env')"  # these do their work on import
+    body = f"    if not m.name.endswith({begun}): importlib.import_module(m.name)"
+    installed.run("python", "-c", f"import evenedit, importlib, pkgutil\n{loop}\n{body}")
 
 
 def test_the_web_app_is_served(installed, study):
