@@ -1,12 +1,13 @@
 # make demo   sets up and audits four simulated editors, offline; ends with the path of a report
 # make test   sets up and runs every check and test
 # make docs   sets up and builds the documentation as a site, into site/
+# make wheel  sets up and builds the wheel, into dist/
 # make prove  sets up and runs the large versions of some tests; writes their tables into docs/proofs
 PYTHON ?= python3
 BIN := .venv/bin
 PIP := $(BIN)/pip install --quiet --disable-pip-version-check --constraint constraints.txt
 
-.PHONY: demo test check docs bench prove clean
+.PHONY: demo test check docs wheel bench prove clean
 
 demo: .venv/base
 	$(BIN)/evenedit demo --out demo
@@ -22,6 +23,9 @@ check: .venv/dev
 
 docs: .venv/dev
 	$(BIN)/mkdocs build --strict
+
+wheel: .venv/dev
+	$(BIN)/python -m hatchling build --target wheel
 
 bench: .venv/dev
 	$(BIN)/python -m bench
@@ -39,4 +43,4 @@ prove: .venv/dev
 	touch $@
 
 clean:
-	rm -rf .venv demo site
+	rm -rf .venv demo site dist

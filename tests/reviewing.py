@@ -11,8 +11,8 @@ CARELESS = {
 }
 
 
-def settle(desk: ReviewQueue, rater: str, ident: str, note: str = "", **answers: int) -> Review:
+def settle(queue: ReviewQueue, rater: str, ident: str, note: str = "", **answers: int) -> Review:
     """Settle a case as it stands; questions that must be settled and are not given get a 2."""
-    sheet = desk.form(ident, rater)
+    sheet = queue.form(ident, rater)
     needed = sheet.needed or (sheet.questions[0].id,)
-    return desk.settle(ident, rater, dict.fromkeys(needed, 2) | answers, note, sheet.version)
+    return queue.settle(ident, rater, dict.fromkeys(needed, 2) | answers, note, sheet.version)

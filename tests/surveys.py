@@ -48,40 +48,40 @@ def copy_study(made: Path, folder: Path, **survey: Any) -> Study:
     return open_study(folder, **STUDY, survey=SURVEY | survey)
 
 
-def open_desk(loaded: Study, url: str | None = None, clock: Any = None) -> SurveyService:
-    """The study's desk; its people in PostgreSQL where a URL is given."""
+def open_service(loaded: Study, url: str | None = None, clock: Any = None) -> SurveyService:
+    """The study's service; its people in PostgreSQL where a URL is given."""
     section = loaded.file.sections.survey
     assert section is not None
     return SurveyService(SurveyStore(loaded.file.folder, url), section, loaded.file, loaded.store, clock or Clock())
 
 
-def seated(desk: SurveyService, name: str, survey: int = 1, task: int | None = None) -> Visit:
+def seated(service: SurveyService, name: str, survey: int = 1, task: int | None = None) -> Visit:
     """Somebody who read the guide, understood it, agreed, and got a task if there was one."""
-    token = desk.arrive(Arrival("panel", name, survey=survey)).token
-    desk.read_guide(token)
-    desk.check(token, {check.question.id: check.right for check in checks(survey)})
-    visit = desk.consent(token, True)
-    return visit if task is None else desk.claim(token, task)
+    token = service.arrive(Arrival("panel", name, survey=survey)).token
+    service.read_guide(token)
+    service.check(token, {check.question.id: check.right for check in checks(survey)})
+    visit = service.consent(token, True)
+    return visit if task is None else service.claim(token, task)
 
 
 def answer(
-    desk: SurveyService, token: str, *, value: int = 0, seconds: float = 30.0, heed: bool = True, skip: int = 0
+    service: SurveyService, token: str, *, value: int = 0, seconds: float = 30.0, heed: bool = True, skip: int = 0
 ) -> int:
     """Answer every item but the last `skip`, with `value` or with something else each time.
 
     `heed`: do what instructed checks ask. Returns how many answers.
     """
-    number = desk.sequence(token)
-    items = desk.items(token)
+    number = service.sequence(token)
+    items = service.items(token)
     for item in items[: len(items) - skip]:
         for asked in item.asked:
             number += 1
             given = item.instructed if heed and item.instructed else value or number % 3 + 1
-            desk.save(token, item.id, asked.slot, asked.question.id, given, number, int(seconds * 1000))
+            service.save(token, item.id, asked.slot, asked.question.id, given, number, int(seconds * 1000))
     return number
 
 
-def finish(desk: SurveyService, name: str, survey: int = 1, **how: Any) -> Visit:
-    visit = seated(desk, name, survey)
-    answer(desk, visit.token, **how)
-    return desk.submit(visit.token)
+def finish(service: SurveyService, name: str, survey: int = 1, **how: Any) -> Visit:
+    visit = seated(service, name, survey)
+    answer(service, visit.token, **how)
+    return service.submit(visit.token)

@@ -47,7 +47,7 @@ def web_study(folder: Path, **survey: Any) -> Study:
 
 
 def app_of(study: Study, setup: Setup | None = None) -> FastAPI:
-    """The app; its desk is closed when it stops serving."""
+    """The app; its service is closed when it stops serving."""
     return create_app(study, setup or Setup(password=PASSWORD))
 
 

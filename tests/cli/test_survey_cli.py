@@ -45,15 +45,15 @@ def test_a_survey_from_sample_to_export(made, tmp_path):
     assert ["gender", "Male", "8", "50.0%"] in [line.split() for line in said.splitlines()]
     assert "6 cases (stereotype)" in said
     assert "survey 1" in call("plan", tmp_path) and "WARNING: 0.00 USD per hour" in call("plan", tmp_path)
-    desk = SurveyService.open(study.file, study.store)
-    finish(desk, "ann")
-    finish(desk, "bob", seconds=1.0)
-    ann = desk.database.pseudonym(1, "panel", "ann")
+    service = SurveyService.open(study.file, study.store)
+    finish(service, "ann")
+    finish(service, "bob", seconds=1.0)
+    ann = service.database.pseudonym(1, "panel", "ann")
     said = call("status", tmp_path)
-    assert "completed: 2" in said and "EXCLUDED" in said, "looking works while the desk is open"
+    assert "completed: 2" in said and "EXCLUDED" in said, "looking works while the service is open"
     with pytest.raises(EvenEditError, match="another process"):
         call("release", tmp_path, ann)
-    desk.close()
+    service.close()
     assert "free again" in call("release", tmp_path, ann, "--as", "chris")
     links = call("invite", tmp_path, "--base", "https://x.example", "--count", 3).splitlines()
     assert len(set(links)) == 3 and all(link.startswith("https://x.example/survey?invite=guest-") for link in links)

@@ -39,34 +39,34 @@ def pools(tmp_path_factory) -> Path:
 
 
 @pytest.fixture
-def desk(tmp_path, pools) -> CurationSession:
+def session(tmp_path, pools) -> CurationSession:
     return CurationSession(tmp_path, pools, tmp_path / "portraits")
 
 
-def choose_all(desk: CurationSession, pool: str = "V1", reviewer: str = "Ada") -> None:
+def choose_all(session: CurationSession, pool: str = "V1", reviewer: str = "Ada") -> None:
     for cell in CELLS:
-        desk.act(reviewer, ActionKind.SELECT, cell, pool, criteria=ALL_SIX)
+        session.act(reviewer, ActionKind.SELECT, cell, pool, criteria=ALL_SIX)
 
 
-def standing(desk: CurationSession, cell: str = CELL) -> CellStatus:
-    return desk.state()[cell].status(desk.faces)
+def standing(session: CurationSession, cell: str = CELL) -> CellStatus:
+    return session.state()[cell].status(session.faces)
 
 
 # -- the log and its fold ------------------------------------------------------------------------------------
 
 
-def test_a_cell_is_open_then_unmet_then_done(desk):
-    assert standing(desk) is CellStatus.OPEN
-    desk.act("Ada", ActionKind.SELECT, CELL, "V2", criteria=ALL_SIX[:5], note="smiles")
-    assert standing(desk) is CellStatus.UNMET
-    assert desk.state()[CELL].unmet("V2") == ["upright_posture"]
-    desk.act("Ada", ActionKind.ASSESS, CELL, "V2", criteria=ALL_SIX, note="smiles")
-    assert standing(desk) is CellStatus.DONE
-    desk.act("Ada", ActionKind.SELECT, CELL, "V3", criteria=ALL_SIX)
-    assert desk.state()[CELL].selected == ["V3"], "one face per cell: a new choice replaces the old"
-    desk.act("Ada", ActionKind.DESELECT, CELL, "V3")
-    assert standing(desk) is CellStatus.OPEN
-    lines = [(a.kind, a.pool, len(a.criteria), a.note) for a in desk.log.actions()]
+def test_a_cell_is_open_then_unmet_then_done(session):
+    assert standing(session) is CellStatus.OPEN
+    session.act("Ada", ActionKind.SELECT, CELL, "V2", criteria=ALL_SIX[:5], note="smiles")
+    assert standing(session) is CellStatus.UNMET
+    assert session.state()[CELL].unmet("V2") == ["upright_posture"]
+    session.act("Ada", ActionKind.ASSESS, CELL, "V2", criteria=ALL_SIX, note="smiles")
+    assert standing(session) is CellStatus.DONE
+    session.act("Ada", ActionKind.SELECT, CELL, "V3", criteria=ALL_SIX)
+    assert session.state()[CELL].selected == ["V3"], "one face per cell: a new choice replaces the old"
+    session.act("Ada", ActionKind.DESELECT, CELL, "V3")
+    assert standing(session) is CellStatus.OPEN
+    lines = [(a.kind, a.pool, len(a.criteria), a.note) for a in session.log.actions()]
     assert lines == [
         (ActionKind.SELECT, "V2", 5, "smiles"),
         (ActionKind.ASSESS, "V2", 6, "smiles"),
@@ -76,26 +76,26 @@ def test_a_cell_is_open_then_unmet_then_done(desk):
 
 
 def test_several_faces_per_cell_are_added_and_not_replaced(tmp_path, pools):
-    desk = CurationSession(tmp_path, pools, tmp_path / "portraits", faces_per_cell=2)
-    desk.act("Ada", ActionKind.SELECT, CELL, "V3", criteria=ALL_SIX)
-    assert standing(desk) is CellStatus.OPEN
-    desk.act("Ada", ActionKind.SELECT, CELL, "V1", criteria=ALL_SIX)
-    assert desk.state()[CELL].selected == ["V3", "V1"] and standing(desk) is CellStatus.DONE
+    session = CurationSession(tmp_path, pools, tmp_path / "portraits", faces_per_cell=2)
+    session.act("Ada", ActionKind.SELECT, CELL, "V3", criteria=ALL_SIX)
+    assert standing(session) is CellStatus.OPEN
+    session.act("Ada", ActionKind.SELECT, CELL, "V1", criteria=ALL_SIX)
+    assert session.state()[CELL].selected == ["V3", "V1"] and standing(session) is CellStatus.DONE
     with pytest.raises(EvenEditError, match=r"has its 2 images: V3, V1; deselect one first"):
-        desk.act("Ada", ActionKind.SELECT, CELL, "V2", criteria=ALL_SIX)
-    desk.act("Ada", ActionKind.DESELECT, CELL, "V3")
-    assert desk.state()[CELL].selected == ["V1"]
+        session.act("Ada", ActionKind.SELECT, CELL, "V2", criteria=ALL_SIX)
+    session.act("Ada", ActionKind.DESELECT, CELL, "V3")
+    assert session.state()[CELL].selected == ["V1"]
 
 
-def test_undo_gives_back_what_was_before(desk):
-    desk.act("Ada", ActionKind.SELECT, CELL, "V1", criteria=ALL_SIX)
-    second = desk.act("Ada", ActionKind.SELECT, CELL, "V2", criteria=ALL_SIX[:1]).action
-    assert desk.last_of("Ada", desk.log.actions()) == second
-    desk.undo("Ada", second.id)
-    assert desk.state()[CELL].selected == ["V1"] and standing(desk) is CellStatus.DONE
-    desk.undo("Ada", desk.last_of("Ada", desk.log.actions()).id)
-    assert standing(desk) is CellStatus.OPEN and desk.last_of("Ada", desk.log.actions()) is None
-    assert [a.kind for a in desk.log.actions()] == [
+def test_undo_gives_back_what_was_before(session):
+    session.act("Ada", ActionKind.SELECT, CELL, "V1", criteria=ALL_SIX)
+    second = session.act("Ada", ActionKind.SELECT, CELL, "V2", criteria=ALL_SIX[:1]).action
+    assert session.last_of("Ada", session.log.actions()) == second
+    session.undo("Ada", second.id)
+    assert session.state()[CELL].selected == ["V1"] and standing(session) is CellStatus.DONE
+    session.undo("Ada", session.last_of("Ada", session.log.actions()).id)
+    assert standing(session) is CellStatus.OPEN and session.last_of("Ada", session.log.actions()) is None
+    assert [a.kind for a in session.log.actions()] == [
         ActionKind.SELECT,
         ActionKind.SELECT,
         ActionKind.UNDO,
@@ -103,37 +103,37 @@ def test_undo_gives_back_what_was_before(desk):
     ]
 
 
-def test_undoing_takes_back_ones_own_and_leaves_what_others_did_since(desk):
-    mine = desk.act("Ada", ActionKind.SELECT, CELL, "V1", criteria=ALL_SIX).action
-    desk.act("Bo", ActionKind.SELECT, CELL, "V2", criteria=ALL_SIX, seen=mine.id)
+def test_undoing_takes_back_ones_own_and_leaves_what_others_did_since(session):
+    mine = session.act("Ada", ActionKind.SELECT, CELL, "V1", criteria=ALL_SIX).action
+    session.act("Bo", ActionKind.SELECT, CELL, "V2", criteria=ALL_SIX, seen=mine.id)
     with pytest.raises(EvenEditError, match="not one of yours"):
-        desk.undo("Bo", mine.id)
-    desk.undo("Ada", mine.id)
-    desk.undo("Ada", mine.id)  # sent twice, stored once
-    assert desk.state()[CELL].selected == ["V2"] and len(desk.log.actions()) == 3
+        session.undo("Bo", mine.id)
+    session.undo("Ada", mine.id)
+    session.undo("Ada", mine.id)  # sent twice, stored once
+    assert session.state()[CELL].selected == ["V2"] and len(session.log.actions()) == 3
 
 
-def test_the_log_cannot_be_changed(desk):
-    desk.act("Ada", ActionKind.SELECT, CELL, "V1", criteria=ALL_SIX)
-    db = sqlite3.connect(desk.log.path)
+def test_the_log_cannot_be_changed(session):
+    session.act("Ada", ActionKind.SELECT, CELL, "V1", criteria=ALL_SIX)
+    db = sqlite3.connect(session.log.path)
     for statement in ("UPDATE actions SET reviewer = 'Bo'", "DELETE FROM actions"):
         with pytest.raises(sqlite3.IntegrityError, match="append-only"):
             db.execute(statement)
     db.close()
 
 
-def test_what_cannot_be_done_is_told(desk):
+def test_what_cannot_be_done_is_told(session):
     with pytest.raises(EvenEditError, match="no candidate of pool V9"):
-        desk.act("Ada", ActionKind.SELECT, CELL, "V9")
+        session.act("Ada", ActionKind.SELECT, CELL, "V9")
     with pytest.raises(EvenEditError, match="unknown criterion handsome"):
-        desk.act("Ada", ActionKind.SELECT, CELL, "V1", criteria=["handsome"])
+        session.act("Ada", ActionKind.SELECT, CELL, "V1", criteria=["handsome"])
     with pytest.raises(EvenEditError, match="not something to do to a candidate"):
-        desk.act("Ada", ActionKind.FINALISE, CELL, "V1")
-    assert desk.log.actions() == []
+        session.act("Ada", ActionKind.FINALISE, CELL, "V1")
+    assert session.log.actions() == []
 
 
-def test_other_pools_under_a_begun_curation_are_refused(tmp_path, pools, desk):
-    desk.act("Ada", ActionKind.SELECT, CELL, "V1")
+def test_other_pools_under_a_begun_curation_are_refused(tmp_path, pools, session):
+    session.act("Ada", ActionKind.SELECT, CELL, "V1")
     shutil.copytree(pools, tmp_path / "pools")
     CurationSession(tmp_path, tmp_path / "pools", tmp_path / "portraits")  # a copy is the same
     manifest = json.loads((tmp_path / "pools/pools.json").read_text())
@@ -152,41 +152,41 @@ def test_a_damaged_log_is_told_plainly(tmp_path):
 # -- reviewers at once ---------------------------------------------------------------------------------------
 
 
-def test_two_reviewers_choosing_in_one_cell_at_once_are_both_logged_and_the_second_is_told(desk):
+def test_two_reviewers_choosing_in_one_cell_at_once_are_both_logged_and_the_second_is_told(session):
     both = [("Ada", "V1"), ("Bo", "V2")]
-    with ThreadPoolExecutor(2) as crew:
+    with ThreadPoolExecutor(2) as threads:
         outcomes = list(
-            crew.map(lambda w: desk.act(w[0], ActionKind.SELECT, CELL, w[1], criteria=ALL_SIX, seen=0), both)
+            threads.map(lambda w: session.act(w[0], ActionKind.SELECT, CELL, w[1], criteria=ALL_SIX, seen=0), both)
         )
     first, second = sorted(outcomes, key=lambda o: o.action.id)
     assert first.clash is None and second.clash == first.action
-    assert {(a.reviewer, a.pool) for a in desk.log.actions()} == set(both)
-    assert desk.state()[CELL].selected == [first.action.pool]
-    again = desk.act(second.action.reviewer, ActionKind.SELECT, CELL, second.action.pool, criteria=ALL_SIX, seen=2)
-    assert again.clash is None and desk.state()[CELL].selected == [second.action.pool], (
+    assert {(a.reviewer, a.pool) for a in session.log.actions()} == set(both)
+    assert session.state()[CELL].selected == [first.action.pool]
+    again = session.act(second.action.reviewer, ActionKind.SELECT, CELL, second.action.pool, criteria=ALL_SIX, seen=2)
+    assert again.clash is None and session.state()[CELL].selected == [second.action.pool], (
         "having seen it, one may replace"
     )
 
 
-def test_reviewers_at_different_things_do_not_disturb_each_other(desk):
-    desk.act("Ada", ActionKind.SELECT, CELL, "V1", criteria=ALL_SIX, seen=0)
+def test_reviewers_at_different_things_do_not_disturb_each_other(session):
+    session.act("Ada", ActionKind.SELECT, CELL, "V1", criteria=ALL_SIX, seen=0)
     for deed, cell, pool in (
         (ActionKind.SELECT, "White_Male_20s", "V1"),
         (ActionKind.ASSESS, CELL, "V2"),
         (ActionKind.DESELECT, "Latino_Male_50s", "V3"),
     ):
-        assert desk.act("Bo", deed, cell, pool, seen=0).clash is None
-    assert desk.act("Bo", ActionKind.ASSESS, CELL, "V1", seen=0).clash is not None, (
+        assert session.act("Bo", deed, cell, pool, seen=0).clash is None
+    assert session.act("Bo", ActionKind.ASSESS, CELL, "V1", seen=0).clash is not None, (
         "Ada's ticks are not overwritten unseen"
     )
-    assert desk.act("Ada", ActionKind.SELECT, CELL, "V3", seen=0).clash is None, "one does not clash with oneself"
+    assert session.act("Ada", ActionKind.SELECT, CELL, "V3", seen=0).clash is None, "one does not clash with oneself"
 
 
-def test_many_reviewers_lose_nothing(desk):
+def test_many_reviewers_lose_nothing(session):
     def work(reviewer: int) -> int:
         for number in range(15):
             cell = CELLS[(reviewer * 7 + number) % 12]
-            desk.act(
+            session.act(
                 f"reviewer {reviewer}",
                 ActionKind.SELECT,
                 cell,
@@ -196,19 +196,19 @@ def test_many_reviewers_lose_nothing(desk):
             )
         return reviewer
 
-    with ThreadPoolExecutor(6) as crew:
-        list(crew.map(work, range(6)))
-    actions = desk.log.actions()
+    with ThreadPoolExecutor(6) as threads:
+        list(threads.map(work, range(6)))
+    actions = session.log.actions()
     assert len(actions) == 90 and [a.id for a in actions] == list(range(1, 91))
     for cell in CELLS[:12]:
         winners = {a.reviewer for a in actions if a.cell == cell and a.in_force}
         assert len(winners) == 1, "with nothing seen, the first reviewer of a cell holds it"
 
 
-def test_an_action_sent_twice_is_stored_once(desk):
-    first = desk.act("Ada", ActionKind.SELECT, CELL, "V1", token="abc")
-    assert desk.act("Ada", ActionKind.SELECT, CELL, "V1", token="abc") == first
-    assert len(desk.log.actions()) == 1
+def test_an_action_sent_twice_is_stored_once(session):
+    first = session.act("Ada", ActionKind.SELECT, CELL, "V1", token="abc")
+    assert session.act("Ada", ActionKind.SELECT, CELL, "V1", token="abc") == first
+    assert len(session.log.actions()) == 1
 
 
 # -- kills ---------------------------------------------------------------------------------------------------
@@ -223,8 +223,8 @@ def test_what_was_acknowledged_survives_a_kill(tmp_path, pools):
         server = subprocess.Popen(command)
         try:
             wait_for(f"http://127.0.0.1:{port}/curate", 60)
-            with httpx.Client(base_url=f"http://127.0.0.1:{port}") as browser, ThreadPoolExecutor(1) as crew:
-                killing = crew.submit(lambda s=server: (time.sleep(0.6), os.kill(s.pid, signal.SIGKILL)))
+            with httpx.Client(base_url=f"http://127.0.0.1:{port}") as browser, ThreadPoolExecutor(1) as threads:
+                killing = threads.submit(lambda s=server: (time.sleep(0.6), os.kill(s.pid, signal.SIGKILL)))
                 for number in range(10_000):
                     cell, pool = CELLS[number % 84], f"V{1 + (number + round_) % 3}"
                     body = {"action": "select", "cell": cell, "pool": pool, "criteria": ALL_SIX, "note": "", "seen": 0}
@@ -238,13 +238,13 @@ def test_what_was_acknowledged_survives_a_kill(tmp_path, pools):
         finally:
             server.kill()
             server.wait()
-    desk = CurationSession(study, pools, study / "portraits")
-    stored = [(a.id, a.cell, a.pool) for a in desk.log.actions()]
+    session = CurationSession(study, pools, study / "portraits")
+    stored = [(a.id, a.cell, a.pool) for a in session.log.actions()]
     assert len(acknowledged) >= 6
     assert set(acknowledged) <= set(stored)
     assert len(stored) - len(acknowledged) <= 2, "at most the one under way at each kill was stored unacknowledged"
     last = {cell: pool for _, cell, pool in stored}
-    assert {c: at.selected for c, at in desk.state().items()} == {c: [last[c]] if c in last else [] for c in CELLS}
+    assert {c: at.selected for c, at in session.state().items()} == {c: [last[c]] if c in last else [] for c in CELLS}
 
 
 def test_a_kill_while_finalising_leaves_no_half_set(tmp_path, pools, monkeypatch):
@@ -258,38 +258,38 @@ def test_a_kill_while_finalising_leaves_no_half_set(tmp_path, pools, monkeypatch
     writing.wait()
     assert writing.returncode == -signal.SIGKILL
     assert not (study / "portraits").exists() and list(study.glob(".portraits.*.tmp"))
-    desk = CurationSession(study, pools, study / "portraits")
+    session = CurationSession(study, pools, study / "portraits")
     monkeypatch.setattr(portraits, "SIDE", 64)  # only to be quick
-    desk.finalise("Ada")
+    session.finalise("Ada")
     assert portraits.verify(study / "portraits") and not list(study.glob(".portraits.*.tmp"))
 
 
 # -- the finalised set ---------------------------------------------------------------------------------------
 
 
-def test_finalising_needs_every_cell_filled_with_images_that_meet_all_criteria(desk):
-    choose_all(desk)
-    desk.act("Ada", ActionKind.DESELECT, "White_Male_20s", "V1")
-    desk.act("Ada", ActionKind.SELECT, CELL, "V2", criteria=ALL_SIX[1:])
+def test_finalising_needs_every_cell_filled_with_images_that_meet_all_criteria(session):
+    choose_all(session)
+    session.act("Ada", ActionKind.DESELECT, "White_Male_20s", "V1")
+    session.act("Ada", ActionKind.SELECT, CELL, "V2", criteria=ALL_SIX[1:])
     with pytest.raises(EvenEditError) as told:
-        desk.finalise("Ada")
+        session.finalise("Ada")
     assert told.value.problems == (
         "White_Male_20s: no image chosen",
         "Black_Female_30s: V2 does not meet: frontal face",
     )
-    assert not desk.out.exists() and ActionKind.FINALISE not in [a.kind for a in desk.log.actions()]
+    assert not session.out.exists() and ActionKind.FINALISE not in [a.kind for a in session.log.actions()]
 
 
 @pytest.fixture(scope="module")
 def finalised(tmp_path_factory, pools) -> Path:
     """A study with a finalised set: cell by cell V1, V2, V3, V1 …"""
     study = curated(tmp_path_factory.mktemp("finalised") / "study", pools)
-    desk = CurationSession(study, pools, study / "portraits")
+    session = CurationSession(study, pools, study / "portraits")
     for number, cell in enumerate(CELLS):
-        desk.act(
+        session.act(
             "Ada" if number % 2 else "Bo", ActionKind.SELECT, cell, f"V{1 + number % 3}", criteria=ALL_SIX, note="ok"
         )
-    desk.finalise("Ada")
+    session.finalise("Ada")
     return study
 
 
@@ -323,13 +323,13 @@ def test_the_set_holds_pictures_labels_manifest_distribution_and_log(finalised, 
 def test_the_set_is_a_studys_source_as_it_is(tmp_path, pools, monkeypatch):
     monkeypatch.setattr(portraits, "SIDE", 64)  # only to be quick
     study = curated(tmp_path / "study", pools)
-    desk = CurationSession(study, pools, study / "portraits")
-    choose_all(desk)
-    desk.finalise("Ada")
+    session = CurationSession(study, pools, study / "portraits")
+    choose_all(session)
+    session.finalise("Ada")
     found = Study.load(study).runner().load_sources()
     assert list(found) == list(CELLS)
     assert found[CELL].attributes == {"race": "Black", "gender": "Female", "age": "30s"}
-    assert found[CELL].origin == desk.pools.candidates[CELL, "V1"].origin, "the dataset's own file name is kept"
+    assert found[CELL].origin == session.pools.candidates[CELL, "V1"].origin, "the dataset's own file name is kept"
 
 
 def test_a_finalised_set_is_never_overwritten(finalised, pools):
@@ -372,12 +372,12 @@ def test_verify_finds_a_manifest_that_does_not_follow_from_the_log(copied):
 def test_a_candidate_changed_on_disk_stops_finalising(tmp_path, pools, monkeypatch):
     monkeypatch.setattr(portraits, "SIDE", 64)  # only to be quick
     shutil.copytree(pools, tmp_path / "pools")
-    desk = CurationSession(tmp_path, tmp_path / "pools", tmp_path / "portraits")
-    choose_all(desk)
-    desk.pools.candidates[CELL, "V1"].path.write_bytes(b"something else")
+    session = CurationSession(tmp_path, tmp_path / "pools", tmp_path / "portraits")
+    choose_all(session)
+    session.pools.candidates[CELL, "V1"].path.write_bytes(b"something else")
     with pytest.raises(EvenEditError, match=r"Black_Female_30s: the candidate .* changed since it was drawn"):
-        desk.finalise("Ada")
-    assert not desk.out.exists() and not list(tmp_path.glob(".portraits*"))
+        session.finalise("Ada")
+    assert not session.out.exists() and not list(tmp_path.glob(".portraits*"))
 
 
 # -- logs from elsewhere -------------------------------------------------------------------------------------
@@ -393,7 +393,7 @@ def chose(cell: str, pool: str, **changes) -> dict:
     return base | {"criteria": dict.fromkeys(ALL_SIX, True), "notes": ""} | changes
 
 
-def test_the_authors_log_is_taken_over_with_its_times(desk, tmp_path):
+def test_the_authors_log_is_taken_over_with_its_times(session, tmp_path):
     log = authors_log(
         tmp_path / "log.json",
         chose(CELL, "V1", criteria=dict.fromkeys(ALL_SIX, True) | {"frontal_face": False}, notes="crop"),
@@ -401,13 +401,13 @@ def test_the_authors_log_is_taken_over_with_its_times(desk, tmp_path):
         chose(CELL, "V2"),
         selected={CELL: "V2"},
     )
-    assert desk.import_log(log, "authors") == 3
-    assert desk.state()[CELL].selected == ["V2"] and standing(desk) is CellStatus.DONE
-    first = desk.log.actions()[0]
+    assert session.import_log(log, "authors") == 3
+    assert session.state()[CELL].selected == ["V2"] and standing(session) is CellStatus.DONE
+    first = session.log.actions()[0]
     assert (first.time, first.reviewer, first.note) == ("2026-01-08T11:28:15.693667", "authors", "crop")
     assert "frontal_face" not in first.criteria and len(first.criteria) == 5
     with pytest.raises(EvenEditError, match="holds 3 actions already"):
-        desk.import_log(log, "authors")
+        session.import_log(log, "authors")
 
 
 @pytest.mark.parametrize(
@@ -420,26 +420,26 @@ def test_the_authors_log_is_taken_over_with_its_times(desk, tmp_path):
         ([chose(CELL, "V1")], r"actions end with \['V1'\] for Black_Female_30s, its 'selected' says \['V3'\]"),
     ],
 )
-def test_a_log_that_does_not_fit_is_refused_whole(desk, tmp_path, rows, said):
+def test_a_log_that_does_not_fit_is_refused_whole(session, tmp_path, rows, said):
     log = authors_log(tmp_path / "log.json", *rows, selected={CELL: "V3"} if "selected" in said else None)
     with pytest.raises(EvenEditError, match=said):
-        desk.import_log(log, "authors")
-    assert desk.log.actions() == []
+        session.import_log(log, "authors")
+    assert session.log.actions() == []
 
 
-def test_a_log_written_here_is_taken_over_with_undos_and_clashes(desk, pools, tmp_path, evenedit):
-    desk.act("Ada", ActionKind.SELECT, CELL, "V1", criteria=ALL_SIX, seen=0)
-    desk.act("Bo", ActionKind.SELECT, CELL, "V2", criteria=ALL_SIX, seen=0)
-    desk.act("Ada", ActionKind.SELECT, CELL, "V3", criteria=ALL_SIX, seen=2)
-    desk.undo("Ada", 3)
+def test_a_log_written_here_is_taken_over_with_undos_and_clashes(session, pools, tmp_path, evenedit):
+    session.act("Ada", ActionKind.SELECT, CELL, "V1", criteria=ALL_SIX, seen=0)
+    session.act("Bo", ActionKind.SELECT, CELL, "V2", criteria=ALL_SIX, seen=0)
+    session.act("Ada", ActionKind.SELECT, CELL, "V3", criteria=ALL_SIX, seen=2)
+    session.undo("Ada", 3)
     study = curated(tmp_path / "first", pools)
-    shutil.copy(desk.log.path, study / "curation.db")
+    shutil.copy(session.log.path, study / "curation.db")
     (tmp_path / "log.json").write_bytes(TestClient(app_of(study)).get("/curate/log.json").content)
     other = curated(tmp_path / "second", pools)
     said = evenedit("sources", "import-log", tmp_path / "log.json", other)
     assert said.returncode == 0 and "4 actions; 1 of 84 cells have a choice" in said.stdout, said.stderr
     again = CurationSession(other, pools, other / "portraits")
-    assert again.log.actions() == desk.log.actions() and again.state() == desk.state()
+    assert again.log.actions() == session.log.actions() and again.state() == session.state()
 
 
 def test_a_study_without_curation_says_how_to_begin(tmp_path, evenedit):

@@ -43,7 +43,7 @@ def drawn(loaded: Study) -> dict[str, PhotoFigure]:
 
 @pytest.fixture(scope="module")
 def loaded(tmp_path_factory: pytest.TempPathFactory) -> Study:
-    made = open_study(tmp_path_factory.mktemp("plates"), experiments=EXPERIMENTS, editors=EDITORS)
+    made = open_study(tmp_path_factory.mktemp("figures"), experiments=EXPERIMENTS, editors=EDITORS)
     made.run()
     return made
 
@@ -55,12 +55,12 @@ def found(loaded: Study) -> dict[str, PhotoFigure]:
 
 def test_a_study_of_all_experiments_has_all_four(found: dict[str, PhotoFigure]) -> None:
     assert tuple(found) == PHOTO_FIGURES
-    for plate in found.values():
-        assert plate.alt.startswith("SIMULATED. ")
-        assert "prove nothing by themselves" in plate.caption
-        assert Image.open(io.BytesIO(plate.png)).size[0] >= plate.size[0]
-        assert plate.inline.startswith("data:image/webp;base64,")
-        assert "request id" in plate.caption or "median" in plate.caption, "the rule is stated"
+    for figure in found.values():
+        assert figure.alt.startswith("SIMULATED. ")
+        assert "prove nothing by themselves" in figure.caption
+        assert Image.open(io.BytesIO(figure.png)).size[0] >= figure.size[0]
+        assert figure.inline.startswith("data:image/webp;base64,")
+        assert "request id" in figure.caption or "median" in figure.caption, "the rule is stated"
 
 
 def test_the_mosaic_shows_the_face_in_the_middle(loaded: Study, found: dict[str, PhotoFigure]) -> None:

@@ -97,51 +97,51 @@ def test_what_one_of_two_left_open_is_settled_by_nobody():
 
 def test_disputed_cases_come_first_then_those_of_high_priority_in_an_order_that_never_changes(study):
     loaded = study()
-    desk = ReviewQueue(loaded)
+    queue = ReviewQueue(loaded)
     scores = combine(loaded.table(), {}, "exclude")
     idents = scores.edits["request_id"].to_numpy(dtype=str)
     high = set(idents[priority(scores) == "high"])
     disputed = set(idents[scores.needs_review])
     assert disputed and high - disputed, "the study must have both kinds for this test to say anything"
-    assert list(desk.cases) == [*sorted(disputed), *sorted(high - disputed)]
-    assert all(bool(case.disputed) == (ident in disputed) for ident, case in desk.cases.items())
-    settle(desk, ADA, next(iter(desk.cases)))
-    assert list(ReviewQueue(study(review="settles")).cases) == list(desk.cases), "what is settled moves no case"
+    assert list(queue.cases) == [*sorted(disputed), *sorted(high - disputed)]
+    assert all(bool(case.disputed) == (ident in disputed) for ident, case in queue.cases.items())
+    settle(queue, ADA, next(iter(queue.cases)))
+    assert list(ReviewQueue(study(review="settles")).cases) == list(queue.cases), "what is settled moves no case"
 
 
 def test_a_reviewer_is_offered_what_waits_and_a_skipped_case_comes_back_at_the_end(study):
-    desk = ReviewQueue(study())
-    order = list(desk.cases)
-    assert desk.next(ADA).request_id == order[0]
-    assert desk.next(ADA, after=order[0]).request_id == order[1]
-    assert desk.next(ADA, after=order[-1]).request_id == order[0]
-    settle(desk, ADA, order[0])
-    assert desk.next(ADA).request_id == desk.next(BO).request_id == order[1]
-    desk.hold(order[1], ADA)
-    assert desk.next(BO).request_id == order[2], "Ada looks at it"
+    queue = ReviewQueue(study())
+    order = list(queue.cases)
+    assert queue.next(ADA).request_id == order[0]
+    assert queue.next(ADA, after=order[0]).request_id == order[1]
+    assert queue.next(ADA, after=order[-1]).request_id == order[0]
+    settle(queue, ADA, order[0])
+    assert queue.next(ADA).request_id == queue.next(BO).request_id == order[1]
+    queue.hold(order[1], ADA)
+    assert queue.next(BO).request_id == order[2], "Ada looks at it"
     for ident in order[1:]:
-        settle(desk, ADA, ident)
-    assert desk.next(ADA) is None and desk.next(BO) is None
-    standing = desk.standing()
+        settle(queue, ADA, ident)
+    assert queue.next(ADA) is None and queue.next(BO) is None
+    standing = queue.standing()
     assert (standing.waiting, standing.done, standing.reviewers) == (0, len(order), 1)
 
 
 def test_only_cases_of_the_queue_can_be_settled(study):
     loaded = study()
-    desk = ReviewQueue(loaded)
-    other = next(i for i in loaded.table().edits["request_id"] if i not in desk.cases)
+    queue = ReviewQueue(loaded)
+    other = next(i for i in loaded.table().edits["request_id"] if i not in queue.cases)
     with pytest.raises(EvenEditError, match="not in the review queue"):
-        desk.form(other, ADA)
+        queue.form(other, ADA)
 
 
 def test_every_wrong_answer_is_told_and_nothing_is_written(study):
-    desk = ReviewQueue(study())
-    case = next(iter(desk.cases.values()))
-    version = desk.form(case.request_id, ADA).version
+    queue = ReviewQueue(study())
+    case = next(iter(queue.cases.values()))
+    version = queue.form(case.request_id, ADA).version
     with pytest.raises(EvenEditError, match="please settle: ") as told:
-        desk.settle(case.request_id, ADA, {"fame": 3, "gender_drift": 6}, "x" * 2001, version)
+        queue.settle(case.request_id, ADA, {"fame": 3, "gender_drift": 6}, "x" * 2001, version)
     assert len(told.value.problems) == 4
-    assert desk.reviews.history() == []
+    assert queue.reviews.history() == []
 
 
 @pytest.mark.parametrize("name", ["", "a", "a b", "=cmd", "simulated-ada", "x" * 41, "a\n"])
@@ -161,13 +161,13 @@ def test_names_are_the_same_in_any_case():
 def test_settled_values_reach_the_results_when_the_study_says_so_and_never_otherwise(study):
     shown = study()
     before = results_of(shown, shown.table())
-    desk = ReviewQueue(shown)
-    ident, case = next(iter(desk.cases.items()))
+    queue = ReviewQueue(shown)
+    ident, case = next(iter(queue.cases.items()))
     question = case.disputed[0]
     row = shown.table().edits["request_id"].tolist().index(ident)
     judged = combine(shown.table(), {}, "exclude")
     other = 1 if judged.values[row, QUESTION_IDS.index(question)] > 3 else 5
-    settle(desk, ADA, ident, **{question: other})
+    settle(queue, ADA, ident, **{question: other})
 
     after = results_of(shown, shown.table())
     assert after.estimates == before.estimates and after.tests == before.tests
@@ -191,11 +191,11 @@ def test_settled_values_reach_the_results_when_the_study_says_so_and_never_other
 
 def test_the_mean_of_an_axis_moves_by_what_was_settled_over_the_number_of_edits(study):
     loaded = study()
-    desk = ReviewQueue(loaded)
-    ident = next(i for i, case in desk.cases.items() if "race_drift" in case.questions)
+    queue = ReviewQueue(loaded)
+    ident = next(i for i, case in queue.cases.items() if "race_drift" in case.questions)
     scores = combine(loaded.table(), {}, "exclude")
     row = scores.edits["request_id"].tolist().index(ident)
-    settle(desk, ADA, ident, race_drift=5)
+    settle(queue, ADA, ident, race_drift=5)
     was = results_of(loaded, loaded.table()).find("mean.race_drift", editor="simulated-lightening")
     settles = study(review="settles")
     now = results_of(settles, settles.table()).find("mean.race_drift", editor="simulated-lightening")
@@ -211,10 +211,10 @@ def test_reviews_are_neither_judges_nor_people(study):
     rehearse(people)
     before = results_of(people, people.table())
     assert before.agreement and before.powered
-    desk = ReviewQueue(people)
-    for ident in list(desk.cases):
-        sheet = desk.form(ident, ADA)
-        desk.settle(ident, ADA, {q.id: 5 for q in sheet.questions}, "", sheet.version)
+    queue = ReviewQueue(people)
+    for ident in list(queue.cases):
+        sheet = queue.form(ident, ADA)
+        queue.settle(ident, ADA, {q.id: 5 for q in sheet.questions}, "", sheet.version)
     after = results_of(people, people.table())
     assert after.estimates != before.estimates, "the reviews must matter for this test to say anything"
     for part in ("agreement", "per_judge", "coverage", "coverage_tests", "confidence", "powered", "measured"):
@@ -247,18 +247,18 @@ def test_a_review_opens_no_question_that_nobody_was_asked(study):
 
 def test_an_export_holds_the_reviews_and_is_read_back_as_it_was(study, tmp_path):
     loaded = study()
-    desk = ReviewQueue(loaded)
-    ident, other = list(desk.cases)[:2]
-    gone = settle(desk, ADA, ident, note="first thought", race_drift=5)
-    desk.undo(gone.id, ADA)
-    settle(desk, ADA, ident, note="=1+1", race_drift=4)
-    settle(desk, BO, other)
+    queue = ReviewQueue(loaded)
+    ident, other = list(queue.cases)[:2]
+    gone = settle(queue, ADA, ident, note="first thought", race_drift=5)
+    queue.undo(gone.id, ADA)
+    settle(queue, ADA, ident, note="=1+1", race_drift=4)
+    settle(queue, BO, other)
     table = loaded.table()
     paths = write_tables(table, tmp_path / "out")
     again = read_tables([p for p in paths if p.name == "scores.csv"])
     assert again.raters == table.raters and again.kinds == table.kinds
     assert [again.kinds[i] for i in again.of_kind(Kind.REVIEW)] == [Kind.REVIEW] * 2
-    frame = desk.frame()
+    frame = queue.frame()
     race = frame[(frame["request_id"] == ident) & (frame["question"] == "race_drift")]
     assert race["value"].tolist() == [5, 4] and race["settled"].tolist() == [4, 4]
     assert [bool(u) for u in race["undone"]] == [True, False]
@@ -267,14 +267,14 @@ def test_an_export_holds_the_reviews_and_is_read_back_as_it_was(study, tmp_path)
 
 def test_status_export_and_report_tell_of_reviews(study, tmp_path):
     loaded = study(reviewers=2, review="settles")
-    desk = ReviewQueue(loaded)
-    ident = next(i for i, c in desk.cases.items() if "race_drift" in c.questions)
-    settle(desk, ADA, ident, note="=1+1", race_drift=1)
+    queue = ReviewQueue(loaded)
+    ident = next(i for i, c in queue.cases.items() if "race_drift" in c.questions)
+    settle(queue, ADA, ident, note="=1+1", race_drift=1)
     told = "\n".join(describe(loaded))
-    assert f"review: {len(desk.cases)} cases wait" in told and "0 settled by 1 reviewers (review = settles)" in told
+    assert f"review: {len(queue.cases)} cases wait" in told and "0 settled by 1 reviewers (review = settles)" in told
     assert "1 wait for the second reviewer, 0 for a third review" in told
     assert write_reviews(loaded, tmp_path) == [], "the second reviewer must not see the first's"
-    settle(desk, BO, ident, race_drift=2)
+    settle(queue, BO, ident, race_drift=2)
     assert "1 settled by 2 reviewers" in "\n".join(describe(loaded))
     (path,) = write_reviews(loaded, tmp_path)
     assert "'=1+1" in path.read_text(), "no spreadsheet runs a note"
@@ -290,36 +290,36 @@ def test_status_export_and_report_tell_of_reviews(study, tmp_path):
 
 def test_two_reviewers_are_blind_to_each_other_until_both_are_in(study):
     loaded = study(reviewers=2)
-    desk = ReviewQueue(loaded)
-    ident = next(iter(desk.cases))
-    settle(desk, ADA, ident, note="hair only", race_drift=1)
-    assert loaded.table().of_kind(Kind.REVIEW) == [] and desk.frame().empty
+    queue = ReviewQueue(loaded)
+    ident = next(iter(queue.cases))
+    settle(queue, ADA, ident, note="hair only", race_drift=1)
+    assert loaded.table().of_kind(Kind.REVIEW) == [] and queue.frame().empty
     assert {o.kind for o in Casebook.read(loaded).open(ident).opinions} == {Kind.VLM}
-    assert not desk.open(desk.cases[ident]).opinions[0].rater.startswith("review:")
-    assert desk.next(ADA).request_id != ident
-    assert desk.next(BO).request_id == ident
-    settle(desk, BO, ident, race_drift=2)
+    assert not queue.open(queue.cases[ident]).opinions[0].rater.startswith("review:")
+    assert queue.next(ADA).request_id != ident
+    assert queue.next(BO).request_id == ident
+    settle(queue, BO, ident, race_drift=2)
     assert len(loaded.table().of_kind(Kind.REVIEW)) == 2
     told = Casebook.read(loaded).open(ident).opinions[-2:]
     assert [(o.rater, o.evidence, o.values["race_drift"]) for o in told] == [(ADA, "hair only", 1), (BO, "", 2)]
-    assert {o.kind for o in desk.open(desk.cases[ident]).opinions} == {Kind.VLM}, "a third look is blind as well"
+    assert {o.kind for o in queue.open(queue.cases[ident]).opinions} == {Kind.VLM}, "a third look is blind as well"
 
 
 def test_a_third_reviewer_is_asked_only_where_two_are_apart_and_decides(study):
     loaded = study(reviewers=2, review="settles")
-    desk = ReviewQueue(loaded)
-    ident = next(i for i, c in desk.cases.items() if "race_drift" in c.questions)
-    settle(desk, ADA, ident, race_drift=1)
-    settle(desk, BO, ident, race_drift=4)
-    assert desk.standing().third == 1 and desk.standing().done == 0
+    queue = ReviewQueue(loaded)
+    ident = next(i for i, c in queue.cases.items() if "race_drift" in c.questions)
+    settle(queue, ADA, ident, race_drift=1)
+    settle(queue, BO, ident, race_drift=4)
+    assert queue.standing().third == 1 and queue.standing().done == 0
     with pytest.raises(Overtaken):
-        desk.form(ident, ADA)
-    sheet = desk.form(ident, CY)
+        queue.form(ident, ADA)
+    sheet = queue.form(ident, CY)
     assert sheet.third and [q.id for q in sheet.questions] == ["race_drift"] == list(sheet.needed)
     with pytest.raises(EvenEditError, match="'age_drift' is not asked"):
-        desk.settle(ident, CY, {"race_drift": 2, "age_drift": 3}, "", sheet.version)
-    desk.settle(ident, CY, {"race_drift": 2}, "", sheet.version)
-    assert desk.standing().third == 0 and desk.standing().done == 1
+        queue.settle(ident, CY, {"race_drift": 2, "age_drift": 3}, "", sheet.version)
+    queue.settle(ident, CY, {"race_drift": 2}, "", sheet.version)
+    assert queue.standing().third == 0 and queue.standing().done == 1
     table = loaded.table()
     row = table.edits["request_id"].tolist().index(ident)
     assert table.settled[row, QUESTION_IDS.index("race_drift")] == 2
@@ -328,14 +328,14 @@ def test_a_third_reviewer_is_asked_only_where_two_are_apart_and_decides(study):
 def test_agreement_of_two_reviewers_by_hand(study):
     """Eight cases, answers 1 and 2 or 4: exact 4/8, within one 6/8; kappa from the margins below."""
     loaded = study(reviewers=2)
-    desk = ReviewQueue(loaded)
+    queue = ReviewQueue(loaded)
     pairs = [(1, 1), (1, 1), (1, 1), (1, 2), (2, 1), (2, 2), (2, 4), (1, 4)]
-    idents = [i for i, c in desk.cases.items() if "race_drift" in c.questions][: len(pairs)]
+    idents = [i for i, c in queue.cases.items() if "race_drift" in c.questions][: len(pairs)]
     assert len(idents) == len(pairs)
     for ident, (a, b) in zip(idents, pairs, strict=True):
-        settle(desk, ADA, ident, race_drift=a)
-        settle(desk, BO, ident, race_drift=b)
-    told = next(a for a in desk.agreement() if a.question == "race_drift")
+        settle(queue, ADA, ident, race_drift=a)
+        settle(queue, BO, ident, race_drift=b)
+    told = next(a for a in queue.agreement() if a.question == "race_drift")
     assert told.cases == 8
     assert told.exact.value == 4 / 8 and told.within_one.value == 6 / 8
     # Ada says 1 five times, 2 three times; Bo 1 four times, 2 twice, 4 twice: chance (5*4 + 3*2 + 0*2) / 64 = 26/64
@@ -348,54 +348,54 @@ def test_agreement_of_two_reviewers_by_hand(study):
 
 def test_an_undo_takes_the_value_back_and_keeps_the_history(study):
     loaded = study(review="settles")
-    desk = ReviewQueue(loaded)
-    ident = next(iter(desk.cases))
+    queue = ReviewQueue(loaded)
+    ident = next(iter(queue.cases))
     before = results_of(loaded, loaded.table()).estimates
-    done = settle(desk, ADA, ident, race_drift=5)
-    assert desk.last(ADA) == done
+    done = settle(queue, ADA, ident, race_drift=5)
+    assert queue.last(ADA) == done
     with pytest.raises(EvenEditError, match="no such review of yours"):
-        desk.undo(done.id, BO)
-    assert desk.undo(done.id, ADA) == done
-    assert desk.last(ADA) is None and results_of(loaded, loaded.table()).estimates == before
+        queue.undo(done.id, BO)
+    assert queue.undo(done.id, ADA) == done
+    assert queue.last(ADA) is None and results_of(loaded, loaded.table()).estimates == before
     with pytest.raises(Overtaken, match="undone already"):
-        desk.undo(done.id, ADA)
-    assert [(r.id, r.undone is None) for r in desk.reviews.history()] == [(done.id, False)]
+        queue.undo(done.id, ADA)
+    assert [(r.id, r.undone is None) for r in queue.reviews.history()] == [(done.id, False)]
 
 
 def test_nobody_takes_a_review_back_that_somebody_else_has_built_on(study):
-    desk = ReviewQueue(study(reviewers=2))
-    ident = next(iter(desk.cases))
-    first = settle(desk, ADA, ident, race_drift=1)
-    settle(desk, BO, ident, race_drift=1)
+    queue = ReviewQueue(study(reviewers=2))
+    ident = next(iter(queue.cases))
+    first = settle(queue, ADA, ident, race_drift=1)
+    settle(queue, BO, ident, race_drift=1)
     with pytest.raises(Overtaken, match="somebody else has reviewed this case since"):
-        desk.undo(first.id, ADA)
+        queue.undo(first.id, ADA)
 
 
 def test_the_second_of_two_windows_is_told_and_writes_nothing(study):
     loaded = study()
-    desk = ReviewQueue(loaded)
-    ident, case = next(iter(desk.cases.items()))
+    queue = ReviewQueue(loaded)
+    ident, case = next(iter(queue.cases.items()))
     answers = dict.fromkeys(case.disputed, 2)
-    mine, other = desk.form(ident, ADA), desk.form(ident, BO)
-    desk.settle(ident, ADA, answers, "", mine.version)
+    mine, other = queue.form(ident, ADA), queue.form(ident, BO)
+    queue.settle(ident, ADA, answers, "", mine.version)
     with pytest.raises(Overtaken, match="you have settled this case already"):
-        desk.settle(ident, ADA, dict.fromkeys(case.disputed, 5), "", mine.version)
+        queue.settle(ident, ADA, dict.fromkeys(case.disputed, 5), "", mine.version)
     with pytest.raises(Overtaken, match="ada settled this case before you"):
-        desk.settle(ident, BO, dict.fromkeys(case.disputed, 5), "", other.version)
-    assert [r.answers for r in desk.reviews.history()] == [answers]
-    desk.undo(desk.last(ADA).id, ADA)
+        queue.settle(ident, BO, dict.fromkeys(case.disputed, 5), "", other.version)
+    assert [r.answers for r in queue.reviews.history()] == [answers]
+    queue.undo(queue.last(ADA).id, ADA)
     with pytest.raises(Overtaken, match="open it again"):
-        desk.settle(ident, ADA, answers, "", mine.version)
+        queue.settle(ident, ADA, answers, "", mine.version)
 
 
 def test_who_opened_a_case_before_two_others_fell_apart_is_told_what_is_asked_now(study):
-    desk = ReviewQueue(study(reviewers=2))
-    ident = next(i for i, c in desk.cases.items() if "race_drift" in c.questions)
-    late = desk.form(ident, CY)
-    settle(desk, ADA, ident, race_drift=1)
-    settle(desk, BO, ident, race_drift=5)
+    queue = ReviewQueue(study(reviewers=2))
+    ident = next(i for i, c in queue.cases.items() if "race_drift" in c.questions)
+    late = queue.form(ident, CY)
+    settle(queue, ADA, ident, race_drift=1)
+    settle(queue, BO, ident, race_drift=5)
     with pytest.raises(Overtaken, match="open it again"):
-        desk.settle(ident, CY, dict.fromkeys((*late.needed, "race_drift"), 3), "", late.version)
+        queue.settle(ident, CY, dict.fromkeys((*late.needed, "race_drift"), 3), "", late.version)
 
 
 # -- both databases ------------------------------------------------------------------------------------------

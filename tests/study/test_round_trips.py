@@ -30,7 +30,7 @@ from evenedit.study.export import write_export
 from evenedit.study.review_queue import ReviewQueue
 from evenedit.study.study import Study
 from reviewing import settle
-from surveys import finish, open_desk
+from surveys import finish, open_service
 
 DIFFERENT = {
     "provenance": "versions, time, command and files are of the analysis that was made",
@@ -87,10 +87,10 @@ def test_the_demo_with_its_people_judges_and_instruments(tmp_path):
         survey={"surveys": [1, 2, 3], "cases": 8, "items_per_task": 4, "gold_share": 0.0, "simulated_people": 0},
     )
     study.run()
-    desk = open_desk(study)
+    service = open_service(study)
     for number in range(3):
         for survey in (1, 2, 3):
-            finish(desk, f"person-{survey}-{number}", survey)
+            finish(service, f"person-{survey}-{number}", survey)
     queue = ReviewQueue(study)
     for ident in list(queue.cases)[:3]:  # the second of the two reviewers comes first by name
         settle(queue, "review:zoe", ident, note="=1+1")

@@ -18,7 +18,7 @@ from evenedit.survey.questions import checks
 from evenedit.survey.sessions import Arrival, Refused, SurveyService, VisitEnding, VisitStage
 from evenedit.web.app import create_app
 from evenedit.web.settings import Setup
-from surveys import Clock, answer, copy_study, finish, make_study, open_desk
+from surveys import Clock, answer, copy_study, finish, make_study, open_service
 from web_study import PASSWORD, serving
 
 SEATS = 12
@@ -46,104 +46,104 @@ def study(made, tmp_path) -> Study:
 
 
 @pytest.fixture
-def desk(study, url, clock) -> Iterator[SurveyService]:
-    opened = open_desk(study, url, clock)
+def service(study, url, clock) -> Iterator[SurveyService]:
+    opened = open_service(study, url, clock)
     yield opened
     opened.close()
 
 
-def previewed(desk: SurveyService) -> str:
+def previewed(service: SurveyService) -> str:
     """The token of a preview that has its task."""
-    query = httpx.URL(desk.arrivals.previews.link("http://here")).params
-    token = desk.arrive(desk.introduce(query)).token
-    desk.read_guide(token)
-    desk.check(token, {check.question.id: check.right for check in checks(1)})
-    assert desk.consent(token, True).stage is VisitStage.TASK
+    query = httpx.URL(service.arrivals.previews.link("http://here")).params
+    token = service.arrive(service.introduce(query)).token
+    service.read_guide(token)
+    service.check(token, {check.question.id: check.right for check in checks(1)})
+    assert service.consent(token, True).stage is VisitStage.TASK
     return token
 
 
-def counted(study: Study, desk: SurveyService) -> list[object]:
+def counted(study: Study, service: SurveyService) -> list[object]:
     """Everything that is counted, exported or shown about participants."""
-    office = SurveyAdmin(desk)
-    frame, quality = people_frame(study.file, desk.database)
-    held = desk.database.rows(sa.select(slots).order_by(slots.c.id))
-    tables = export.files(study.file, study.store, desk.database)
-    return [tables, frame.to_csv(), quality, office.progress(), office.people(), office.endings(), held]
+    admin = SurveyAdmin(service)
+    frame, quality = people_frame(study.file, service.database)
+    held = service.database.rows(sa.select(slots).order_by(slots.c.id))
+    tables = export.files(study.file, study.store, service.database)
+    return [tables, frame.to_csv(), quality, admin.progress(), admin.people(), admin.endings(), held]
 
 
-def test_a_preview_changes_nothing_that_counts(study, desk):
+def test_a_preview_changes_nothing_that_counts(study, service):
     for number in range(SEATS):
-        finish(desk, f"p{number}")
-    assert desk.arrive(Arrival("panel", "late")).ending is VisitEnding.NO_SLOT
-    before = counted(study, desk)
-    token = previewed(desk)
-    answer(desk, token)
-    done = desk.submit(token)
+        finish(service, f"p{number}")
+    assert service.arrive(Arrival("panel", "late")).ending is VisitEnding.NO_SLOT
+    before = counted(study, service)
+    token = previewed(service)
+    answer(service, token)
+    done = service.submit(token)
     assert (done.ending, done.preview) == (VisitEnding.COMPLETED, True)
-    assert desk.completion(token).code == "" and desk.completion(token).redirect is None
-    assert counted(study, desk) == before
-    (preview,) = SurveyAdmin(desk).previews()
+    assert service.completion(token).code == "" and service.completion(token).redirect is None
+    assert counted(study, service) == before
+    (preview,) = SurveyAdmin(service).previews()
     assert preview.pseudonym.startswith("preview-") and preview.answers > 0 and not preview.has_slot
 
 
-def test_a_preview_takes_no_free_seat_either(study, desk):
-    before = counted(study, desk)
-    answer(desk, previewed(desk), skip=1)
-    assert counted(study, desk) == before
-    assert sum(task.free for task in SurveyAdmin(desk).progress()) == SEATS
+def test_a_preview_takes_no_free_seat_either(study, service):
+    before = counted(study, service)
+    answer(service, previewed(service), skip=1)
+    assert counted(study, service) == before
+    assert sum(task.free for task in SurveyAdmin(service).progress()) == SEATS
 
 
-def test_a_careless_preview_awaits_nobodys_decision(study, desk):
-    token = previewed(desk)
-    answer(desk, token, heed=False)
-    assert desk.submit(token).ending is VisitEnding.FAILED_CHECKS
-    assert SurveyAdmin(desk).endings() == {}
+def test_a_careless_preview_awaits_nobodys_decision(study, service):
+    token = previewed(service)
+    answer(service, token, heed=False)
+    assert service.submit(token).ending is VisitEnding.FAILED_CHECKS
+    assert SurveyAdmin(service).endings() == {}
 
 
-def test_a_preview_can_be_deleted(desk):
-    answer(desk, previewed(desk))
-    office = SurveyAdmin(desk)
-    office.withdraw(office.previews()[0].pseudonym, "chris")
-    assert office.previews() == []
+def test_a_preview_can_be_deleted(service):
+    answer(service, previewed(service))
+    admin = SurveyAdmin(service)
+    admin.withdraw(admin.previews()[0].pseudonym, "chris")
+    assert admin.previews() == []
     for table in (participants, answers, shown):
-        assert desk.database.rows(sa.select(sa.func.count()).select_from(table))[0][0] == 0
-    assert office.log()[0]["action"] == "deleted a preview"
+        assert service.database.rows(sa.select(sa.func.count()).select_from(table))[0][0] == 0
+    assert admin.log()[0]["action"] == "deleted a preview"
 
 
-def test_places_for_previews_are_few_and_come_back_after_a_day(desk, clock):
-    tokens = [previewed(desk) for _ in range(PLACES)]
+def test_places_for_previews_are_few_and_come_back_after_a_day(service, clock):
+    tokens = [previewed(service) for _ in range(PLACES)]
     with pytest.raises(Refused, match="taken"):
-        previewed(desk)
+        previewed(service)
     clock.minutes(60 * HOURS + 1)
-    token = previewed(desk)
-    assert [desk.visit(old) for old in tokens] == [None] * PLACES
-    assert desk.visit(token).stage is VisitStage.TASK
+    token = previewed(service)
+    assert [service.visit(old) for old in tokens] == [None] * PLACES
+    assert service.visit(token).stage is VisitStage.TASK
 
 
-def test_a_link_that_is_forged_damaged_or_old_opens_nothing(desk, clock):
-    token = httpx.URL(desk.arrivals.previews.link("")).params["preview"]
+def test_a_link_that_is_forged_damaged_or_old_opens_nothing(service, clock):
+    token = httpx.URL(service.arrivals.previews.link("")).params["preview"]
     survey, until, signature = token.split("~")
     for forged in ("", "x", f"{survey}~{until}", f"2~{until}~{signature}", f"{survey}~{int(until) + 1}~{signature}"):
         with pytest.raises(Refused):
-            desk.introduce({"preview": forged})
-    assert desk.introduce({"preview": token}).platform == "preview"
+            service.introduce({"preview": forged})
+    assert service.introduce({"preview": token}).platform == "preview"
     clock.minutes(60 * 24 * DAYS + 1)
     with pytest.raises(Refused, match="expired"):
-        desk.introduce({"preview": token})
+        service.introduce({"preview": token})
 
 
 def test_tasks_can_be_laid_out_anew_after_a_preview_but_not_after_a_participant(made, tmp_path, url):
-    desk = open_desk(copy_study(made, tmp_path, surveys=[1], items_per_task=4), url)
-    answer(desk, previewed(desk))
-    assert len(desk.tasks()) == 6
-    desk.close()
-    desk = open_desk(copy_study(made, tmp_path, surveys=[1], items_per_task=9), url)
-    assert len(desk.tasks()) == 2 and SurveyAdmin(desk).previews() == []
-    finish(desk, "ann")
-    desk.close()
-    desk = open_desk(copy_study(made, tmp_path, surveys=[1], items_per_task=4), url)
-    assert len(desk.tasks()) == 2
-    desk.close()
+    service = open_service(copy_study(made, tmp_path, surveys=[1], items_per_task=4), url)
+    answer(service, previewed(service))
+    assert len(service.tasks()) == 6
+    service.close()
+    service = open_service(copy_study(made, tmp_path, surveys=[1], items_per_task=9), url)
+    assert len(service.tasks()) == 2 and SurveyAdmin(service).previews() == []
+    finish(service, "ann")
+    service.close()
+    service = open_service(copy_study(made, tmp_path, surveys=[1], items_per_task=4), url)
+    assert len(service.tasks()) == 2
+    service.close()
 
 
 def take_part(client: httpx.Client, link: str) -> httpx.Response:
@@ -170,29 +170,29 @@ def test_a_newcomer_takes_part_over_http_when_every_seat_is_taken_and_staff_dele
     app = create_app(study, Setup(password=PASSWORD))
     if url:
         app.state.survey.close()
-        app.state.survey = open_desk(study, url, app.state.survey.clock)
-    desk = app.state.survey
+        app.state.survey = open_service(study, url, app.state.survey.clock)
+    service = app.state.survey
     for number in range(SEATS):
-        finish(desk, f"p{number}")
-    before, table = counted(study, desk), study.table()
+        finish(service, f"p{number}")
+    before, table = counted(study, service), study.table()
     with serving(app) as base, httpx.Client(base_url=base, follow_redirects=True) as client:
         first = client.get("/")
         link = first.text.split('href="/survey?preview=')[1].split('"')[0]
         done = take_part(client, f"/survey?preview={link}")
         assert "Preview: your answers do not count" in done.text and "completion code" not in done.text
-        assert counted(study, desk) == before
+        assert counted(study, service) == before
         assert (study.table().values == table.values).all()
         signed_in = client.post("/admin/login", data={"name": "admin", "password": PASSWORD})
         assert "/survey?preview=" in signed_in.text
         client.headers["Origin"] = base
         people = client.get("/admin/people").text
-        name = SurveyAdmin(desk).previews()[0].pseudonym
+        name = SurveyAdmin(service).previews()[0].pseudonym
         assert name in people and "1 of 20 places" in people
         assert "The preview was deleted" in client.post("/admin/previews/delete", data={"pseudonym": name}).text
         assert client.post("/admin/previews/delete", data={"pseudonym": name}).status_code == 404
-        person = SurveyAdmin(desk).people()[0].pseudonym
+        person = SurveyAdmin(service).people()[0].pseudonym
         assert client.post("/admin/previews/delete", data={"pseudonym": person}).status_code == 404
-        assert counted(study, desk) == before
+        assert counted(study, service) == before
 
 
 def told(study: Study) -> dict[str, object]:
@@ -201,14 +201,14 @@ def told(study: Study) -> dict[str, object]:
 
 
 def test_results_are_the_same_to_the_last_digit_after_a_preview(study):
-    desk = SurveyService.open(study.file, study.store)
+    service = SurveyService.open(study.file, study.store)
     for number in range(SEATS):
-        finish(desk, f"p{number}")
+        finish(service, f"p{number}")
     before = told(study)
-    token = previewed(desk)
-    answer(desk, token, value=5)
-    desk.submit(token)
-    desk.close()
+    token = previewed(service)
+    answer(service, token, value=5)
+    service.submit(token)
+    service.close()
     assert told(study) == before
 
 

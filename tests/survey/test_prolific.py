@@ -20,7 +20,7 @@ from evenedit.survey.admin import SurveyAdmin
 from evenedit.survey.platforms import Arrivals, Invitations, PanelPlatform, Prolific
 from evenedit.survey.prolific import ProlificAPI, Rejections, Webhooks, draft, sync
 from evenedit.survey.sessions import Arrival, Refused, SurveyService, VisitEnding, VisitStage
-from surveys import Clock, answer, copy_study, make_study, open_desk, seated
+from surveys import Clock, answer, copy_study, make_study, open_service, seated
 
 SECRET = "a-webhook-secret"
 KEY = rsa.generate_private_key(public_exponent=65537, key_size=2048)
@@ -125,74 +125,74 @@ def made(tmp_path_factory):
 
 
 @pytest.fixture
-def desk(made, tmp_path, server):
+def service(made, tmp_path, server):
     platform = {"kind": "prolific", "api": server.api}
     survey = {"surveys": [1], "platform": platform, "pay": {"per_task": 6.5, "minutes_per_task": 30.0}}
-    opened = open_desk(copy_study(made, tmp_path, **survey), None, Clock())
+    opened = open_service(copy_study(made, tmp_path, **survey), None, Clock())
     yield opened
     opened.close()
 
 
-def come(desk: SurveyService, name: str, session: str, **how: Any) -> str:
+def come(service: SurveyService, name: str, session: str, **how: Any) -> str:
     """Take part by Prolific's link; `how` is passed to `answer`, and nobody submits without it."""
     query = {"PROLIFIC_PID": name, "STUDY_ID": "study-1", "SESSION_ID": session}
-    visit = desk.arrive(desk.introduce(query))
-    token = seated_by(desk, visit.token)
+    visit = service.arrive(service.introduce(query))
+    token = seated_by(service, visit.token)
     if how:
-        answer(desk, token, **how)
-        desk.submit(token)
-    return desk.database.pseudonym(1, "prolific", name)
+        answer(service, token, **how)
+        service.submit(token)
+    return service.database.pseudonym(1, "prolific", name)
 
 
-def seated_by(desk: SurveyService, token: str) -> str:
+def seated_by(service: SurveyService, token: str) -> str:
     from evenedit.survey.questions import checks
 
-    desk.read_guide(token)
-    desk.check(token, {check.question.id: check.right for check in checks(1)})
-    assert desk.consent(token, True).stage is VisitStage.TASK
+    service.read_guide(token)
+    service.check(token, {check.question.id: check.right for check in checks(1)})
+    assert service.consent(token, True).stage is VisitStage.TASK
     return token
 
 
-def test_a_draft_has_a_code_for_each_ending_and_places_for_every_seat(desk, api, server):
-    body = draft(desk.section, desk, title="T", description="D", base="https://x.example/", survey=1)
+def test_a_draft_has_a_code_for_each_ending_and_places_for_every_seat(service, api, server):
+    body = draft(service.section, service, title="T", description="D", base="https://x.example/", survey=1)
     assert api.create(body) == "study-1"
     sent = server.studies["study-1"]
     assert sent["total_available_places"] == 18 and sent["reward"] == 650 and sent["estimated_completion_time"] == 30
     assert sent["external_study_url"].startswith("https://x.example/survey?PROLIFIC_PID={{%PROLIFIC_PID%}}&STUDY_ID=")
     codes = [code["code"] for code in sent["completion_codes"]]
-    assert len(set(codes)) == 6 and desk.farewell(VisitEnding.COMPLETED).code in codes
+    assert len(set(codes)) == 6 and service.farewell(VisitEnding.COMPLETED).code in codes
     actions = {action["action"] for code in sent["completion_codes"] for action in code["actions"]}
     assert actions == {"MANUALLY_REVIEW", "REQUEST_RETURN"}, "no code pays or rejects by itself"
 
 
 def test_without_pay_nobody_is_asked(made, tmp_path):
-    opened = open_desk(copy_study(made, tmp_path, surveys=[1]))
+    opened = open_service(copy_study(made, tmp_path, surveys=[1]))
     with pytest.raises(EvenEditError, match="per_task is 0"):
         draft(opened.section, opened, title="T", description="D", base="https://x.example", survey=1)
     opened.close()
 
 
-def test_submissions_are_matched_returned_seats_come_back_and_good_work_is_paid(desk, api, server):
-    good = desk.farewell(VisitEnding.COMPLETED).code
-    done = come(desk, "p1", "s1", seconds=30.0)
-    left = come(desk, "p2", "s2")
-    come(desk, "p3", "s3", seconds=30.0)
+def test_submissions_are_matched_returned_seats_come_back_and_good_work_is_paid(service, api, server):
+    good = service.farewell(VisitEnding.COMPLETED).code
+    done = come(service, "p1", "s1", seconds=30.0)
+    left = come(service, "p2", "s2")
+    come(service, "p3", "s3", seconds=30.0)
     server.submit("s1", "p1", "AWAITING REVIEW", good)
     server.submit("s2", "p2", "RETURNED")
     server.submit("s3", "p3", "AWAITING REVIEW", "WRONG")
     server.submit("s4", "p4", "AWAITING REVIEW", good)
-    found = sync(desk, api, "study-1")
+    found = sync(service, api, "study-1")
     assert [s.id for s in found.payable] == ["s1"]
     assert [s.id for s in found.doubtful] == ["s3", "s4"], "another code, and somebody who never came"
     assert (found.submissions, found.released) == (4, 1)
-    standing = {person.pseudonym: person for person in SurveyAdmin(desk).people()}
+    standing = {person.pseudonym: person for person in SurveyAdmin(service).people()}
     assert standing[done].has_slot and not standing[left].has_slot
     api.approve("s1")
     assert server.submissions["s1"]["status"] == "APPROVED"
-    assert sync(desk, api, "study-1").released == 0
+    assert sync(service, api, "study-1").released == 0
 
 
-def test_busy_is_tried_again_and_a_refusal_is_told(desk, api, server, monkeypatch):
+def test_busy_is_tried_again_and_a_refusal_is_told(service, api, server, monkeypatch):
     server.busy = 3
     assert api.submissions("study-1") == []
     with pytest.raises(EvenEditError, match=r"404 no such submission"):
@@ -209,32 +209,32 @@ def test_busy_is_tried_again_and_a_refusal_is_told(desk, api, server, monkeypatc
 LONG = "You failed both of the attention checks, which said in plain words which answer to choose; see the page. " * 2
 
 
-def test_a_rejection_waits_for_a_person_and_for_the_platforms_rules(desk, api, server):
-    failed = come(desk, "p1", "s1", heed=False)
-    come(desk, "p2", "s2", seconds=1.0)  # far too fast, but that is no reason to withhold pay
+def test_a_rejection_waits_for_a_person_and_for_the_platforms_rules(service, api, server):
+    failed = come(service, "p1", "s1", heed=False)
+    come(service, "p2", "s2", seconds=1.0)  # far too fast, but that is no reason to withhold pay
     server.submit("s1", "p1", "AWAITING REVIEW")
     server.submit("s2", "p2", "AWAITING REVIEW")
-    queue = Rejections(desk, api, "study-1")
+    queue = Rejections(service, api, "study-1")
     (case,) = queue.waiting()
     assert (case.pseudonym, case.failed, case.asked, case.may_reject) == (failed, 2, 2, True)
-    assert sync(desk, api, "study-1").payable[0].id == "s2", "who failed the checks is in the queue, not here"
+    assert sync(service, api, "study-1").payable[0].id == "s2", "who failed the checks is in the queue, not here"
     for wrong, message in (("reject", "too short"), ("reject", ""), ("delete", LONG)):
         with pytest.raises(EvenEditError):
             queue.decide(failed, wrong, "chris", message)
     with pytest.raises(EvenEditError, match="name of the person"):
         queue.decide(failed, "reject", " ", LONG)
     with pytest.raises(EvenEditError, match="does not await"):
-        queue.decide(desk.database.pseudonym(1, "prolific", "p2"), "reject", "chris", LONG)
+        queue.decide(service.database.pseudonym(1, "prolific", "p2"), "reject", "chris", LONG)
     assert not [call for call in server.calls if call[0] == "POST"], "nothing has been sent so far"
     queue.decide(failed, "reject", "chris", LONG)
     assert server.submissions["s1"]["status"] == "REJECTED"
     assert queue.waiting() == []
-    assert SurveyAdmin(desk).log()[0]["actor"] == "chris"
+    assert SurveyAdmin(service).log()[0]["actor"] == "chris"
 
 
 def test_one_failed_check_is_never_enough_for_a_rejection(made, tmp_path, api, server):
     survey = {"surveys": [1], "platform": {"kind": "prolific", "api": server.api}, "exclude": {"instructed_failed": 1}}
-    opened = open_desk(copy_study(made, tmp_path, instructed=1, **survey))
+    opened = open_service(copy_study(made, tmp_path, instructed=1, **survey))
     failed = come(opened, "p1", "s1", heed=False)
     queue = Rejections(opened, api, "study-1")
     assert not queue.waiting()[0].may_reject
@@ -247,45 +247,45 @@ def test_one_failed_check_is_never_enough_for_a_rejection(made, tmp_path, api, s
 
 
 def signed(
-    desk: SurveyService, event: dict[str, str], ident: str = "e1", secret: str = SECRET, at: float | None = None
+    service: SurveyService, event: dict[str, str], ident: str = "e1", secret: str = SECRET, at: float | None = None
 ):
     body = json.dumps(event).encode()
-    sent = str(int(desk.clock() if at is None else at))
+    sent = str(int(service.clock() if at is None else at))
     signature = base64.b64encode(hmac.new(secret.encode(), sent.encode() + body, hashlib.sha256).digest()).decode()
     headers = {"X-Prolific-Request-Signature": signature, "X-Prolific-Request-Timestamp": sent, "X-Event-ID": ident}
     return body, headers
 
 
-def test_a_signed_webhook_gives_the_seat_back_once(desk):
-    name = come(desk, "p1", "s1")
-    hooks = Webhooks(desk, SECRET)
+def test_a_signed_webhook_gives_the_seat_back_once(service):
+    name = come(service, "p1", "s1")
+    hooks = Webhooks(service, SECRET)
     event = {
         "event_type": "submission.status.change",
         "status": "RETURNED",
         "participant_id": "p1",
         "resource_id": "s1",
     }
-    body, headers = signed(desk, event)
+    body, headers = signed(service, event)
     assert hooks.receive(body, headers)
-    assert not SurveyAdmin(desk).people()[0].has_slot
-    token = desk.arrive(Arrival("prolific", "p1")).token
-    answer(desk, token)  # returned, and yet back at work: seated again
-    assert SurveyAdmin(desk).people()[0].has_slot
+    assert not SurveyAdmin(service).people()[0].has_slot
+    token = service.arrive(Arrival("prolific", "p1")).token
+    answer(service, token)  # returned, and yet back at work: seated again
+    assert SurveyAdmin(service).people()[0].has_slot
     assert not hooks.receive(body, headers), "the same event again does nothing"
-    assert SurveyAdmin(desk).people()[0].has_slot
-    assert desk.submit(token).ending is VisitEnding.COMPLETED and SurveyAdmin(desk).people()[0].pseudonym == name
+    assert SurveyAdmin(service).people()[0].has_slot
+    assert service.submit(token).ending is VisitEnding.COMPLETED and SurveyAdmin(service).people()[0].pseudonym == name
 
 
 @pytest.mark.parametrize("what", ["secret", "body", "old", "missing", "no secret", "not json"])
-def test_a_forged_or_stale_webhook_is_refused(desk, what, monkeypatch):
+def test_a_forged_or_stale_webhook_is_refused(service, what, monkeypatch):
     monkeypatch.delenv(prolific.SECRET, raising=False)
-    come(desk, "p1", "s1")
+    come(service, "p1", "s1")
     event = {"event_type": "submission.status.change", "status": "RETURNED", "participant_id": "p1"}
     body, headers = signed(
-        desk,
+        service,
         event,
         secret="guess" if what == "secret" else "" if what == "no secret" else SECRET,
-        at=desk.clock() - 3600 if what == "old" else None,
+        at=service.clock() - 3600 if what == "old" else None,
     )
     if what == "body":
         body = body.replace(b"p1", b"p2")
@@ -297,8 +297,8 @@ def test_a_forged_or_stale_webhook_is_refused(desk, what, monkeypatch):
         digest = hmac.new(SECRET.encode(), sent.encode() + body, hashlib.sha256).digest()
         headers["X-Prolific-Request-Signature"] = base64.b64encode(digest).decode()
     with pytest.raises(Refused):
-        Webhooks(desk, None if what == "no secret" else SECRET).receive(body, headers)
-    assert SurveyAdmin(desk).people()[0].has_slot
+        Webhooks(service, None if what == "no secret" else SECRET).receive(body, headers)
+    assert SurveyAdmin(service).people()[0].has_slot
 
 
 def token_of(claims: dict[str, Any], key: Any = KEY, header: dict[str, str] | None = None) -> str:
@@ -350,7 +350,7 @@ def test_a_panel_names_its_own_parameters_and_redirects(made, tmp_path):
     with pytest.raises(Refused):
         panel.arrive({"pid": "x", "project": "P7", "survey": "9"})
     endings = {"completed": {"code": "OK1", "redirect": "https://panel.example/done?c={code}&id={participant}"}}
-    opened = open_desk(copy_study(made, tmp_path, surveys=[1], endings=endings))
+    opened = open_service(copy_study(made, tmp_path, surveys=[1], endings=endings))
     token = seated(opened, "a&b=c").token
     answer(opened, token)
     opened.submit(token)

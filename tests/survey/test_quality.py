@@ -15,7 +15,7 @@ from evenedit.survey import export
 from evenedit.survey import import_csv as imports
 from evenedit.survey.answers import PeopleRatings, people_frame
 from evenedit.survey.quality import COLUMNS, assess
-from surveys import answer, copy_study, finish, make_study, open_desk, seated
+from surveys import answer, copy_study, finish, make_study, open_service, seated
 
 RULES = ExclusionSection()
 
@@ -107,16 +107,16 @@ def made(tmp_path_factory):
 
 def test_an_export_holds_every_rating_and_nobodys_id(made, tmp_path):
     loaded = copy_study(made, tmp_path, surveys=[1, 2])
-    desk = open_desk(loaded)
+    service = open_service(loaded)
     for name in ("secret-ann", "secret-bob"):
-        finish(desk, name)
-    finish(desk, "secret-eve", survey=2)
-    answer(desk, seated(desk, "secret-late").token)
-    tables = export.files(loaded.file, loaded.store, desk.database)
-    ids = [b"secret-", *(desk.resume_code(desk.database.rows(_tokens())[0].token).encode(),)]
+        finish(service, name)
+    finish(service, "secret-eve", survey=2)
+    answer(service, seated(service, "secret-late").token)
+    tables = export.files(loaded.file, loaded.store, service.database)
+    ids = [b"secret-", *(service.resume_code(service.database.rows(_tokens())[0].token).encode(),)]
     assert not any(secret in content for content in tables.values() for secret in ids)
     ratings = pd.read_csv(io.BytesIO(tables["ratings.csv"]))
-    frame, _ = people_frame(loaded.file, desk.database)
+    frame, _ = people_frame(loaded.file, service.database)
     cases = frame[(frame["kind"] == "case") & (frame["survey"] == 1)]
     assert len(ratings) == len(cases.groupby(["rater", "output"]))
     assert ratings["counted"].sum() == len(cases[cases["counted"]].groupby(["rater", "output"]))
@@ -130,7 +130,7 @@ def test_an_export_holds_every_rating_and_nobodys_id(made, tmp_path):
     assert same["skin_tone"].tolist() == ratings["skin_tone"].tolist()
     choices = pd.read_csv(io.BytesIO(tables["choices.csv"]))
     assert set(choices["answer"]) <= {"baseline", "mitigated", "same"} and len(choices)
-    desk.close()
+    service.close()
 
 
 def _tokens():

@@ -20,7 +20,7 @@ from evenedit.survey.admin import SurveyAdmin
 from evenedit.survey.answers import PeopleRatings, read
 from evenedit.survey.questions import checks
 from evenedit.survey.sessions import Arrival, Incomplete, Refused, SurveyService, VisitEnding, VisitStage
-from surveys import Clock, answer, copy_study, finish, make_study, open_desk, seated
+from surveys import Clock, answer, copy_study, finish, make_study, open_service, seated
 
 
 @pytest.fixture(scope="module")
@@ -39,128 +39,128 @@ def clock() -> Clock:
 
 
 @pytest.fixture
-def desk(made, tmp_path, url, clock):
-    opened = open_desk(copy_study(made, tmp_path), url, clock)
+def service(made, tmp_path, url, clock):
+    opened = open_service(copy_study(made, tmp_path), url, clock)
     yield opened
     opened.close()
 
 
-def count(desk: SurveyService, table: sa.Table) -> int:
-    return desk.database.rows(sa.select(sa.func.count()).select_from(table))[0][0]
+def count(service: SurveyService, table: sa.Table) -> int:
+    return service.database.rows(sa.select(sa.func.count()).select_from(table))[0][0]
 
 
-def test_a_participant_goes_from_the_door_to_the_code(desk):
-    visit = desk.arrive(Arrival("panel", "ann", study="S", session="T"))
+def test_a_participant_goes_from_the_door_to_the_code(service):
+    visit = service.arrive(Arrival("panel", "ann", study="S", session="T"))
     assert (visit.stage, visit.survey) == (VisitStage.GUIDE, 1)
-    assert desk.read_guide(visit.token).stage is VisitStage.CHECK
+    assert service.read_guide(visit.token).stage is VisitStage.CHECK
     right = {check.question.id: check.right for check in checks(1)}
-    assert desk.check(visit.token, right).stage is VisitStage.CONSENT
-    assert desk.consent(visit.token, True).stage is VisitStage.TASK
-    assert desk.completion(visit.token) is None
-    answer(desk, visit.token)
-    done = desk.submit(visit.token)
+    assert service.check(visit.token, right).stage is VisitStage.CONSENT
+    assert service.consent(visit.token, True).stage is VisitStage.TASK
+    assert service.completion(visit.token) is None
+    answer(service, visit.token)
+    done = service.submit(visit.token)
     assert (done.stage, done.ending) == (VisitStage.DONE, VisitEnding.COMPLETED)
-    assert len(desk.completion(visit.token).code) == 8
-    assert desk.submit(visit.token) == done, "submitting again changes nothing"
+    assert len(service.completion(visit.token).code) == 8
+    assert service.submit(visit.token) == done, "submitting again changes nothing"
 
 
-def test_the_database_holds_exactly_the_answers_given(desk):
-    visit = seated(desk, "ann")
+def test_the_database_holds_exactly_the_answers_given(service):
+    visit = seated(service, "ann")
     given = {}
-    for number, item in enumerate(desk.items(visit.token), 1):
+    for number, item in enumerate(service.items(visit.token), 1):
         for asked in item.asked:
             value = (number + len(asked.question.id)) % 5 + 1
-            desk.save(visit.token, item.id, asked.slot, asked.question.id, value, number, 100)
+            service.save(visit.token, item.id, asked.slot, asked.question.id, value, number, 100)
             given[item.id, asked.slot, asked.question.id] = value
     stored = {
         (item.id, slot, question): value
-        for item in desk.items(visit.token)
+        for item in service.items(visit.token)
         for (slot, question), value in item.answers.items()
     }
     assert stored == given
 
 
-def test_the_same_person_comes_back_to_the_same_visit_and_place(desk):
-    first = seated(desk, "ann")
-    answer(desk, first.token, skip=2)
-    again = desk.arrive(Arrival("panel", "ann", survey=1))
-    assert again == desk.visit(first.token)
-    assert sum(bool(item.answers) for item in desk.items(again.token)) == len(desk.items(first.token)) - 2
-    assert desk.resume(desk.resume_code(first.token).lower().replace("-", " ")) == again
-    assert desk.resume("AAAA-AAAA-AAAA-AAAA") is None
-    assert desk.arrive(Arrival("prolific", "ann")).token != first.token, "another platform's ann is another person"
+def test_the_same_person_comes_back_to_the_same_visit_and_place(service):
+    first = seated(service, "ann")
+    answer(service, first.token, skip=2)
+    again = service.arrive(Arrival("panel", "ann", survey=1))
+    assert again == service.visit(first.token)
+    assert sum(bool(item.answers) for item in service.items(again.token)) == len(service.items(first.token)) - 2
+    assert service.resume(service.resume_code(first.token).lower().replace("-", " ")) == again
+    assert service.resume("AAAA-AAAA-AAAA-AAAA") is None
+    assert service.arrive(Arrival("prolific", "ann")).token != first.token, "another platform's ann is another person"
 
 
-def test_a_second_wrong_check_ends_the_visit_and_a_right_one_does_not(desk):
+def test_a_second_wrong_check_ends_the_visit_and_a_right_one_does_not(service):
     wrong = {check.question.id: check.right % 3 + 1 for check in checks(1)}
     right = {check.question.id: check.right for check in checks(1)}
-    bob, eve = (desk.read_guide(desk.arrive(Arrival("panel", name)).token).token for name in ("bob", "eve"))
-    assert desk.check(bob, wrong).stage is VisitStage.CHECK
-    assert desk.tries_left(bob) == 1
-    assert desk.check(bob, right).stage is VisitStage.CONSENT
-    desk.check(eve, {})
-    assert desk.check(eve, wrong).ending is VisitEnding.SCREENED_OUT
-    assert desk.check(eve, right).ending is VisitEnding.SCREENED_OUT
+    bob, eve = (service.read_guide(service.arrive(Arrival("panel", name)).token).token for name in ("bob", "eve"))
+    assert service.check(bob, wrong).stage is VisitStage.CHECK
+    assert service.tries_left(bob) == 1
+    assert service.check(bob, right).stage is VisitStage.CONSENT
+    service.check(eve, {})
+    assert service.check(eve, wrong).ending is VisitEnding.SCREENED_OUT
+    assert service.check(eve, right).ending is VisitEnding.SCREENED_OUT
 
 
-def test_without_consent_nothing_is_asked(desk):
-    token = desk.arrive(Arrival("panel", "ann")).token
+def test_without_consent_nothing_is_asked(service):
+    token = service.arrive(Arrival("panel", "ann")).token
     with pytest.raises(Refused):
-        desk.claim(token)
-    desk.read_guide(token)
-    desk.check(token, {check.question.id: check.right for check in checks(1)})
-    assert desk.consent(token, False).ending is VisitEnding.NO_CONSENT
-    assert desk.consent(token, True).ending is VisitEnding.NO_CONSENT
+        service.claim(token)
+    service.read_guide(token)
+    service.check(token, {check.question.id: check.right for check in checks(1)})
+    assert service.consent(token, False).ending is VisitEnding.NO_CONSENT
+    assert service.consent(token, True).ending is VisitEnding.NO_CONSENT
     with pytest.raises(Refused):
-        desk.items(token)
+        service.items(token)
 
 
-def test_a_task_with_answers_missing_cannot_be_submitted(desk):
-    token = seated(desk, "ann").token
-    answer(desk, token, skip=2)
+def test_a_task_with_answers_missing_cannot_be_submitted(service):
+    token = seated(service, "ann").token
+    answer(service, token, skip=2)
     with pytest.raises(Incomplete) as found:
-        desk.submit(token)
-    last = len(desk.items(token))
+        service.submit(token)
+    last = len(service.items(token))
     assert found.value.items == (last - 1, last)
 
 
-def test_a_duplicate_and_an_older_answer_change_nothing(desk):
-    token = seated(desk, "ann").token
-    item = desk.items(token)[0]
+def test_a_duplicate_and_an_older_answer_change_nothing(service):
+    token = seated(service, "ann").token
+    item = service.items(token)[0]
     asked = item.asked[0]
     place = (token, item.id, asked.slot, asked.question.id)
-    assert desk.save(*place, 4, 7) == 7
-    assert desk.save(*place, 4, 7) == 7, "the same again"
-    assert desk.save(*place, 2, 5) == 7, "an older one that arrives late"
-    assert desk.save(*place, 5, 7) == 7, "another answer under a number that is taken"
-    assert desk.items(token)[0].answers[asked.slot, asked.question.id] == 4
-    assert desk.save(*place, 1, 8) == 8
-    assert desk.items(token)[0].answers[asked.slot, asked.question.id] == 1
-    assert desk.sequence(token) == 8
+    assert service.save(*place, 4, 7) == 7
+    assert service.save(*place, 4, 7) == 7, "the same again"
+    assert service.save(*place, 2, 5) == 7, "an older one that arrives late"
+    assert service.save(*place, 5, 7) == 7, "another answer under a number that is taken"
+    assert service.items(token)[0].answers[asked.slot, asked.question.id] == 4
+    assert service.save(*place, 1, 8) == 8
+    assert service.items(token)[0].answers[asked.slot, asked.question.id] == 1
+    assert service.sequence(token) == 8
 
 
-def test_two_tabs_may_both_save_and_submit_once(desk):
-    token = seated(desk, "ann").token
+def test_two_tabs_may_both_save_and_submit_once(service):
+    token = seated(service, "ann").token
     orders = [(tab, number) for tab in (1, 2) for number in range(20)]
     random.Random(1).shuffle(orders)
-    item = desk.items(token)[0]
+    item = service.items(token)[0]
     asked = item.asked[0]
 
     def save(order):
         tab, number = order
-        return desk.save(token, item.id, asked.slot, asked.question.id, tab, 2 * number + tab)
+        return service.save(token, item.id, asked.slot, asked.question.id, tab, 2 * number + tab)
 
     with ThreadPoolExecutor(8) as pool:
         list(pool.map(save, orders))
-    assert desk.items(token)[0].answers[asked.slot, asked.question.id] == 2, (
+    assert service.items(token)[0].answers[asked.slot, asked.question.id] == 2, (
         "40 is tab 2's last number, and the highest"
     )
-    answer(desk, token)
+    answer(service, token)
     with ThreadPoolExecutor(4) as pool:
-        endings = {visit.ending for visit in pool.map(desk.submit, [token] * 4)}
+        endings = {visit.ending for visit in pool.map(service.submit, [token] * 4)}
     assert endings == {VisitEnding.COMPLETED}
     with pytest.raises(Refused, match="submitted"):
-        desk.save(token, item.id, asked.slot, asked.question.id, 1, 1000)
+        service.save(token, item.id, asked.slot, asked.question.id, 1, 1000)
 
 
 @pytest.mark.parametrize(
@@ -178,42 +178,42 @@ def test_two_tabs_may_both_save_and_submit_once(desk):
     ],
     ids=str,
 )
-def test_impossible_answers_are_refused(desk, change):
-    token = seated(desk, "ann").token
-    item = desk.items(token)[0]
+def test_impossible_answers_are_refused(service, change):
+    token = seated(service, "ann").token
+    item = service.items(token)[0]
     asked = item.asked[0]
     good = {"item": item.id, "slot": asked.slot, "question": asked.question.id, "value": 3, "sequence": 1}
     with pytest.raises(Refused):
-        desk.save(token, **(good | change))
-    assert count(desk, answers) == 0
-    desk.save(token, **good)
-    assert count(desk, answers) == 1, "without the change it is taken"
+        service.save(token, **(good | change))
+    assert count(service, answers) == 0
+    service.save(token, **good)
+    assert count(service, answers) == 1, "without the change it is taken"
 
 
-def test_nobody_reaches_another_participants_items_or_pictures(desk):
-    ann, bob = (seated(desk, name).token for name in ("ann", "bob"))
-    item = desk.items(ann)[0]
+def test_nobody_reaches_another_participants_items_or_pictures(service):
+    ann, bob = (seated(service, name).token for name in ("ann", "bob"))
+    item = service.items(ann)[0]
     with pytest.raises(Refused):
-        desk.save(bob, item.id, item.asked[0].slot, item.asked[0].question.id, 3, 1)
-    assert desk.picture(bob, item.pictures["source"]) is None
+        service.save(bob, item.id, item.asked[0].slot, item.asked[0].question.id, 3, 1)
+    assert service.picture(bob, item.pictures["source"]) is None
     with pytest.raises(Refused):
-        desk.items("no such token")
-    assert desk.visit("no such token") is None
-    ids = [{p for i in desk.items(t) for p in (i.id, *i.pictures.values())} for t in (ann, bob)]
+        service.items("no such token")
+    assert service.visit("no such token") is None
+    ids = [{p for i in service.items(t) for p in (i.id, *i.pictures.values())} for t in (ann, bob)]
     assert not ids[0] & ids[1]
 
 
-def test_pictures_carry_no_notes(desk):
-    token = seated(desk, "ann").token
+def test_pictures_carry_no_notes(service):
+    token = seated(service, "ann").token
     for slot in ("source", "A"):
-        content = desk.picture(token, desk.items(token)[0].pictures[slot])
+        content = service.picture(token, service.items(token)[0].pictures[slot])
         picture = Image.open(io.BytesIO(content))
         assert picture.format == "JPEG"
         assert b"evenedit" not in content.lower() and b"truth" not in content and not picture.getexif()
 
 
-def test_every_task_holds_every_prompt_its_gold_and_its_checks(desk):
-    rows = desk.database.rows(sa.select(items).where(items.c.survey == 1))
+def test_every_task_holds_every_prompt_its_gold_and_its_checks(service):
+    rows = service.database.rows(sa.select(items).where(items.c.survey == 1))
     kinds = Counter((row.task, row.kind) for row in rows)
     tasks = {row.task for row in rows}
     assert len(tasks) == 6, "16 cases at 3 a task beside one gold item"
@@ -224,171 +224,174 @@ def test_every_task_holds_every_prompt_its_gold_and_its_checks(desk):
     assert not set(cases) & {row.outputs[0] for row in rows if row.kind == "gold"}
 
 
-def test_a_and_b_change_places_and_the_order_is_stored(desk):
+def test_a_and_b_change_places_and_the_order_is_stored(service):
     for number in range(18):
-        seated(desk, f"p{number}")
-    pairs = desk.database.rows(
+        seated(service, f"p{number}")
+    pairs = service.database.rows(
         sa.select(shown.c.swapped)
         .join(items, items.c.id == shown.c.item)
         .where(sa.cast(items.c.outputs, sa.String) != "")
     )
     swapped = [row.swapped for row in pairs]
     assert any(swapped) and not all(swapped)
-    orders = {tuple(r.item for r in _places(desk, p)) for p in range(1, 4)}
+    orders = {tuple(r.item for r in _places(service, p)) for p in range(1, 4)}
     assert len(orders) == 3, "everybody has an order of their own"
 
 
-def _places(desk: SurveyService, participant: int):
-    return desk.database.rows(sa.select(shown).where(shown.c.participant == participant).order_by(shown.c.place))
+def _places(service: SurveyService, participant: int):
+    return service.database.rows(sa.select(shown).where(shown.c.participant == participant).order_by(shown.c.place))
 
 
-def test_seats_are_filled_evenly_and_then_there_are_none(desk):
-    tasks = [desk.participant_tasks.of(seated(desk, f"p{n}").token) for n in range(6)]
+def test_seats_are_filled_evenly_and_then_there_are_none(service):
+    tasks = [service.participant_tasks.of(seated(service, f"p{n}").token) for n in range(6)]
     assert len({page.item for sheet in tasks for page in sheet.pages}) == sum(len(s.pages) for s in tasks)
     for number in range(6, 18):
-        assert seated(desk, f"p{number}").stage is VisitStage.TASK
-    late = desk.arrive(Arrival("panel", "late"))
+        assert seated(service, f"p{number}").stage is VisitStage.TASK
+    late = service.arrive(Arrival("panel", "late"))
     assert (late.stage, late.ending) == (VisitStage.DONE, VisitEnding.NO_SLOT), "told at the door, not after the guide"
-    desk.withdraw(desk.arrive(Arrival("panel", "p3")).token)
-    assert desk.arrive(Arrival("panel", "late")).stage is VisitStage.GUIDE, "a seat came back"
+    service.withdraw(service.arrive(Arrival("panel", "p3")).token)
+    assert service.arrive(Arrival("panel", "late")).stage is VisitStage.GUIDE, "a seat came back"
 
 
 def test_a_thousand_arrivals_at_once_take_exactly_the_seats_there_are(made, tmp_path, url):
     loaded = copy_study(made, tmp_path, surveys=[1], items_per_task=3, gold=None, raters_per_item=5, instructed=0)
-    desk = open_desk(loaded, url, time.time)  # 16 cases, three a task: 6 tasks, 30 seats
-    free = count(desk, slots)
+    service = open_service(loaded, url, time.time)  # 16 cases, three a task: 6 tasks, 30 seats
+    free = count(service, slots)
     barrier = threading.Barrier(50)
 
     def come(worker: int) -> list[VisitStage]:
         barrier.wait()
-        return [seated(desk, f"p{worker}-{n}").stage for n in range(20)]
+        return [seated(service, f"p{worker}-{n}").stage for n in range(20)]
 
     with ThreadPoolExecutor(50) as pool:
         stages = [stage for part in pool.map(come, range(50)) for stage in part]
     assert free == 30
     assert Counter(stages) == {VisitStage.TASK: free, VisitStage.DONE: 1000 - free}
-    taken = desk.database.rows(sa.select(slots.c.participant))
+    taken = service.database.rows(sa.select(slots.c.participant))
     assert len({row.participant for row in taken} - {None}) == free
-    desk.close()
+    service.close()
 
 
 def test_a_picked_task_that_is_full_is_refused_while_another_is_free(made, tmp_path, url):
-    desk = open_desk(copy_study(made, tmp_path, surveys=[1], dashboard=True, raters_per_item=1), url)
-    assert [card.open for card in desk.tasks()] == [True] * 6
-    seated(desk, "ann", task=2)
-    assert [card.number for card in desk.tasks() if not card.open] == [2]
+    service = open_service(copy_study(made, tmp_path, surveys=[1], dashboard=True, raters_per_item=1), url)
+    assert [card.open for card in service.tasks()] == [True] * 6
+    seated(service, "ann", task=2)
+    assert [card.number for card in service.tasks() if not card.open] == [2]
     with pytest.raises(Refused, match="pick another"):
-        seated(desk, "bob", task=2)
-    assert seated(desk, "bob", task=5).stage is VisitStage.TASK
-    desk.close()
+        seated(service, "bob", task=2)
+    assert seated(service, "bob", task=5).stage is VisitStage.TASK
+    service.close()
 
 
-def fill(desk: SurveyService, but: int = 0) -> list[str]:
+def fill(service: SurveyService, but: int = 0) -> list[str]:
     """Take all 18 seats of survey 1 but some."""
-    return [seated(desk, f"p{n}").token for n in range(18 - but)]
+    return [seated(service, f"p{n}").token for n in range(18 - but)]
 
 
-def test_an_abandoned_seat_comes_back_and_an_answer_keeps_it(desk, clock):
-    tokens = fill(desk)
+def test_an_abandoned_seat_comes_back_and_an_answer_keeps_it(service, clock):
+    tokens = fill(service)
     clock.minutes(29)
-    answer(desk, tokens[0], skip=3)
+    answer(service, tokens[0], skip=3)
     clock.minutes(2)
-    assert desk.arrive(Arrival("panel", "new")).stage is VisitStage.GUIDE
-    assert SurveyAdmin(desk).progress()[0].taken == 1, "who answered two minutes ago still sits"
-    assert sum(task.free for task in SurveyAdmin(desk).progress() if task.survey == 1) == 17
+    assert service.arrive(Arrival("panel", "new")).stage is VisitStage.GUIDE
+    assert SurveyAdmin(service).progress()[0].taken == 1, "who answered two minutes ago still sits"
+    assert sum(task.free for task in SurveyAdmin(service).progress() if task.survey == 1) == 17
 
 
-def test_a_late_finish_of_an_expired_seat_that_nobody_took_counts(desk, clock):
-    token = seated(desk, "ann").token
-    answer(desk, token)
+def test_a_late_finish_of_an_expired_seat_that_nobody_took_counts(service, clock):
+    token = seated(service, "ann").token
+    answer(service, token)
     clock.minutes(300)
-    assert desk.submit(token).ending is VisitEnding.COMPLETED
-    assert SurveyAdmin(desk).people()[0].has_slot
+    assert service.submit(token).ending is VisitEnding.COMPLETED
+    assert SurveyAdmin(service).people()[0].has_slot
 
 
 def test_a_late_finish_of_a_seat_that_was_given_on_is_paid_but_not_counted(made, tmp_path, url, clock):
-    desk = open_desk(copy_study(made, tmp_path, surveys=[1], raters_per_item=1), url, clock)
-    tokens = [seated(desk, f"p{n}").token for n in range(6)]
-    answer(desk, tokens[0], skip=1)
+    service = open_service(copy_study(made, tmp_path, surveys=[1], raters_per_item=1), url, clock)
+    tokens = [seated(service, f"p{n}").token for n in range(6)]
+    answer(service, tokens[0], skip=1)
     clock.minutes(31)
     for number in range(6):
-        assert finish(desk, f"q{number}").ending is VisitEnding.COMPLETED
-    answer(desk, tokens[0])
-    assert desk.submit(tokens[0]).ending is VisitEnding.COMPLETED, "the work was done"
-    standing = {person.pseudonym: person for person in SurveyAdmin(desk).people()}
-    late = standing[desk.database.pseudonym(1, "panel", "p0")]
+        assert finish(service, f"q{number}").ending is VisitEnding.COMPLETED
+    answer(service, tokens[0])
+    assert service.submit(tokens[0]).ending is VisitEnding.COMPLETED, "the work was done"
+    standing = {person.pseudonym: person for person in SurveyAdmin(service).people()}
+    late = standing[service.database.pseudonym(1, "panel", "p0")]
     assert late.submitted and not late.has_slot
-    frame = read(desk.database)
+    frame = read(service.database)
     raters = frame[frame["counted"]].groupby("item")["rater"].nunique()
     assert set(raters) == {1}, "no item has more raters than the study asks for"
-    desk.close()
+    service.close()
 
 
-def test_a_released_seat_is_taken_again_by_who_returns_if_it_is_still_free(desk):
-    token = seated(desk, "ann").token
-    office = SurveyAdmin(desk)
-    pseudonym = desk.database.pseudonym(1, "panel", "ann")
-    assert office.release(pseudonym, "chris")
-    assert not office.release(pseudonym, "chris"), "there was none any more"
-    assert not office.people()[0].has_slot
-    answer(desk, token)
-    assert desk.submit(token).ending is VisitEnding.COMPLETED
-    assert office.people()[0].has_slot, "returned, then finished after all: seated again, since the task had room"
-    assert office.log()[0]["action"] == "released a slot"
+def test_a_released_seat_is_taken_again_by_who_returns_if_it_is_still_free(service):
+    token = seated(service, "ann").token
+    admin = SurveyAdmin(service)
+    pseudonym = service.database.pseudonym(1, "panel", "ann")
+    assert admin.release(pseudonym, "chris")
+    assert not admin.release(pseudonym, "chris"), "there was none any more"
+    assert not admin.people()[0].has_slot
+    answer(service, token)
+    assert service.submit(token).ending is VisitEnding.COMPLETED
+    assert admin.people()[0].has_slot, "returned, then finished after all: seated again, since the task had room"
+    assert admin.log()[0]["action"] == "released a slot"
 
 
-def test_two_failed_checks_end_apart_and_open_the_seat(desk):
-    assert finish(desk, "ann", heed=False).ending is VisitEnding.FAILED_CHECKS
-    person = SurveyAdmin(desk).people()[0]
+def test_two_failed_checks_end_apart_and_open_the_seat(service):
+    assert finish(service, "ann", heed=False).ending is VisitEnding.FAILED_CHECKS
+    person = SurveyAdmin(service).people()[0]
     assert (person.has_slot, person.quality.instructed_failed) == (False, 2)
-    assert sum(task.free for task in SurveyAdmin(desk).progress() if task.survey == 1) == 18
-    assert desk.completion(desk.arrive(Arrival("panel", "ann")).token).code != desk.farewell(VisitEnding.COMPLETED).code
+    assert sum(task.free for task in SurveyAdmin(service).progress() if task.survey == 1) == 18
+    assert (
+        service.completion(service.arrive(Arrival("panel", "ann")).token).code
+        != service.farewell(VisitEnding.COMPLETED).code
+    )
 
 
-def test_withdrawal_erases_answers_and_ids_and_opens_the_seat(desk, tmp_path, url):
-    token = seated(desk, "a-very-secret-person").token
-    answer(desk, token)
-    desk.submit(token)
-    SurveyAdmin(desk).release(desk.database.pseudonym(1, "panel", "a-very-secret-person"), "chris")
-    desk.withdraw(token)
-    assert desk.visit(token) is None
-    assert [count(desk, table) for table in (participants, answers, shown)] == [0, 0, 0]
-    assert sum(task.free for task in SurveyAdmin(desk).progress() if task.survey == 1) == 18
-    assert desk.database.pseudonym(1, "panel", "a-very-secret-person") not in str(SurveyAdmin(desk).log())
+def test_withdrawal_erases_answers_and_ids_and_opens_the_seat(service, tmp_path, url):
+    token = seated(service, "a-very-secret-person").token
+    answer(service, token)
+    service.submit(token)
+    SurveyAdmin(service).release(service.database.pseudonym(1, "panel", "a-very-secret-person"), "chris")
+    service.withdraw(token)
+    assert service.visit(token) is None
+    assert [count(service, table) for table in (participants, answers, shown)] == [0, 0, 0]
+    assert sum(task.free for task in SurveyAdmin(service).progress() if task.survey == 1) == 18
+    assert service.database.pseudonym(1, "panel", "a-very-secret-person") not in str(SurveyAdmin(service).log())
     if url is None:
         for path in tmp_path.glob("survey.db*"):
             assert b"a-very-secret-person" not in path.read_bytes(), path.name
-    assert desk.arrive(Arrival("panel", "a-very-secret-person")).token != token
+    assert service.arrive(Arrival("panel", "a-very-secret-person")).token != token
 
 
-def test_survey_two_asks_about_pairs_and_survey_three_about_roles(desk):
-    two = desk.items(seated(desk, "ann", survey=2).token)
+def test_survey_two_asks_about_pairs_and_survey_three_about_roles(service):
+    two = service.items(seated(service, "ann", survey=2).token)
     assert all(set(item.pictures) == {"source", "A", "B"} for item in two)
     assert {asked.question.id for item in two for asked in item.asked} == {"preference", "appropriate"}
-    three = desk.items(seated(desk, "ann", survey=3).token)
+    three = service.items(seated(service, "ann", survey=3).token)
     assert all(set(item.pictures) == {"source_1", "source_2", "A"} for item in three)
     assert {asked.question.id for item in three for asked in item.asked} == {"stereotype", "target_role"}
     assert all(item.note.startswith("Target role") for item in three)
 
 
-def test_a_preference_is_stored_by_output_not_by_place(desk):
-    token = seated(desk, "ann", survey=2).token
-    for item in desk.items(token):
+def test_a_preference_is_stored_by_output_not_by_place(service):
+    token = seated(service, "ann", survey=2).token
+    for item in service.items(token):
         for asked in item.asked:
-            desk.save(token, item.id, asked.slot, asked.question.id, 1, 1)
-    frame = read(desk.database, 2)
+            service.save(token, item.id, asked.slot, asked.question.id, 1, 1)
+    frame = read(service.database, 2)
     frame = frame[frame["kind"] == "case"]
-    swapped = {row.item: row.swapped for row in _places(desk, 1)}
+    swapped = {row.item: row.swapped for row in _places(service, 1)}
     assert all(value == (2 if swapped[item] else 1) for item, value in zip(frame["item"], frame["value"], strict=True))
 
 
 def test_submitted_ratings_are_part_of_the_studys_table(made, tmp_path):
     loaded = copy_study(made, tmp_path, surveys=[1], gold=None)
-    desk = SurveyService.open(loaded.file, loaded.store)
-    finish(desk, "ann")
-    answer(desk, seated(desk, "bob").token)  # never submits
-    finish(desk, "simulated-carl", seconds=1.0)  # far too fast
-    desk.close()
+    service = SurveyService.open(loaded.file, loaded.store)
+    finish(service, "ann")
+    answer(service, seated(service, "bob").token)  # never submits
+    finish(service, "simulated-carl", seconds=1.0)  # far too fast
+    service.close()
     table, people = loaded.table(), PeopleRatings(loaded.file)
     assert [r for r, k in zip(table.raters, table.kinds, strict=True) if k == "human"] == [*people.raters]
     (ann,) = people.raters
@@ -410,7 +413,7 @@ def test_a_second_process_on_sqlite_is_turned_away(made, tmp_path):
     SurveyService.open(loaded.file, loaded.store).close()
 
 
-def test_one_bad_piece_of_work_does_not_spoil_its_group(desk):
+def test_one_bad_piece_of_work_does_not_spoil_its_group(service):
     def bad(db: sa.Connection) -> None:
         db.execute(sa.insert(participants).values(survey=1, platform="x", study="", session="", tries=0, arrived=0.0))
 
@@ -418,8 +421,8 @@ def test_one_bad_piece_of_work_does_not_spoil_its_group(desk):
         note(db, 0.0, "nobody", "half done", {})
         raise RuntimeError("in the middle")
 
-    futures = [desk.database.later(work) for work in (broken, bad) for _ in range(5)]
-    token = seated(desk, "ann").token
+    futures = [service.database.later(work) for work in (broken, bad) for _ in range(5)]
+    token = seated(service, "ann").token
     assert all(future.exception() is not None for future in futures)
-    assert desk.visit(token).stage is VisitStage.TASK
-    assert SurveyAdmin(desk).log() == []
+    assert service.visit(token).stage is VisitStage.TASK
+    assert SurveyAdmin(service).log() == []

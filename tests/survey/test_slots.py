@@ -58,7 +58,7 @@ def seat_of(db: sa.Connection, person: int) -> tuple[int, int, int, float | None
 
 
 def holder(db: sa.Connection, person: int, task: int = 1) -> Any:
-    """Who answers, as the desk knows them."""
+    """Who answers, as the service knows them."""
     row = db.execute(sa.select(slots).where(slots.c.participant == person)).one_or_none()
     seat, expires = (None, None) if row is None else (row.id, row.expires)
     return SimpleNamespace(id=person, survey=1, task=task, slot_id=seat, expires=expires)

@@ -26,7 +26,7 @@ SCREEN = {1: DESKTOP, 2: PHONE, 3: DARK}
 @dataclass
 class Site:
     base: str
-    desk: SurveyService
+    service: SurveyService
     browser: Browser
     forbidden: re.Pattern[str]
 
@@ -127,10 +127,10 @@ def token_of(context: BrowserContext) -> str:
     return next(cookie["value"] for cookie in context.cookies() if cookie["name"] == "visit")
 
 
-def planned(desk: SurveyService, token: str) -> dict[tuple[str, str, str], int]:
+def planned(service: SurveyService, token: str) -> dict[tuple[str, str, str], int]:
     """What the participant will answer: a varied pattern, and what an instructed item asks for."""
     plan = {}
-    for item in desk.items(token):
+    for item in service.items(token):
         order = list(dict.fromkeys(asked.question.id for asked in item.asked))
         for asked in item.asked:
             varied = 1 + (item.number + 2 * order.index(asked.question.id) + (asked.slot == "B")) % 3
@@ -138,15 +138,15 @@ def planned(desk: SurveyService, token: str) -> dict[tuple[str, str, str], int]:
     return plan
 
 
-def given(desk: SurveyService, token: str) -> dict[tuple[str, str, str], int]:
-    return {(item.id, *key): value for item in desk.items(token) for key, value in item.answers.items()}
+def given(service: SurveyService, token: str) -> dict[tuple[str, str, str], int]:
+    return {(item.id, *key): value for item in service.items(token) for key, value in item.answers.items()}
 
 
 def answer_item(
-    page: Page, desk: SurveyService, token: str, number: int, plan: dict[tuple[str, str, str], int]
+    page: Page, service: SurveyService, token: str, number: int, plan: dict[tuple[str, str, str], int]
 ) -> None:
     """Answer all rows of the item on screen with the number keys."""
-    item = desk.items(token)[number - 1]
+    item = service.items(token)[number - 1]
     for row in page.locator(".group").all():
         question, _, slot = str(row.get_attribute("data-row")).partition("/")
         press(page, str(plan[item.id, slot, question]))
@@ -158,12 +158,12 @@ def test_a_session_by_keyboard_survives_reload_offline_and_another_device(site: 
     page = device.new_page()
     walk_to_task(page, site, survey, f"walker-{survey}")
     token = token_of(device)
-    plan = planned(site.desk, token)
+    plan = planned(site.service, token)
     accessible(page)
 
-    answer_item(page, site.desk, token, 1, plan)
+    answer_item(page, site.service, token, 1, plan)
     saved(page)
-    before = given(site.desk, token)
+    before = given(site.service, token)
     assert before == {key: value for key, value in plan.items() if key in before} and before
     page.reload()
     page.wait_for_selector("#task:not([hidden])")
@@ -183,22 +183,22 @@ def test_a_session_by_keyboard_survives_reload_offline_and_another_device(site: 
     expect(page.locator("#pictures img").first).to_have_attribute("src", re.compile("^blob:"))
 
     other.set_offline(True)
-    answer_item(page, site.desk, token, 2, plan)
+    answer_item(page, site.service, token, 2, plan)
     expect(page.locator("#state")).to_have_attribute("data-state", "offline")
-    assert given(site.desk, token) == before, "nothing arrives while offline"
+    assert given(site.service, token) == before, "nothing arrives while offline"
     accessible(page)
     press(page, "n")
     expect(page.locator("#item-title")).to_contain_text("3 of 3")
-    answer_item(page, site.desk, token, 3, plan)
+    answer_item(page, site.service, token, 3, plan)
     other.set_offline(False)
     saved(page)
-    assert given(site.desk, token) == plan, "the database holds exactly what was given"
+    assert given(site.service, token) == plan, "the database holds exactly what was given"
 
     press(page, "p")
     first = page.locator(".group").first
     question, _, slot = str(first.get_attribute("data-row")).partition("/")
-    changed = (site.desk.items(token)[1].id, slot, question)
-    if site.desk.items(token)[1].instructed is None:
+    changed = (site.service.items(token)[1].id, slot, question)
+    if site.service.items(token)[1].instructed is None:
         plan[changed] = plan[changed] % 3 + 1
         press(page, "ArrowDown", str(plan[changed]))
         saved(page)
@@ -209,11 +209,11 @@ def test_a_session_by_keyboard_survives_reload_offline_and_another_device(site: 
     press(page, "Enter")
     page.wait_for_url("**/done")
     accessible(page)
-    assert given(site.desk, token) == plan
-    visit = site.desk.visit(token)
+    assert given(site.service, token) == plan
+    visit = site.service.visit(token)
     assert visit is not None and (visit.stage, visit.ending) == (VisitStage.DONE, VisitEnding.COMPLETED)
     page.reload()
-    completion = site.desk.completion(token)
+    completion = site.service.completion(token)
     assert completion is not None
     expect(page.locator("#code")).to_have_text(completion.code)
     page.goto(site.base + "/survey/withdraw")
@@ -269,7 +269,7 @@ def test_answers_are_saved_where_the_browser_forbids_storage(site: Site) -> None
     site.open_task(page)
     press(page, "1", "2")
     saved(page)
-    assert sorted(given(site.desk, token).values()) == [1, 2]
+    assert sorted(given(site.service, token).values()) == [1, 2]
     device.close()
 
 
@@ -277,14 +277,14 @@ def test_two_tabs_keep_the_answer_given_last(site: Site) -> None:
     device, one = site.at_task(2, "two-tabs")
     two = device.new_page()
     site.open_task(two)
-    item = site.desk.items(token_of(device))[0]
+    item = site.service.items(token_of(device))[0]
     for page, key in ((one, "1"), (one, "2"), (two, "3")):
         page.bring_to_front()
         row = page.locator(".group").first
         row.locator("input").first.focus()
         press(page, key)
         saved(page)
-    assert given(site.desk, token_of(device))[item.id, "", item.asked[0].question.id] == 3
+    assert given(site.service, token_of(device))[item.id, "", item.asked[0].question.id] == 3
     device.close()
 
 
@@ -299,11 +299,11 @@ def test_of_two_devices_at_once_the_page_that_lost_shows_what_was_kept(site: Sit
     press(one, "1")
     expect(one.locator("#trouble")).to_contain_text("answered on another device")
     expect(one.locator(".group").first.locator("input:checked")).to_have_value("3")
-    assert set(given(site.desk, token_of(first)).values()) == {3}
+    assert set(given(site.service, token_of(first)).values()) == {3}
     one.locator(".group").first.locator("input").first.focus()
     press(one, "2")  # from here on it counts further than the other
     saved(one)
-    assert set(given(site.desk, token_of(first)).values()) == {2}
+    assert set(given(site.service, token_of(first)).values()) == {2}
     first.close()
     second.close()
 
@@ -371,6 +371,6 @@ def test_a_participant_can_leave_and_everything_is_erased(site: Site) -> None:
     page.click("button[value=yes]")
     page.wait_for_url("**/withdrawn")
     accessible(page)
-    assert site.desk.visit(token) is None
+    assert site.service.visit(token) is None
     assert not [cookie for cookie in device.cookies() if cookie["name"] == "visit"]
     device.close()

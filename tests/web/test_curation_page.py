@@ -33,7 +33,7 @@ def study(tmp_path, pools) -> Path:
 
 
 @pytest.fixture
-def desk(study, pools) -> CurationSession:
+def session(study, pools) -> CurationSession:
     return CurationSession(study, pools, study / "portraits")
 
 
@@ -86,14 +86,17 @@ def act(client: TestClient, reviewer: str, pool: str, seen: int = 0, **changes):
     return client.post("/curate/api/act", json=body, headers={"x-reviewer": reviewer})
 
 
-def test_the_second_of_two_reviewers_is_told_who_came_first(study, desk):
+def test_the_second_of_two_reviewers_is_told_who_came_first(study, session):
     client = TestClient(app_of(study))
     assert act(client, "Ada", "V1").status_code == 200
     late = act(client, "Bo", "V2")
     assert late.status_code == 409
     assert late.json()["message"].startswith("Ada selected V1 for White · Male · 20s before you.")
     assert late.json()["selected"] == ["V1"]
-    assert [(a.reviewer, a.pool, a.in_force) for a in desk.log.actions()] == [("Ada", "V1", True), ("Bo", "V2", False)]
+    assert [(a.reviewer, a.pool, a.in_force) for a in session.log.actions()] == [
+        ("Ada", "V1", True),
+        ("Bo", "V2", False),
+    ]
     news = client.get("/curate/api/since/0", params={"cell": CELL}, headers={"x-reviewer": "Cy"}).json()
     assert [n["text"] for n in news["news"]] == ["Ada selected V1 for White · Male · 20s"]
     assert news["tiles"][CELL]["status"] == "done" and news["counts"] == {"done": 1, "open": 83}
@@ -101,7 +104,7 @@ def test_the_second_of_two_reviewers_is_told_who_came_first(study, desk):
     assert "no effect: 1 was first" in page
 
 
-def test_bad_calls_are_answered_with_words(study, desk):
+def test_bad_calls_are_answered_with_words(study, session):
     client = TestClient(app_of(study))
     assert "no candidate of pool V8" in act(client, "Ada", "V8").json()["message"]
     assert "unknown criterion" in act(client, "Ada", "V1", criteria=["rich"]).json()["message"]
@@ -114,7 +117,7 @@ def test_bad_calls_are_answered_with_words(study, desk):
     assert client.get("/curate/cell/Green_Male_20s").status_code == 404
     assert client.get(f"/curate/image/{CELL}/V9").status_code == 404
     assert client.get("/curate/image/..%2f..%2fstudy.toml/V1").status_code == 404
-    assert desk.log.actions() == []
+    assert session.log.actions() == []
 
 
 def test_every_door_of_the_room_asks_who_is_there(study):
@@ -147,7 +150,7 @@ def test_there_is_no_room_without_curation_and_a_word_where_pools_are_missing(tm
 # -- the browser ---------------------------------------------------------------------------------------------
 
 
-def test_a_cell_is_curated_by_mouse(visit, desk):
+def test_a_cell_is_curated_by_mouse(visit, session):
     page = visit("/curate")
     page.locator(f"[data-cell={CELL}]").click()
     expect(page.locator("h1")).to_have_text("White · Male · 20s")
@@ -160,7 +163,7 @@ def test_a_cell_is_curated_by_mouse(visit, desk):
     second.get_by_role("button", name="Select V2").click()
     expect(page.locator("#status")).to_have_text("done")
     expect(second.locator(".chosen")).to_be_visible()
-    state = desk.state()[CELL]
+    state = session.state()[CELL]
     assert state.selected == ["V2"] and state.status(1) is CellStatus.DONE
     assert state.assessments["V2"].note == "light from the left"
     page.reload()
@@ -172,7 +175,7 @@ def test_a_cell_is_curated_by_mouse(visit, desk):
     expect(page.locator(".tile")).to_have_count(83)
 
 
-def test_a_cell_is_curated_by_keyboard_and_undone(visit, desk):
+def test_a_cell_is_curated_by_keyboard_and_undone(visit, session):
     page = visit(f"/curate/cell/{CELL}")
     for key in ("3", "f", "c", "l", "i", "n"):
         page.keyboard.press(key)
@@ -188,11 +191,11 @@ def test_a_cell_is_curated_by_keyboard_and_undone(visit, desk):
     expect(page.locator("#status")).to_have_text("criteria unmet")
     page.keyboard.press("z")
     expect(page.locator("#status")).to_have_text("open")
-    assert desk.state()[CELL].selected == []
+    assert session.state()[CELL].selected == []
     page.keyboard.press("a")
     page.keyboard.press("s")
     expect(page.locator("#status")).to_have_text("done")
-    assert desk.state()[CELL].assessments["V3"].note == "sits well"
+    assert session.state()[CELL].assessments["V3"].note == "sits well"
     page.keyboard.press("ArrowRight")
     expect(page.locator("h1")).to_have_text("White · Male · 30s")
     expect(page.locator("#status")).to_have_text("open")
@@ -207,7 +210,7 @@ def test_a_cell_is_curated_by_keyboard_and_undone(visit, desk):
     page.keyboard.press("a")
     page.keyboard.press("ArrowRight")
     expect(page.locator("h1")).to_have_text("White · Male · 30s")
-    assert desk.state()[NEXT].assessments == {}, "shortcuts that are off do nothing"
+    assert session.state()[NEXT].assessments == {}, "shortcuts that are off do nothing"
 
 
 def test_keys_move_over_the_grid(visit):
@@ -220,7 +223,7 @@ def test_keys_move_over_the_grid(visit):
     expect(page.locator("h1")).to_have_text("Black · Male · 30s")
 
 
-def test_two_reviewers_in_one_cell_see_what_happens(visit, desk):
+def test_two_reviewers_in_one_cell_see_what_happens(visit, session):
     ada, bo = visit(f"/curate/cell/{CELL}", "Ada"), visit(f"/curate/cell/{CELL}", "Bo")
     bo.route("**/api/since/**", lambda route: route.abort())  # Bo's page has not looked again
     card(ada, "V1").get_by_role("button", name="Select V1").click()
@@ -229,30 +232,30 @@ def test_two_reviewers_in_one_cell_see_what_happens(visit, desk):
     expect(bo.locator("#alert")).to_contain_text("Ada selected V1 for White · Male · 20s before you.")
     expect(card(bo, "V1").locator(".chosen")).to_be_visible()
     expect(card(bo, "V2").locator(".chosen")).to_be_hidden()
-    assert len(desk.log.actions()) == 2 and desk.state()[CELL].selected == ["V1"]
+    assert len(session.log.actions()) == 2 and session.state()[CELL].selected == ["V1"]
     card(bo, "V2").get_by_role("button", name="Select V2").click()  # knowing it now
     expect(card(bo, "V2").locator(".chosen")).to_be_visible()
     expect(ada.locator("#alert")).to_contain_text("Bo selected V2")
     expect(card(ada, "V2").locator(".chosen")).to_be_visible()
 
 
-def test_what_is_done_while_the_server_is_away_arrives_when_it_is_back(visit, desk):
+def test_what_is_done_while_the_server_is_away_arrives_when_it_is_back(visit, session):
     page = visit(f"/curate/cell/{CELL}")
     page.context.set_offline(True)
     card(page, "V1").get_by_role("button", name="Tick all six").click()
     card(page, "V1").get_by_role("button", name="Select V1").click()
     expect(page.locator("#alert")).to_contain_text("Not saved yet")
-    assert desk.log.actions() == []
+    assert session.log.actions() == []
     page.context.set_offline(False)
     expect(page.locator("#status")).to_have_text("done")
     expect(page.locator("#alert")).to_be_hidden()
-    assert [a.kind for a in desk.log.actions()] == [ActionKind.ASSESS, ActionKind.SELECT]
+    assert [a.kind for a in session.log.actions()] == [ActionKind.ASSESS, ActionKind.SELECT]
 
 
-def test_the_set_is_finalised_with_its_checks_and_summary(visit, desk, study, monkeypatch):
+def test_the_set_is_finalised_with_its_checks_and_summary(visit, session, study, monkeypatch):
     monkeypatch.setattr(portraits, "SIDE", 64)  # only to be quick
     for number, cell in enumerate(CELLS[1:]):
-        desk.act("Bo", ActionKind.SELECT, cell, f"V{1 + number % 3}", criteria=ALL_SIX)
+        session.act("Bo", ActionKind.SELECT, cell, f"V{1 + number % 3}", criteria=ALL_SIX)
     page = visit("/curate/finalise")
     button = page.get_by_role("button", name="Write 84 portraits")
     expect(button).to_be_disabled()
@@ -268,20 +271,22 @@ def test_the_set_is_finalised_with_its_checks_and_summary(visit, desk, study, mo
     expect(page.locator("#finalised")).to_be_visible(timeout=60_000)
     manifest = portraits.verify(study / "portraits")
     assert manifest["distribution"] == {"V1": 29, "V2": 28, "V3": 27}
-    assert desk.log.actions()[-1].kind is ActionKind.FINALISE and desk.log.actions()[-1].reviewer == "Ada"
+    assert session.log.actions()[-1].kind is ActionKind.FINALISE and session.log.actions()[-1].reviewer == "Ada"
     page.reload()
     expect(page.locator(".note-box")).to_contain_text("It equals the current choice.")
-    desk.undo("Ada", next(a.id for a in desk.log.actions() if a.reviewer == "Ada" and a.kind is ActionKind.SELECT))
+    session.undo(
+        "Ada", next(a.id for a in session.log.actions() if a.reviewer == "Ada" and a.kind is ActionKind.SELECT)
+    )
     page.reload()
     expect(page.locator(".note-box")).to_contain_text("The choice has changed since.")
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("width", [1280, 390])
-def test_every_page_can_be_used_by_everybody(visit, desk, scheme, width):
-    desk.act("Ada", ActionKind.SELECT, CELL, "V1", criteria=ALL_SIX)
-    desk.act("Ada", ActionKind.SELECT, NEXT, "V1", criteria=ALL_SIX[:2], note="a long note " * 20)
-    desk.undo("Ada", 1)
+def test_every_page_can_be_used_by_everybody(visit, session, scheme, width):
+    session.act("Ada", ActionKind.SELECT, CELL, "V1", criteria=ALL_SIX)
+    session.act("Ada", ActionKind.SELECT, NEXT, "V1", criteria=ALL_SIX[:2], note="a long note " * 20)
+    session.undo("Ada", 1)
     page = visit("/curate", color_scheme=scheme, viewport={"width": width, "height": 800})
     for path in (
         "/curate",

@@ -10,12 +10,12 @@ from surveys import copy_study, make_study
 def test_simulated_people_fill_every_seat_over_http_and_reach_the_report(tmp_path):
     study = copy_study(make_study(tmp_path / "made"), tmp_path / "study", raters_per_item=1, settings={"error": 0.0})
     said = rehearse(study)
-    desk = SurveyService.open(study.file, study.store, write=False)
-    progress = SurveyAdmin(desk).progress()
+    service = SurveyService.open(study.file, study.store, write=False)
+    progress = SurveyAdmin(service).progress()
     assert {task.survey for task in progress} == {1, 2, 3}
     assert all(task.done == task.slots for task in progress)
-    standing = SurveyAdmin(desk).people()
-    desk.close()
+    standing = SurveyAdmin(service).people()
+    service.close()
     assert all(person.pseudonym.startswith("simulated-person-") and not person.quality.excluded for person in standing)
     assert said.startswith(f"{len(standing)} of {len(standing)} slots filled by SIMULATED people")
     table = study.table()

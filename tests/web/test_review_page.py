@@ -32,7 +32,7 @@ def rated(tmp_path_factory) -> Path:
 
 @pytest.fixture
 def site(rated, tmp_path):
-    """The app over a fresh copy of the study, with its desk."""
+    """The app over a fresh copy of the study, with its queue."""
     contexts = []
 
     def opened(**ensemble) -> tuple[str, ReviewQueue]:
@@ -85,18 +85,18 @@ def version(page: str) -> str:
 
 
 def test_nobody_enters_who_has_not_signed_in_and_no_other_site_can_settle(site, reviewer):
-    base, desk = site()
-    ident = next(iter(desk.cases))
+    base, queue = site()
+    ident = next(iter(queue.cases))
     for path in ("/review", "/review/next", f"/review/case/{ident}", "/review/agreement"):
         assert httpx.get(base + path).status_code == 401
     for path in ("/review/name", f"/review/case/{ident}", "/review/undo"):
         assert httpx.post(base + path, data={}).status_code == 401
     ada = reviewer(base, "Ada")
     case = ada.get(f"/review/case/{ident}").text
-    form = {"version": version(case), **dict.fromkeys(desk.form(ident, "review:ada").needed, "3")}
+    form = {"version": version(case), **dict.fromkeys(queue.form(ident, "review:ada").needed, "3")}
     for foreign in ({"sec-fetch-site": "cross-site"}, {"sec-fetch-site": "", "origin": "https://elsewhere.example"}):
         assert ada.post(f"/review/case/{ident}", data=form, headers=foreign).status_code == 403
-    assert desk.reviews.history() == []
+    assert queue.reviews.history() == []
 
 
 def test_a_name_is_asked_for_once_and_a_misleading_one_refused(site, staff, reviewer):
@@ -112,12 +112,12 @@ def test_a_name_is_asked_for_once_and_a_misleading_one_refused(site, staff, revi
 
 
 def test_a_case_tells_no_label_no_editor_and_no_condition_before_it_is_settled(site, reviewer):
-    base, desk = site()
+    base, queue = site()
     ada = reviewer(base, "Ada")
-    store = desk.study.store
-    secrets = [*store.sources(), *(e.id for e in desk.study.file.sections.editors), "baseline", "diagnosis", "O-01"]
+    store = queue.study.store
+    secrets = [*store.sources(), *(e.id for e in queue.study.file.sections.editors), "baseline", "diagnosis", "O-01"]
     secrets += [label for s in store.sources().values() for label in s.attributes.values()]
-    for ident in desk.cases:
+    for ident in queue.cases:
         shown = ada.get(f"/review/case/{ident}").text
         words = re.sub(r"<[^>]*>", " ", shown)
         assert not [secret for secret in secrets if re.search(rf"\b{re.escape(secret)}\b", words)]
@@ -127,25 +127,25 @@ def test_a_case_tells_no_label_no_editor_and_no_condition_before_it_is_settled(s
 
 
 def test_settling_leads_to_the_next_case_and_is_logged_and_can_be_undone(site, reviewer):
-    base, desk = site()
+    base, queue = site()
     ada = reviewer(base, "Ada")
-    first, second = list(desk.cases)[:2]
+    first, second = list(queue.cases)[:2]
     case = ada.get("/review/next")
     assert case.url.path == f"/review/case/{first}"
-    form = dict.fromkeys(desk.cases[first].disputed, "2") | {
+    form = dict.fromkeys(queue.cases[first].disputed, "2") | {
         "version": version(case.text),
         "note": "plain <b>to</b> see",
     }
     after = ada.post(f"/review/case/{first}", data=form)
     assert after.url.path == f"/review/case/{second}" and f"/gallery/case/{first}" in after.text
-    (done,) = desk.reviews.history()
-    assert done.rater == "review:ada" and done.answers == dict.fromkeys(desk.cases[first].disputed, 2)
+    (done,) = queue.reviews.history()
+    assert done.rater == "review:ada" and done.answers == dict.fromkeys(queue.cases[first].disputed, 2)
     assert "plain &lt;b&gt;to&lt;/b&gt; see" in ada.get("/review").text
     undone = ada.post("/review/undo", data={"review": done.id})
-    assert undone.url.path == f"/review/case/{first}" and desk.last("review:ada") is None
+    assert undone.url.path == f"/review/case/{first}" and queue.last("review:ada") is None
     assert ada.post("/review/undo", data={"review": done.id}).status_code == 409
     assert ada.post("/review/undo", data={"review": 99}).status_code == 404
-    log = AuditLog(desk.study.store.folder).entries()
+    log = AuditLog(queue.study.store.folder).entries()
     assert [(e["action"], e["case"], e["reviewer"]) for e in log[:2]] == [
         ("undid a review", first, "review:ada"),
         ("settled a case", first, "review:ada"),
@@ -154,9 +154,9 @@ def test_settling_leads_to_the_next_case_and_is_logged_and_can_be_undone(site, r
 
 
 def test_what_is_missing_is_told_and_what_was_chosen_is_kept(site, reviewer):
-    base, desk = site()
+    base, queue = site()
     ada = reviewer(base, "Ada")
-    ident = next(i for i, c in desk.cases.items() if c.disputed and "race_drift" not in c.disputed)
+    ident = next(i for i, c in queue.cases.items() if c.disputed and "race_drift" not in c.disputed)
     form = {"version": version(ada.get(f"/review/case/{ident}").text), "race_drift": "4", "note": "half done"}
     answer = ada.post(f"/review/case/{ident}", data=form)
     assert answer.status_code == 422 and "Please settle: " in answer.text
@@ -164,33 +164,33 @@ def test_what_is_missing_is_told_and_what_was_chosen_is_kept(site, reviewer):
     assert ada.post(f"/review/case/{ident}", data=form | {"race_drift": "9", "fame": "1"}).status_code == 422
     assert ada.post("/review/case/unknown", data=form).status_code == 404
     assert ada.get("/review/case/unknown").status_code == 404
-    assert desk.reviews.history() == []
+    assert queue.reviews.history() == []
 
 
 def test_two_reviewers_on_one_case_nothing_is_overwritten_silently(site, reviewer):
-    base, desk = site()
+    base, queue = site()
     ada, bo = reviewer(base, "Ada"), reviewer(base, "Bo")
-    ident = next(iter(desk.cases))
-    form = dict.fromkeys(desk.cases[ident].disputed, "2") | {"version": version(ada.get(f"/review/case/{ident}").text)}
+    ident = next(iter(queue.cases))
+    form = dict.fromkeys(queue.cases[ident].disputed, "2") | {"version": version(ada.get(f"/review/case/{ident}").text)}
     assert bo.get("/review/next").url.path != f"/review/case/{ident}", "Ada looks at it, Bo is offered another"
-    late = dict.fromkeys(desk.cases[ident].disputed, "5") | {"version": version(bo.get(f"/review/case/{ident}").text)}
+    late = dict.fromkeys(queue.cases[ident].disputed, "5") | {"version": version(bo.get(f"/review/case/{ident}").text)}
     assert ada.post(f"/review/case/{ident}", data=form).status_code == 200
     told = bo.post(f"/review/case/{ident}", data=late | {"note": "mine"})
     assert told.status_code == 409 and "Ada settled this case before you" in told.text and "Note: mine" in told.text
     again = ada.post(f"/review/case/{ident}", data=form)
     assert again.status_code == 409 and "You have settled this case already" in again.text
-    assert [(r.rater, set(r.answers.values())) for r in desk.reviews.history()] == [("review:ada", {2})]
+    assert [(r.rater, set(r.answers.values())) for r in queue.reviews.history()] == [("review:ada", {2})]
 
 
 def test_the_second_of_two_reviewers_sees_nothing_of_the_first_and_agreement_is_shown_after(site, reviewer):
-    base, desk = site(reviewers=2)
-    ident = next(i for i, c in desk.cases.items() if "race_drift" in c.questions)
-    settle(desk, "review:ada", ident, note="a telling note", race_drift=1)
+    base, queue = site(reviewers=2)
+    ident = next(i for i, c in queue.cases.items() if "race_drift" in c.questions)
+    settle(queue, "review:ada", ident, note="a telling note", race_drift=1)
     bo = reviewer(base, "Bo")
     for page in (bo.get("/review").text, bo.get(f"/review/case/{ident}").text, bo.get("/review/agreement").text):
         assert "a telling note" not in page and "ada" not in page.lower()
     assert "No case has two reviews yet" in bo.get("/review/agreement").text
-    settle(desk, "review:bo", ident, race_drift=4)
+    settle(queue, "review:bo", ident, race_drift=4)
     assert "1 case waits for a third review" in bo.get("/review/agreement").text
     third = reviewer(base, "Cy").get(f"/review/case/{ident}").text
     assert "third review" in third and re.findall(r'data-question="(\w+)"', third) == ["race_drift"]
@@ -240,7 +240,7 @@ def accessible(page: Page) -> None:
 
 @in_browser
 def test_a_case_is_reviewed_with_the_keyboard_alone(site, chromium):
-    base, desk = site()
+    base, queue = site()
     context = chromium.new_context(reduced_motion="reduce")
     page = context.new_page()
     page.set_default_timeout(20_000)
@@ -252,10 +252,10 @@ def test_a_case_is_reviewed_with_the_keyboard_alone(site, chromium):
     page.keyboard.press("Enter")
     ready(page)
     ident = page.url.rsplit("/", 1)[1].split("?")[0]
-    case = desk.cases[ident]
+    case = queue.cases[ident]
     assert page.evaluate("document.activeElement.name") == case.disputed[0], "the disputed question has the focus"
     page.keyboard.press("Enter")
-    assert page.url.split("?")[0].endswith(ident) and desk.reviews.history() == [], "a disputed question was left open"
+    assert page.url.split("?")[0].endswith(ident) and queue.reviews.history() == [], "a disputed question was left open"
     page.keyboard.press("z")
     expect(page.locator("#pictures")).to_have_class(re.compile("zoomed"))
     page.keyboard.press("z")
@@ -269,7 +269,7 @@ def test_a_case_is_reviewed_with_the_keyboard_alone(site, chromium):
     page.keyboard.press("Enter")
     page.wait_for_selector("#saved")
     ready(page)
-    (review,) = desk.reviews.history()
+    (review,) = queue.reviews.history()
     assert review.answers == wanted and review.rater == "review:ada" and review.request_id == ident
     second = page.url
     page.keyboard.press("n")
@@ -278,7 +278,7 @@ def test_a_case_is_reviewed_with_the_keyboard_alone(site, chromium):
     ready(page)
     page.keyboard.press("u")
     page.wait_for_url(f"**/review/case/{ident}")
-    assert desk.last("review:ada") is None and not page.locator("input:checked[type=radio]").count()
+    assert queue.last("review:ada") is None and not page.locator("input:checked[type=radio]").count()
     assert problems == []
     context.close()
 
@@ -286,11 +286,11 @@ def test_a_case_is_reviewed_with_the_keyboard_alone(site, chromium):
 @in_browser
 @pytest.mark.parametrize("screen", ["light", "dark", "phone"])
 def test_every_page_of_the_room_can_be_read_by_everybody(site, chromium, screen):
-    base, desk = site(reviewers=2, review="settles")
-    ident, other = [i for i, c in desk.cases.items() if "race_drift" in c.questions][:2]
-    settle(desk, "review:bo", ident, note="clear", race_drift=1)
-    settle(desk, "review:cy", ident, race_drift=5)
-    settle(desk, "review:ada", other, race_drift=1)
+    base, queue = site(reviewers=2, review="settles")
+    ident, other = [i for i, c in queue.cases.items() if "race_drift" in c.questions][:2]
+    settle(queue, "review:bo", ident, note="clear", race_drift=1)
+    settle(queue, "review:cy", ident, race_drift=5)
+    settle(queue, "review:ada", other, race_drift=1)
     how = {
         "light": {"viewport": {"width": 1280, "height": 800}},
         "dark": {"viewport": {"width": 1280, "height": 800}, "color_scheme": "dark"},

@@ -30,7 +30,7 @@ UTF8, INT_8, INT_16 = 0, 15, 16
 
 
 @dataclass(frozen=True, slots=True)
-class Kind:
+class ColumnType:
     """How a column is stored."""
 
     physical: int
@@ -42,17 +42,17 @@ class Kind:
     converted: int | None = None
 
 
-KINDS = (
-    Kind(BYTE_ARRAY, "", "str", UTF8),
-    Kind(INT32, "<i4", "int8", INT_8),
-    Kind(INT32, "<i4", "int16", INT_16),
-    Kind(INT32, "<i4", "int32"),
-    Kind(INT64, "<i8", "int64"),
-    Kind(FLOAT, "<f4", "float32"),
-    Kind(DOUBLE, "<f8", "float64"),
-    Kind(BOOLEAN, "?", "bool"),
+COLUMN_TYPES = (
+    ColumnType(BYTE_ARRAY, "", "str", UTF8),
+    ColumnType(INT32, "<i4", "int8", INT_8),
+    ColumnType(INT32, "<i4", "int16", INT_16),
+    ColumnType(INT32, "<i4", "int32"),
+    ColumnType(INT64, "<i8", "int64"),
+    ColumnType(FLOAT, "<f4", "float32"),
+    ColumnType(DOUBLE, "<f8", "float64"),
+    ColumnType(BOOLEAN, "?", "bool"),
 )
-BY_DTYPE = {kind.dtype: kind for kind in KINDS}
+BY_DTYPE = {kind.dtype: kind for kind in COLUMN_TYPES}
 
 
 def to_parquet(frame: pd.DataFrame) -> bytes:
@@ -95,7 +95,7 @@ def read_parquet(path: Path) -> pd.DataFrame:
     return pd.DataFrame(columns)
 
 
-def _column(column: pd.Series[Any]) -> tuple[Kind, bytes, NDArray[np.bool_] | None]:
+def _column(column: pd.Series[Any]) -> tuple[ColumnType, bytes, NDArray[np.bool_] | None]:
     """How a column is stored, its values, and which are given where some may be missing."""
     dtype = str(column.dtype)
     if dtype in BY_DTYPE and dtype != "str":
@@ -109,7 +109,7 @@ def _column(column: pd.Series[Any]) -> tuple[Kind, bytes, NDArray[np.bool_] | No
     return BY_DTYPE["str"], b"".join(len(text).to_bytes(4, "little") + text for text in texts), given
 
 
-def _plain(values: NDArray[Any], kind: Kind) -> bytes:
+def _plain(values: NDArray[Any], kind: ColumnType) -> bytes:
     if kind.physical == BOOLEAN:
         return np.packbits(values, bitorder="little").tobytes()
     return values.astype(kind.stored).tobytes()
@@ -126,7 +126,7 @@ def _root(columns: int) -> Struct:
     return Struct({4: Binary(b"schema"), 5: I32(columns)})
 
 
-def _element(name: str, kind: Kind, *, optional: bool) -> Struct:
+def _element(name: str, kind: ColumnType, *, optional: bool) -> Struct:
     fields: dict[int, Field] = {1: I32(kind.physical), 3: I32(OPTIONAL if optional else REQUIRED)}
     fields[4] = Binary(name.encode())
     if kind.converted is not None:
@@ -139,7 +139,7 @@ def _page_header(size: int, packed: int, values: int) -> bytes:
     return thrift.encode(Struct({1: I32(DATA_PAGE), 2: I32(size), 3: I32(packed), 5: of_data}))
 
 
-def _chunk(name: str, kind: Kind, at: int, header: bytes, size: int, packed: int, values: int) -> Struct:
+def _chunk(name: str, kind: ColumnType, at: int, header: bytes, size: int, packed: int, values: int) -> Struct:
     about: Mapping[int, Field] = {
         1: I32(kind.physical),
         2: Items([I32(PLAIN), I32(RLE)]),
@@ -155,7 +155,7 @@ def _chunk(name: str, kind: Kind, at: int, header: bytes, size: int, packed: int
 
 def _read(content: bytes, about: Mapping[int, Any], element: Mapping[int, Any], rows: int) -> Any:
     """One column of a file that was written here."""
-    kind = _kind(element)
+    kind = _column_type(element)
     if about[4] != GZIP or sorted(about[2]) != [PLAIN, RLE]:
         raise ValueError("its columns are stored otherwise")
     header, at = thrift.decode_at(content, about[9])
@@ -172,12 +172,12 @@ def _read(content: bytes, about: Mapping[int, Any], element: Mapping[int, Any], 
     return _values(page, kind, given, gaps=element[3] == OPTIONAL)
 
 
-def _kind(element: Mapping[int, Any]) -> Kind:
+def _column_type(element: Mapping[int, Any]) -> ColumnType:
     wanted = element[1], element.get(6)
-    return next(kind for kind in KINDS if (kind.physical, kind.converted) == wanted)
+    return next(kind for kind in COLUMN_TYPES if (kind.physical, kind.converted) == wanted)
 
 
-def _values(page: bytes, kind: Kind, given: NDArray[np.bool_], *, gaps: bool) -> Any:
+def _values(page: bytes, kind: ColumnType, given: NDArray[np.bool_], *, gaps: bool) -> Any:
     if kind.physical == BYTE_ARRAY:
         texts = np.full(len(given), None, dtype=object)
         texts[given] = _texts(page, int(given.sum()))
