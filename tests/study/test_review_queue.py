@@ -23,7 +23,7 @@ from evenedit.stats import AnalysisRules, analyse
 from evenedit.study.gallery.cases import Casebook
 from evenedit.study.results import report_study, results_of
 from evenedit.study.review_queue import Overtaken, ReviewQueue, rater_id, write_reviews
-from evenedit.study.status import describe
+from evenedit.study.status import status_of
 from evenedit.study.study import Study
 from evenedit.web.rehearsal import rehearse
 from reviewing import CARELESS, settle
@@ -270,12 +270,12 @@ def test_status_export_and_report_tell_of_reviews(study, tmp_path):
     queue = ReviewQueue(loaded)
     ident = next(i for i, c in queue.cases.items() if "race_drift" in c.questions)
     settle(queue, ADA, ident, note="=1+1", race_drift=1)
-    told = "\n".join(describe(loaded))
+    told = str(status_of(loaded))
     assert f"review: {len(queue.cases)} cases wait" in told and "0 settled by 1 reviewers (review = settles)" in told
     assert "1 wait for the second reviewer, 0 for a third review" in told
     assert write_reviews(loaded, tmp_path) == [], "the second reviewer must not see the first's"
     settle(queue, BO, ident, race_drift=2)
-    assert "1 settled by 2 reviewers" in "\n".join(describe(loaded))
+    assert "1 settled by 2 reviewers" in str(status_of(loaded))
     (path,) = write_reviews(loaded, tmp_path)
     assert "'=1+1" in path.read_text(), "no spreadsheet runs a note"
     page = report_study(loaded, tmp_path / "report").read_text()
