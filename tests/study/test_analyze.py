@@ -33,9 +33,9 @@ def test_data_frames_give_the_results_of_the_files_they_were_read_from(tmp_path)
     from_files = analyze(tmp_path / "scores.csv", tmp_path / "verdicts.csv", preset="published")
     from_frames = analyze(scores, verdicts, preset="published")
     assert from_frames.estimates
-    assert {f.name for f in fields(Results) if getattr(from_files, f.name) != getattr(from_frames, f.name)} == {
-        "provenance"
-    }
+    unlike = {f.name for f in fields(Results) if getattr(from_files, f.name) != getattr(from_frames, f.name)}
+    assert unlike == {"provenance", "title"}
+    assert from_files.title == "Analysis of scores.csv, verdicts.csv"
     assert from_frames.provenance["files"] == ["the data frame", "the data frame"]
 
 

@@ -15,7 +15,7 @@ from evenedit.core.provenance import provenance
 from evenedit.core.records import Kind
 from evenedit.core.second_process import ALONE, SecondProcess
 from evenedit.protocol import Factor, PromptSet, load_prompts
-from evenedit.protocol.prompts import merge
+from evenedit.protocol.prompts import FLOOR, merge
 from evenedit.ratings.exported import read_exported
 from evenedit.ratings.from_csv import Tabular, name_of, read_tables
 from evenedit.ratings.human_csv import read_with_people
@@ -129,8 +129,8 @@ def _exported(
     )
     rules = _changed(record.rules, preset, missing)
     facts = {"files": names, "study": record.study}
-    texts = {prompt.id: prompt.text for prompt in record.prompts}
-    return Analysis(table, rules, f"Analysis of {record.title}", facts, record.effects, chances, record.counts, texts)
+    texts = {prompt.id: prompt.text for prompt in record.prompts if prompt.id != FLOOR.id}
+    return Analysis(table, rules, record.title, facts, record.effects, chances, record.counts, texts)
 
 
 def _prompts(record: StudyRecord, own: list[PromptSet]) -> PromptSet:
