@@ -111,11 +111,11 @@ def _limit(measure: Measure, experiment: str, rules: AnalysisRules) -> float | N
 def _p(bootstrap: Bootstrap, draws: Draws, row: int, at: int, limit: float) -> float | None:
     """The chance of a value as far from the limit; None where faces and prompts give no variance."""
     panel, measure = bootstrap.panel, bootstrap.panel.measures[at]
-    if draws.clusters < 2:
-        return None
     total, count = panel.sums[measure.total][row], panel.sums[measure.count][row]
     moved, n = int(total.sum()), int(count.sum())
     faces = int((count > 0).sum())
+    if faces < 2:
+        return None
     if measure.name.kind == MeasureKind.SHIFT:
         if not moved:
             return 1.0
@@ -126,7 +126,7 @@ def _p(bootstrap: Bootstrap, draws: Draws, row: int, at: int, limit: float) -> f
     elif moved == n:
         return min(1.0, (2 if limit == EVEN else 1) * limit**faces)
     variance, freedom = (float(x[row, at]) for x in (draws.uncertainty.variance, draws.uncertainty.freedom))
-    if np.isnan(variance) or variance <= NOTHING:
+    if not variance > NOTHING:  # or not known
         return None
     value = moved / n
     if measure.name.kind == MeasureKind.SHIFT:
