@@ -440,6 +440,8 @@ class Results:
     """The study's title, or the names of the files that were analysed."""
     prompts: Mapping[str, str] = field(default_factory=dict)
     """The text of each prompt by its id, where it is known."""
+    asks: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """By prompt id, the axes that the prompt asks to change: a change there is shown, and is no shift."""
     digest: str = ""
     """Names the table of ratings and the rules that these results were computed from."""
 

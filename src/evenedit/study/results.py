@@ -69,6 +69,7 @@ def results_of(study: Study, table: RatingTable, second: SecondProcess = ALONE) 
         counts={**results.counts, **counts_of(study)},
         title=file.sections.study.title,
         prompts={p.id: p.text for p in _prompts(file)},
+        asks=dict(table.asks),
         digest=digest_of(table, rules),
     )
 
