@@ -9,6 +9,7 @@ from evenedit.core.hashing import digest
 from evenedit.core.records import Condition, Estimate, Experiment
 from evenedit.protocol import Factor
 from evenedit.protocol.measures import Measure, MeasureKind
+from evenedit.protocol.shifts import TWO_SIDED
 from evenedit.ratings.table import RatingTable, Scores
 from evenedit.results.finding import ALPHA, ENSEMBLE, NO_CHANGE, Contribution, Finding, FindingLevel
 from evenedit.results.results import Contrast, GapTest, Measured, MitigationEffect, Results
@@ -131,7 +132,7 @@ class _Maker:
         tests = [(one, t) for one in self.given.evidence for t in one.shares if t.experiment == Experiment.DIAGNOSIS]
         adjusted = self._adjusted("shift", [t.p for _, t in tests])
         for (one, t), p in zip(tests, adjusted, strict=True):
-            if t.measure.kind == MeasureKind.SHIFT:
+            if t.measure.name in TWO_SIDED:
                 yield self._two_sided(one.rater, t, p)
             elif t.value > 0:
                 yield self._one_sided(one.rater, t, p)
@@ -446,7 +447,7 @@ class _Maker:
 
 
 def _choices(tests: Sequence[ShareTest]) -> Iterator[tuple[ShareTest, ShareTest | None, float]]:
-    """Each editor's share with the pronoun-swapped one, and the larger p of both: either alone shows the pronoun too."""
+    """Each editor's share with the pronoun-swapped one, and the larger p: either alone may show the pronoun."""
     swapped = {t.editor: t for t in tests if t.condition == Condition.SWAPPED}
     for t in (t for t in tests if t.condition == Condition.BASELINE):
         other = swapped.get(t.editor)
