@@ -13,6 +13,8 @@ from evenedit.core.errors import EvenEditError
 from evenedit.core.records import Condition, Estimate
 from evenedit.protocol import FACTORS, Factor, level_code
 from evenedit.protocol.measures import Measure
+from evenedit.results.finding import Contribution as Contribution
+from evenedit.results.finding import Finding as Finding
 from evenedit.results.reading import parse
 
 if TYPE_CHECKING:
@@ -40,6 +42,10 @@ class GapTest:
     """Adjusted within the family: all gaps of one editor in one experiment and condition."""
     faces: int
     method: str
+    p_adjusted: float | None = None
+    """Adjusted for every test of the whole report; None where the gap is no finding's (all editors pooled)."""
+    level: Literal["clear", "suggestive", "none"] | None = None
+    """What it counts as in the findings: see docs/findings.md; None in results of former releases and where pooled."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -369,37 +375,6 @@ class Measured:
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
-    """Something that the audit shows, cannot show, or must be warned of, in one sentence with its numbers."""
-
-    kind: Literal["shift", "gap", "mitigation", "stereotype", "judge", "people", "design"]
-    level: Literal["clear", "suggestive", "cannot_tell", "observed", "caution"]
-    """clear: adjusted p < 0.05 and the design can answer; suggestive: raw p < 0.05; observed: without a test."""
-    experiment: str | None
-    condition: str | None
-    editor: str | None
-    measure: str | None
-    rater: str | None
-    """ensemble, people, or an instrument's id."""
-    factor: str | None
-    group: Mapping[str, str] | None
-    against: Mapping[str, str] | str | None
-    """The group it is compared with, or no_change, or rest."""
-    value: float | None
-    low: float | None
-    high: float | None
-    p: float | None
-    """Adjusted for the number of tests in its family."""
-    p_raw: float | None
-    n: int | None
-    """Edits."""
-    faces: int | None
-    text: str
-    cases: tuple[str, ...] = ()
-    """Ids of the requests that show it best."""
-
-
-@dataclass(frozen=True, slots=True)
 class Gap:
     """Highest minus lowest rate over the groups of one factor, with its interval and its test."""
 
@@ -459,10 +434,14 @@ class Results:
     """Ids of simulated editors and raters in the data; empty for a real audit."""
     findings: tuple[Finding, ...] = ()
     """What the audit shows, worst first."""
+    contributions: tuple[Contribution, ...] = ()
+    """Which prompts and portraits carry each clear or suggestive finding."""
     title: str = ""
     """The study's title, or the names of the files that were analysed."""
     prompts: Mapping[str, str] = field(default_factory=dict)
     """The text of each prompt by its id, where it is known."""
+    asks: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """By prompt id, the axes that the prompt asks to change: a change there is shown, and is no shift."""
     digest: str = ""
     """Names the table of ratings and the rules that these results were computed from."""
 
@@ -481,12 +460,18 @@ class Results:
         editor: str | None = None,
         group: Mapping[str, str] | None = None,
     ) -> Estimate | None:
-        """The estimate with exactly these coordinates, or None: the judges', or else an instrument's."""
+        """The estimate with exactly these coordinates, or None: the judges', or else an instrument's.
+
+        One that has a value stands before one that has none, as the judges' where no judge rated.
+        """
         wanted = (measure, experiment, condition, editor, dict(group or {}))
+        empty = None
         for e in (*self.estimates, *(e for m in self.measured for e in m.estimates)):
             if (e.measure, e.experiment, e.condition, e.editor, dict(e.group)) == wanted:
-                return e
-        return None
+                if e.value is not None:
+                    return e
+                empty = empty or e
+        return empty
 
     def estimate(
         self,

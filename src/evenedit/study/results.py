@@ -52,6 +52,7 @@ def rules_of(file: StudyFile) -> AnalysisRules:
         permutations=statistics.permutations,
         seed=statistics.seed,
         confidence=statistics.confidence,
+        tolerance=file.sections.findings.tolerance,
         mitigation_cases=file.sections.experiments.mitigation.choose
         if file.sections.experiments.mitigation
         else "balanced",
@@ -69,6 +70,7 @@ def results_of(study: Study, table: RatingTable, second: SecondProcess = ALONE) 
         counts={**results.counts, **counts_of(study)},
         title=file.sections.study.title,
         prompts={p.id: p.text for p in _prompts(file)},
+        asks=dict(table.asks),
         digest=digest_of(table, rules),
     )
 
