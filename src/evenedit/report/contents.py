@@ -17,6 +17,7 @@ from evenedit.report.tables import inference, sample
 from evenedit.report.tables import instruments as measured
 from evenedit.report.tables import main as tables
 from evenedit.report.tables import robustness as checks
+from evenedit.report.tables.appendix import APPENDIX
 from evenedit.results.results import Results
 
 TABLES: dict[str, Callable[[Index], Table | None]] = {
@@ -59,6 +60,7 @@ TABLES: dict[str, Callable[[Index], Table | None]] = {
     "seeds": inference.seeds,
     "powered": inference.powered,
     "multiverse": inference.multiverse,
+    **APPENDIX,
 }
 """Each table's builder by the table's id."""
 OF_PEOPLE = ("between_people", "two_sided", "rank_tests", "table6", "table18")
@@ -149,6 +151,11 @@ SECTIONS = (
         ("multiverse", "sensitivity", "models", "leave_one_out", "seeds"),
         "How the findings depend on thresholds, rules, single faces and seeds.",
     ),
+    Section(
+        "appendix",
+        "Appendix: what was asked, word for word",
+        folded=tuple(APPENDIX),
+    ),
     Section("limits", "Limits"),
     Section("along", "Texts for reuse"),
     Section("provenance", "Provenance and how to reproduce"),
@@ -171,7 +178,7 @@ def all_tables(index: Index) -> dict[str, Table]:
     if not index.rated and not index.results.counts.get("refused"):  # without scores most tables would hold dashes only
         of_people = OF_PEOPLE if people.has_people(index.results) else ()
         of_instruments = OF_INSTRUMENTS if index.instruments else ()
-        builders = {id: TABLES[id] for id in ("table9", *of_instruments, *of_people)}
+        builders = {id: TABLES[id] for id in ("table9", *of_instruments, *of_people, *APPENDIX)}
     built = (builder(index) for builder in builders.values())
     return {table.id: table for table in built if table is not None}
 

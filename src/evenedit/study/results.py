@@ -23,6 +23,7 @@ from evenedit.stats import LARGE, AnalysisRules, KnownEffect, analyse
 from evenedit.stats.digest import digest_of
 from evenedit.stats.planted import planted_effects
 from evenedit.study import example_cases as examples
+from evenedit.study.asked import asked_of
 from evenedit.study.load_results import RESULTS, read_results
 from evenedit.study.photo_figures import photo_figures
 from evenedit.study.study import Study
@@ -69,6 +70,7 @@ def results_of(study: Study, table: RatingTable, second: SecondProcess = ALONE) 
         counts={**results.counts, **counts_of(study)},
         title=file.sections.study.title,
         prompts={p.id: p.text for p in _prompts(file)},
+        asked=asked_of(study, combine(table, rules.ensemble, rules.missing)),
         digest=digest_of(table, rules),
     )
 

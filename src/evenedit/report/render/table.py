@@ -98,6 +98,13 @@ class Column:
     id: str
     title: str
     numeric: bool = True
+    prose: bool = False
+    """Sentences: lines are kept and broken where the column ends."""
+
+    @property
+    def latex(self) -> str:
+        """How LaTeX sets the column."""
+        return "p{0.5\\linewidth}" if self.prose else "r" if self.numeric else "l"
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,7 +151,7 @@ class Table:
         first, *rest = row
         cells = [Markup('<th scope="row">{}</th>').format(_text(first))]
         for column, cell in zip(self.columns[1:], rest, strict=True):
-            cells.append(_html_cell(cell, column.numeric))
+            cells.append(_html_cell(cell, column))
         return Markup("<tr>{}</tr>").format(Markup("").join(cells))
 
     def to_csv(self) -> str:
@@ -191,7 +198,7 @@ class Table:
             "\\centering",
             f"\\caption{{{caption}}}{label}",
             "\\resizebox{\\ifdim\\width>\\linewidth\\linewidth\\else\\width\\fi}{!}{%",
-            f"\\begin{{tabular}}{{{''.join('r' if c.numeric else 'l' for c in self.columns)}}}",
+            f"\\begin{{tabular}}{{{''.join(c.latex for c in self.columns)}}}",
             "\\toprule",
             " & ".join(head) + r" \\",
             "\\midrule",
@@ -276,9 +283,9 @@ def _text(cell: Cell) -> str:
             return cell.shown
 
 
-def _html_cell(cell: Cell, numeric: bool) -> Markup:
-    if not numeric:
-        return Markup("<td>{}</td>").format(_text(cell))
+def _html_cell(cell: Cell, column: Column) -> Markup:
+    if not column.numeric:
+        return Markup("<td{}>{}</td>").format(Markup(' class="prose"') if column.prose else "", _text(cell))
     if isinstance(cell, Number):
         made = [f"n = {cell.n:,}"] if cell.n is not None else []
         made += [f"{cell.missing:,} missing"] if cell.missing is not None else []
@@ -312,6 +319,6 @@ def _latex_row(row: Iterable[Cell], narrow: bool) -> str:
 
 def _latex_cell(cell: Cell, narrow: bool) -> str:
     if not isinstance(cell, Number) or not cell.interval:
-        return latex(_text(cell))
+        return re.sub(r"\n+", r"\\newline ", latex(_text(cell)))
     interval = f"{{\\scriptsize {latex(cell.interval)}}}"
     return stack([latex(cell.shown), interval], "t", "r") if narrow else f"{latex(cell.shown)} {interval}"
