@@ -129,7 +129,7 @@ def _render(
         badges=BADGES,
         level=index.level,
         tables=tables,
-        figures={id: (figure, Markup(figure.inline)) for id, figure in figures.items()},
+        figures={id: (figure, Markup(figure.inline())) for id, figure in figures.items()},
         photos=photos,
         cards=cards,
         left_out=left_out,
