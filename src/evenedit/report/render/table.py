@@ -132,7 +132,8 @@ class Table:
         foot = Markup("\n").join(self._html_row(row, link) for row in self.foot)
         return Markup(
             '<p class="caption" id="{id}-caption"><strong>{title}</strong>{badge} {caption}</p>\n'
-            '<div class="frame"><div class="table" id="{id}" role="group" aria-labelledby="{id}-caption" tabindex="0">\n'
+            '<div class="frame">'
+            '<div class="table" id="{id}" role="group" aria-labelledby="{id}-caption" tabindex="0">\n'
             '<table aria-labelledby="{id}-caption">\n'
             "<thead><tr>{head}</tr></thead>\n<tbody>{body}</tbody>{foot}</table></div></div>\n{notes}"
         ).format(

@@ -106,7 +106,8 @@ def measured_mitigation(index: Index) -> Table | None:
                 at = partial(found.find, editor=editor, group=group, experiment="mitigation")
                 changes = [Number.of(at(Measure.delta(reading), condition=arm), unit, rater) for arm in arms]
                 if any(change.n for change in changes):
-                    levels = [_number(at(measure, condition=arm), measure, rater) for arm in (Condition.BASELINE, *arms)]
+                    every = (Condition.BASELINE, *arms)
+                    levels = [_number(at(measure, condition=arm), measure, rater) for arm in every]
                     counts = (changes[0].n, changes[0].missing)
                     where = (editor or POOLED, rater, reading, index.group_label(group))
                     rows.append((*where, *levels, *changes, *counts))
@@ -218,7 +219,9 @@ def readings_of(index: Index, editor: str) -> Iterator[tuple[str, list[tuple[Mea
     """Each instrument with its measurements over everybody."""
     for rater, own in index.instruments.items():
         found = [
-            (measure, _number(own.find(measure, editor), measure, rater)) for r, _, measure in _shown(index) if r == rater
+            (measure, _number(own.find(measure, editor), measure, rater))
+            for r, _, measure in _shown(index)
+            if r == rater
         ]
         there = [(measure, number) for measure, number in found if number.value is not None]
         if there:

@@ -249,7 +249,8 @@ def gap_tests(index: Index) -> Table | None:
         rows.append(
             (
                 *(t.editor or POOLED, index.factor_label(t.factor), rate),
-                *(Number(t.value, "points", gap.low, gap.high, cases=gap.cases), Number(t.p, "p"), Number(t.p_holm, "p")),
+                Number(t.value, "points", gap.low, gap.high, cases=gap.cases),
+                *(Number(t.p, "p"), Number(t.p_holm, "p")),
                 GRADES[grade],
                 *(index.level_label(t.factor, t.highest), high, index.level_label(t.factor, t.lowest), low),
                 *(t.faces, gap.n, gap.missing),
