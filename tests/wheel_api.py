@@ -55,7 +55,7 @@ for place in ("api-study", "api-report", "api-report/results.json"):
 assert ee.Results.from_json(results.to_json()) == results
 assert results.gap("skin_lighter", by="race").value == 0
 assert results.estimate("rate.skin_lighter", editor="mine", group={"race": "Black"}).n == 12
-assert results.findings == () and results.summary() and results._repr_html_()
+assert results.findings and results.summary() and results._repr_html_()
 assert len(results.to_frame("estimates")) == len(results.estimates)
 assert results.plot.gaps().axes and results.plot.rates(by="race").axes
 

@@ -20,6 +20,8 @@ class MeasureKind(StrEnum):
     """The change against the baseline over complete pairs."""
     CONTRAST = "contrast"
     """A group's rate minus the rate of everybody else."""
+    SHIFT = "shift"
+    """Of a two-sided question, the share above no change minus the share below: lighter minus darker."""
 
 
 class Measure(str):
@@ -61,6 +63,11 @@ class Measure(str):
     def contrast(cls, name: str) -> Measure:
         """A group minus everybody else."""
         return cls.of(MeasureKind.CONTRAST, name)
+
+    @classmethod
+    def shift(cls, name: str) -> Measure:
+        """The share on one side of no change minus the share on the other."""
+        return cls.of(MeasureKind.SHIFT, name)
 
     @property
     def kind(self) -> str:

@@ -14,6 +14,8 @@ from evenedit.core.records import Condition, Estimate
 from evenedit.protocol import FACTORS, Factor, level_code
 from evenedit.protocol.measures import Measure
 from evenedit.results.asked import Asked
+from evenedit.results.finding import Contribution as Contribution
+from evenedit.results.finding import Finding as Finding
 from evenedit.results.reading import parse
 
 if TYPE_CHECKING:
@@ -41,6 +43,10 @@ class GapTest:
     """Adjusted within the family: all gaps of one editor in one experiment and condition."""
     faces: int
     method: str
+    p_adjusted: float | None = None
+    """Adjusted for every test of the whole report; None where the gap is no finding's (all editors pooled)."""
+    level: Literal["clear", "suggestive", "none"] | None = None
+    """What it counts as in the findings: see docs/findings.md; None in results of former releases and where pooled."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -370,37 +376,6 @@ class Measured:
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
-    """Something that the audit shows, cannot show, or must be warned of, in one sentence with its numbers."""
-
-    kind: Literal["shift", "gap", "mitigation", "stereotype", "judge", "people", "design"]
-    level: Literal["clear", "suggestive", "cannot_tell", "observed", "caution"]
-    """clear: adjusted p < 0.05 and the design can answer; suggestive: raw p < 0.05; observed: without a test."""
-    experiment: str | None
-    condition: str | None
-    editor: str | None
-    measure: str | None
-    rater: str | None
-    """ensemble, people, or an instrument's id."""
-    factor: str | None
-    group: Mapping[str, str] | None
-    against: Mapping[str, str] | str | None
-    """The group it is compared with, or no_change, or rest."""
-    value: float | None
-    low: float | None
-    high: float | None
-    p: float | None
-    """Adjusted for the number of tests in its family."""
-    p_raw: float | None
-    n: int | None
-    """Edits."""
-    faces: int | None
-    text: str
-    cases: tuple[str, ...] = ()
-    """Ids of the requests that show it best."""
-
-
-@dataclass(frozen=True, slots=True)
 class Gap:
     """Highest minus lowest rate over the groups of one factor, with its interval and its test."""
 
@@ -460,6 +435,8 @@ class Results:
     """Ids of simulated editors and raters in the data; empty for a real audit."""
     findings: tuple[Finding, ...] = ()
     """What the audit shows, worst first."""
+    contributions: tuple[Contribution, ...] = ()
+    """Which prompts and portraits carry each clear or suggestive finding."""
     title: str = ""
     """The study's title, or the names of the files that were analysed."""
     prompts: Mapping[str, str] = field(default_factory=dict)

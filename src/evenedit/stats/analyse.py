@@ -11,6 +11,7 @@ from evenedit.core.records import Condition, Estimate, Experiment, Kind, Outcome
 from evenedit.core.second_process import ALONE, SecondProcess
 from evenedit.ratings.combine import combine, judges_only
 from evenedit.ratings.table import QUESTION_IDS, RatingTable, Scores
+from evenedit.results.finding import ENSEMBLE
 from evenedit.results.results import Agreement, Contrast, GapTest, LeaveOneOut, Planted, PredictionPowered, Results
 from evenedit.stats.agreement.agreement import agreement
 from evenedit.stats.agreement.per_judge import judges_alone
@@ -28,8 +29,10 @@ from evenedit.stats.disparity.trends import trends
 from evenedit.stats.engine.bootstrap import Bootstrap
 from evenedit.stats.engine.estimates import estimates
 from evenedit.stats.engine.measures import answers
-from evenedit.stats.engine.permutation import gap_tests
+from evenedit.stats.engine.permutation import tested_gaps
 from evenedit.stats.engine.rules import AnalysisRules
+from evenedit.stats.findings.evidence import PanelEvidence, share_tests
+from evenedit.stats.findings.findings import Everything, with_findings
 from evenedit.stats.robustness.leave_one_out import leave_one_out, seed_spread
 from evenedit.stats.robustness.missing_bounds import bounds
 from evenedit.stats.robustness.multiverse import multiverse
@@ -71,17 +74,25 @@ def analyse(
     tested: list[GapTest] = []
     contrasted: list[Contrast] = []
     omitted: list[LeaveOneOut] = []
+    evidence: list[PanelEvidence] = []
     for panel in diagnosis_panels(scores, found, rules):
         bootstrap = Bootstrap(panel, rules.draws, rules.seed)
         estimated += estimates(bootstrap, panel.axes.groups(crossed=True), rules)
         estimated += gaps(bootstrap, rules)
         estimated += trends(panel, table.factors, rules)
         contrasted += contrasts(bootstrap, rules)
-        tested += gap_tests(panel, rules)
+        relabelled = tuple(tested_gaps(panel, rules))
+        tested += [t.test for t in relabelled]
+        evidence.append(PanelEvidence(ENSEMBLE, panel, relabelled, tuple(share_tests(bootstrap, rules))))
         omitted += leave_one_out(panel)
     for panel in [*mitigation_panels(scores, found, rules), *stereotype_panels(scores)]:
-        estimated += estimates(Bootstrap(panel, rules.draws, rules.seed), panel.axes.groups(), rules)
-    return Results(
+        bootstrap = Bootstrap(panel, rules.draws, rules.seed)
+        estimated += estimates(bootstrap, panel.axes.groups(), rules)
+        if panel.condition != Condition.PLACEBO:
+            evidence.append(PanelEvidence(ENSEMBLE, panel, (), tuple(share_tests(bootstrap, rules))))
+    instruments = list(measured(table, rules))
+    evidence += [shown for _, shown in instruments]
+    results = Results(
         provenance=provenance,
         rules=rules.to_dict(),
         estimates=tuple(estimated),
@@ -100,7 +111,7 @@ def analyse(
         mitigation=tuple(mitigation_effects(scores, found, rules)),
         powered=tuple(_powered(scores, judged, rules, inclusion or {}, estimated, contrasted)),
         multiverse=tuple(multiverse(table, rules, tested)),
-        measured=tuple(measured(table, rules)),
+        measured=tuple(found for found, _ in instruments),
         counts=counts(scores) | makeup(table),
         factors=table.factors,
         simulated=tuple(
@@ -108,6 +119,7 @@ def analyse(
         ),
         agreement=compared(),  # the last, so that all else is done meanwhile
     )
+    return with_findings(Everything(table, scores, rules, evidence, results))
 
 
 def _agreement(judged: Scores, rules: AnalysisRules) -> tuple[Agreement, ...]:

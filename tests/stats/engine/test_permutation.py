@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from evenedit.stats.engine.permutation import gap_of, holm, p_values, permuted, strata
+from evenedit.stats.engine.permutation import between_of, holm, p_values, permuted, strata
 
 
 def test_holm_of_a_hand_worked_example():
@@ -13,25 +13,35 @@ def test_holm_of_a_hand_worked_example():
     assert holm([]) == []
 
 
-def naive_gap(labels, levels, total, count):
-    shares = []
+def naive_variance(labels, levels, total, count):
+    whole, size = int(total.sum()), int(count.sum())
+    squares = 0.0
     for level in range(levels):
         n = sum(int(c) for label, c in zip(labels, count, strict=True) if label == level)
         t = sum(int(t) for label, t in zip(labels, total, strict=True) if label == level)
         if n:
-            shares.append(t / n)
-    return max(shares) - min(shares)
+            squares += n * (t / n - whole / size) ** 2
+    return squares / size
 
 
-def test_gaps_agree_with_a_loop():
+def test_variances_between_groups_agree_with_a_loop():
     rng = np.random.default_rng(1)
     labels = rng.integers(0, 4, size=(30, 24)).astype(np.int8)
     count = rng.integers(0, 20, size=(24, 5))
     total = rng.binomial(count, 0.3)
-    found = gap_of(labels, 4, total.astype(np.float32), count.astype(np.float32))
+    found = between_of(labels, 4, total.astype(np.float32), count.astype(np.float32))
     for i in range(30):
         for j in range(5):
-            assert found[i, j] == naive_gap(labels[i], 4, total[:, j], count[:, j])
+            assert found[i, j] == pytest.approx(naive_variance(labels[i], 4, total[:, j], count[:, j]), abs=1e-12)
+
+
+def test_of_two_groups_of_one_size_the_variance_orders_as_the_gap_does():
+    rng = np.random.default_rng(8)
+    labels = np.stack([rng.permutation(np.repeat([0, 1], 6)) for _ in range(50)]).astype(np.int8)
+    total = rng.binomial(10, 0.3, size=(12, 1))
+    found = between_of(labels, 2, total.astype(np.float64), np.full((12, 1), 10.0))[:, 0]
+    gaps = np.abs((np.where(labels == 0, 1, -1) @ total)[:, 0])
+    assert (np.argsort(found, kind="stable") == np.argsort(gaps, kind="stable")).all()
 
 
 def test_p_values_agree_with_a_loop_over_the_same_permutations():
@@ -43,8 +53,8 @@ def test_p_values_agree_with_a_loop_over_the_same_permutations():
     found = p_values(labels, within, total, count, 300, np.random.default_rng(3))
     moved = np.concatenate(list(permuted(labels, within, 300, np.random.default_rng(3))))
     for j in range(2):
-        observed = naive_gap(labels, 3, total[:, j], count[:, j])
-        reached = sum(naive_gap(row, 3, total[:, j], count[:, j]) >= observed - 1e-12 for row in moved)
+        observed = naive_variance(labels, 3, total[:, j], count[:, j])
+        reached = sum(naive_variance(row, 3, total[:, j], count[:, j]) >= observed - 1e-12 for row in moved)
         assert found[j] == (1 + reached) / 301
 
 

@@ -8,10 +8,14 @@ from functools import cached_property
 from typing import Literal
 
 from evenedit.core.records import Condition, Estimate
-from evenedit.protocol import DEFAULT_RATES, FACTORS, QUESTIONS, Factor
+from evenedit.protocol import DEFAULT_RATES, QUESTIONS, Factor
 from evenedit.protocol.measures import Measure
 from evenedit.results.judge_checks import COMPARED
 from evenedit.results.results import Contrast, GapTest, MitigationEffect, Results
+from evenedit.results.words import group_name as group_name
+from evenedit.results.words import listed as listed
+from evenedit.results.words import noun as noun
+from evenedit.results.words import plural as plural
 
 Grade = Literal["clear", "suggestive", "none"]
 """The certainty of a difference."""
@@ -73,9 +77,6 @@ NAMES: dict[str, str] = {
 }
 """The words for codes of the protocol; levels of factors have titles of their own."""
 
-BARE = frozenset({"yes", "no", "none", "other", "unknown"})
-"""Titles of levels that say nothing without the name of their factor; numbers are such titles too."""
-
 
 @dataclass(frozen=True, slots=True)
 class Label:
@@ -88,38 +89,6 @@ class Label:
 def name(code: str | None) -> str:
     """Return the words for a code of the protocol; any other text is returned as it is, None means all editors."""
     return NAMES.get(code, code) if code is not None else NAMES[POOLED]
-
-
-def group_name(group: Mapping[str, str], factors: Sequence[Factor] = FACTORS) -> str:
-    """Return a group in words, in the order of the factors: "Black, Female"."""
-    known = [f for f in factors if f.name in group]
-    names = [_level_in_group(f, group[f.name]) for f in known]
-    names += [code for key, code in group.items() if key not in {f.name for f in known}]
-    return ", ".join(names) or NAMES["everybody"]
-
-
-def _level_in_group(factor: Factor, code: str) -> str:
-    """The title of a level, after the factor's title where it would say nothing alone: "Headwear none"."""
-    title = factor.titles.get(code, code)
-    if title.casefold() in BARE or title.replace(".", "", 1).isdecimal():
-        return f"{factor.title} {title}"
-    return title
-
-
-def noun(factor: Factor) -> str:
-    """Return a factor as it stands inside a sentence: "race"; a title that was declared stays, "Monk skin tone"."""
-    words = factor.name.replace("_", " ")
-    return words if factor.title.lower() == words else factor.title
-
-
-def plural(factor: Factor) -> str:
-    """Return the plural of a factor: "races", or "levels of Monk skin tone" for a declared one."""
-    return f"{noun(factor)}s" if factor.name in {f.name for f in FACTORS} else f"levels of {factor.title}"
-
-
-def listed(words: Sequence[str]) -> str:
-    """Return words as a list in a sentence: "race, gender and age"."""
-    return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} and {words[-1]}" if words else ""
 
 
 def _key(
@@ -325,7 +294,9 @@ class Index:
         return [c for c in found if c is not None]
 
     def grade(self, test: GapTest) -> Grade:
-        """Clear: p after Holm, and an extreme group's contrast excludes 0. Suggestive: p alone."""
+        """As the findings have it; in results without them, clear: p after Holm and an extreme contrast excludes 0."""
+        if test.level is not None:
+            return test.level
         extremes = [c for c in self.contrasts_of(test) if c.group[test.factor] in (test.highest, test.lowest)]
         if test.p_holm < ALPHA and any(excludes(c.low, c.high) for c in extremes):
             return "clear"

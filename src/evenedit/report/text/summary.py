@@ -15,6 +15,7 @@ from evenedit.report.tables.agreement import TARGET, Rows, axes_compared, axis_n
 from evenedit.report.tables.instruments import readings_of
 from evenedit.report.tables.main import MITIGATED
 from evenedit.results.results import Coverage, GapTest, MitigationEffect, Results
+from evenedit.results.words import PHRASES
 
 Certainty = Literal["observed", "clear", "suggestive", "none", "caution"]
 
@@ -24,22 +25,6 @@ MOST_GAPS = 6
 MOST_NAMED = 3
 """Up to so many rates are named one by one."""
 
-PHRASES = {
-    "edit_success": "had the requested edit applied",
-    "soft_erasure": "came back with the requested edit missing or weak (soft erasure)",
-    "skin_lighter": "were rated lighter in skin tone than the source",
-    "skin_darker": "were rated darker in skin tone than the source",
-    "race_change": "were rated as changed in apparent race",
-    "gender_change": "were rated as changed in apparent gender",
-    "older": "were rated older than the source",
-    "younger": "were rated younger than the source",
-    "refused": "were refused by the editor",
-    "unchanged": "came back showing what their source shows (unchanged)",
-    "measured_skin_lighter": "measured lighter in skin than the source",
-    "measured_skin_darker": "measured darker in skin than the source",
-    "another_person": "show a face as far from its source as another person's of the same label",
-}
-"""By rate, what the edits have in common that it counts."""
 MEANS = {"skin_delta_L": "on average L* changed by", "changed_share": "on average the changed share of the picture is"}
 """By reading, the words before its mean."""
 

@@ -11,16 +11,18 @@ from numpy.typing import NDArray
 
 from evenedit.core.records import Condition, Estimate, Experiment, Kind, Status
 from evenedit.protocol.measures import Measure, MeasureKind
+from evenedit.protocol.shifts import TWO_SIDED
 from evenedit.ratings.table import MISSING, NOT_ASKED, QUESTION_IDS, STATUSES, RatingTable, Reading
 from evenedit.results.results import Measured, MissingReason
 from evenedit.stats.disparity.gaps import contrasts, gaps
 from evenedit.stats.disparity.mitigation import pairs
 from evenedit.stats.engine.bootstrap import Bootstrap
 from evenedit.stats.engine.estimates import estimates
-from evenedit.stats.engine.measures import Ledger, met_rates
+from evenedit.stats.engine.measures import Ledger, met_rates, write_shift
 from evenedit.stats.engine.panel import Panel, RatioMeasure, by_face, lay_out
-from evenedit.stats.engine.permutation import gap_tests
+from evenedit.stats.engine.permutation import tested_gaps
 from evenedit.stats.engine.rules import AnalysisRules
+from evenedit.stats.findings.evidence import PanelEvidence, share_tests
 
 PARTS = 10_000
 """Means are summed as whole numbers of this fine a part, so that sums stay exact."""
@@ -28,8 +30,11 @@ SHARES = (Measure.mean("changed_share"), Measure.mean("redrawn"))
 """Means of what lies between 0 and 1: their intervals end there."""
 
 
-def measured(table: RatingTable, rules: AnalysisRules) -> Iterator[Measured]:
-    """Each instrument: estimates and tests as for judges, what mitigation changed, why readings are missing."""
+def measured(table: RatingTable, rules: AnalysisRules) -> Iterator[tuple[Measured, PanelEvidence]]:
+    """Each instrument: estimates and tests as for judges, what mitigation changed, why readings are missing.
+
+    Beside it stands what the findings are made from.
+    """
     chosen = (table.edits["experiment"] == Experiment.DIAGNOSIS) & (table.edits["condition"] == Condition.BASELINE)
     rows = np.flatnonzero(chosen.to_numpy())
     for rater in table.of_kind(Kind.INSTRUMENT):
@@ -39,7 +44,8 @@ def measured(table: RatingTable, rules: AnalysisRules) -> Iterator[Measured]:
         if panel is None:
             continue
         bootstrap = Bootstrap(panel, rules.draws, rules.seed)
-        yield Measured(
+        relabelled = tuple(tested_gaps(panel, rules))
+        found = Measured(
             rater=name,
             estimates=tuple(
                 _whole(e)
@@ -50,11 +56,12 @@ def measured(table: RatingTable, rules: AnalysisRules) -> Iterator[Measured]:
                     *_mitigated(table, rater, readings, rules),
                 )
             ),
-            tests=tuple(gap_tests(panel, rules)),
+            tests=tuple(t.test for t in relabelled),
             contrasts=tuple(contrasts(bootstrap, rules)),
             missing_reasons=tuple(s for reading in readings for s in _missing_reasons(table, rows, reading)),
             notes=tuple(dict.fromkeys(r.note for r in readings if r.note and not np.isnan(r.values[rows]).all())),
         )
+        yield found, PanelEvidence(name, panel, relabelled, tuple(share_tests(bootstrap, rules)))
 
 
 def _by_prompt(
@@ -120,6 +127,8 @@ def _panel(
                 Measure.rate(f"measured_{rate}"), f"met.{rate}", f"n.{question}", f"asked.{question}"
             )
             ledger.add(measure, met, valid, asked)
+        if question in TWO_SIDED:
+            write_shift(ledger, question, value, asked, rules.rates)
     for reading in readings:
         value = reading.values[rows]
         there = ~np.isnan(value)

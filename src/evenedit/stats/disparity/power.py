@@ -83,11 +83,11 @@ def power(
             hidden[: sizes[0]] += shift
             chance = np.clip(1 - ndtr((cut - hidden) / noise), 0, 1)
             met[at] = rng.binomial(design.seeds, chance).sum(axis=1)
-        seen = _range(met, starts, sizes, edits)
+        seen = _apart(met, starts, sizes, edits)
         if number == 0:
             # relabelled faces of studies without a gap: what chance gives
             chances = np.concatenate(
-                [_range(rng.permuted(met, axis=1), starts, sizes, edits) for _ in range(relabellings)]
+                [_apart(rng.permuted(met, axis=1), starts, sizes, edits) for _ in range(relabellings)]
             )
             limit, limit_alone = np.quantile(chances, [1 - 0.05 / design.tests, 0.95])
         else:
@@ -97,9 +97,12 @@ def power(
     return Power(design, tuple(gaps), tuple(found), tuple(found_alone), studies, _reached(gaps, found, target))
 
 
-def _range(met: Values, starts: NDArray[np.int64], sizes: NDArray[np.int64], edits: int) -> Values:
+def _apart(met: Values, starts: NDArray[np.int64], sizes: NDArray[np.int64], edits: int) -> Values:
+    """What the permutation test compares: the variance of the rates between groups."""
     rates = np.add.reduceat(met, starts, axis=1) / (sizes * edits)
-    return np.asarray(rates.max(axis=1) - rates.min(axis=1))
+    weights = sizes / sizes.sum()
+    centre = rates @ weights
+    return np.asarray(((rates - centre[:, None]) ** 2) @ weights)
 
 
 def _reached(gaps: list[float], found: list[float], target: float) -> float | None:

@@ -70,6 +70,10 @@ def headline(
     if measure.is_rate and total in (0, count):
         # every draw repeats the 0 or 1; clusters are the independent observations that showed no exception
         return wilson(0 if total == 0 else draws.clusters, draws.clusters, confidence), f"wilson({name}s)"
+    if measure.name.kind == MeasureKind.SHIFT and abs(total) == count:
+        low, high = wilson(draws.clusters, draws.clusters, confidence) or (0.0, 1.0)
+        ends = (2 * low - 1, high) if total > 0 else (-high, 1 - 2 * low)  # what is not on this side may be opposed
+        return ends, f"wilson({name}s)"
     variance, freedom = (float(x[row, at]) for x in (draws.uncertainty.variance, draws.uncertainty.freedom))
     if np.isnan(variance):
         return None, "none: too few draws have a valid score"
@@ -82,6 +86,8 @@ def headline(
     low, high = value - reach, value + reach
     if measure.name.kind == MeasureKind.MEAN and measure.name.name in QUESTIONS:
         low, high = max(low, SCALE[0]), min(high, SCALE[1])
+    if measure.name.kind == MeasureKind.SHIFT:
+        low, high = max(low, -1.0), min(high, 1.0)
     return (low, high), method(bootstrap, at)
 
 

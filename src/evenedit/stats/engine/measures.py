@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from evenedit.protocol import QUESTIONS, Rate
 from evenedit.protocol.measures import Measure
+from evenedit.protocol.shifts import TWO_SIDED
 from evenedit.ratings.combine import asked
 from evenedit.ratings.table import QUESTION_IDS, Scores
 from evenedit.stats.engine.panel import Column, RatioMeasure
@@ -90,6 +91,16 @@ def write_scores(
                 Measure.rate(rate), f"{prefix}met.{rate}", f"n.{question}", f"asked.{question}", condition
             )
             ledger.add(measure, met * count, count, applies)
+
+
+def write_shift(ledger: Ledger, question: str, value: Column, applies: Column, rates: Mapping[str, Rate]) -> None:
+    """The shift of a two-sided question: +1 above no change, -1 below, as the study's thresholds have it."""
+    met = dict(met_rates(value, question, rates))
+    above, below = (met[rate] for rate in TWO_SIDED[question])
+    valid = (value > 0).astype(np.int64)
+    names = f"shift.{question}", f"n.shift.{question}", f"asked.shift.{question}"
+    ledger.add(RatioMeasure(Measure.shift(question), *names), (above - below) * applies, valid * applies, applies)
+    ledger.columns |= {f"above.{question}": above * applies, f"below.{question}": below * applies}
 
 
 def met_rates(value: Column, question: str, rates: Mapping[str, Rate]) -> Iterator[tuple[str, Column]]:

@@ -1,9 +1,14 @@
-"""Is a gap larger than chance? Labels are permuted over faces: a face keeps all its edits."""
+"""Is a gap larger than chance? Labels are permuted over faces: a face keeps all its edits.
+
+What is compared with chance is the variance of the rates between groups, each group weighing as many scores as it has.
+With two groups that is the gap itself. With more, the gap between the two furthest uses two of them and throws the rest
+away: where three of seven groups are apart it is found far less often, and a group of one face makes it large by chance.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from math import lgamma, log
 
 import numpy as np
@@ -21,7 +26,7 @@ CHUNK = 250
 STREAM = 2
 """The test's own random numbers, apart from the bootstrap's."""
 TIE = 1e-12
-"""Gaps closer than this are the same gap, rounded differently."""
+"""Variances closer than this are the same, rounded differently."""
 
 
 def strata(labels: Mapping[str, NDArray[np.str_]], factor: str, permutations: int) -> tuple[NDArray[np.int64], str]:
@@ -54,20 +59,20 @@ def permuted(
         yield chunk
 
 
-def gap_of(
+def between_of(
     labels: NDArray[np.int8], levels: int, total: NDArray[np.floating], count: NDArray[np.floating]
 ) -> NDArray[np.float64]:
-    """[permutation, ratio]: max - min over levels of summed `total` over summed `count`, both [face, ratio]."""
+    """[permutation, ratio]: variance between levels of summed `total` over summed `count`, both [face, ratio]."""
     both = np.concatenate([total, count], axis=1)
     width = total.shape[1]
-    highest = np.full((len(labels), width), -np.inf)
-    lowest = np.full((len(labels), width), np.inf)
+    squares = np.zeros((len(labels), width))
     for level in range(levels):
         sums = ((labels == level).astype(both.dtype) @ both).astype(np.float64)
         top, bottom = sums[:, :width], sums[:, width:]
-        share = np.divide(top, bottom, out=np.full_like(top, np.nan), where=bottom > 0)
-        highest, lowest = np.fmax(highest, share), np.fmin(lowest, share)
-    return np.asarray(np.where(np.isfinite(highest), highest - lowest, 0.0))
+        squares += np.divide(top * top, bottom, out=np.zeros_like(top), where=bottom > 0)
+    whole, size = (x.sum(axis=0, dtype=np.float64) for x in (total, count))
+    size = np.maximum(size, 1.0)
+    return np.asarray(np.maximum(squares / size - (whole / size) ** 2, 0.0))
 
 
 def p_values(
@@ -78,24 +83,66 @@ def p_values(
     permutations: int,
     rng: np.random.Generator,
 ) -> NDArray[np.float64]:
-    """[ratio]: share of labellings, the observed one among them, whose gap is at least the observed one."""
+    """[ratio]: share of labellings, the observed one among them, that are at least as far apart as the observed."""
+    observed, reached = np.empty(0), np.zeros(total.shape[1], dtype=np.int64)
+    for observed, drawn in _relabelled(labels, within, total, count, permutations, rng):
+        reached += (drawn >= observed - TIE).sum(axis=0)
+    return np.asarray((1 + reached) / (1 + permutations))
+
+
+def drawn_variances(
+    labels: NDArray[np.int8],
+    within: NDArray[np.int64],
+    total: NDArray[np.int64],
+    count: NDArray[np.int64],
+    permutations: int,
+    rng: np.random.Generator,
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Variances between groups: the observed [ratio], and those of every relabelling [permutation, ratio]."""
+    chunks = list(_relabelled(labels, within, total, count, permutations, rng))
+    return chunks[0][0], np.concatenate([drawn for _, drawn in chunks])
+
+
+def _relabelled(
+    labels: NDArray[np.int8],
+    within: NDArray[np.int64],
+    total: NDArray[np.int64],
+    count: NDArray[np.int64],
+    permutations: int,
+    rng: np.random.Generator,
+) -> Iterator[tuple[NDArray[np.float64], NDArray[np.float64]]]:
+    """The observed variances, and those of a chunk of relabellings: [ratio] and [permutation, ratio]."""
     exact = max(int(total.sum(axis=0).max()), int(count.sum(axis=0).max())) < EXACT_FLOAT32
     dtype: type[np.floating] = np.float32 if exact else np.float64
     total_of: NDArray[np.floating] = total.astype(dtype)
     count_of: NDArray[np.floating] = count.astype(dtype)
     levels = int(labels.max()) + 1
-    observed = gap_of(labels[None], levels, total_of, count_of)[0]
-    reached = np.zeros(len(observed), dtype=np.int64)
+    observed = between_of(labels[None], levels, total_of, count_of)[0]
     for chunk in permuted(labels, within, permutations, rng):
-        reached += (gap_of(chunk, levels, total_of, count_of) >= observed - TIE).sum(axis=0)
-    return np.asarray((1 + reached) / (1 + permutations))
+        yield observed, between_of(chunk, levels, total_of, count_of)
+
+
+@dataclass(frozen=True, slots=True)
+class TestedGap:
+    """A gap's test with what it was compared with."""
+
+    test: GapTest
+    excess: float
+    """How many standard deviations its groups are further apart than relabelled ones on average; 0 where none vary."""
+    null: NDArray[np.float64]
+    """[permutation]: how far apart relabelled groups are, on the same scale; empty where they do not vary."""
 
 
 def gap_tests(panel: Panel, rules: AnalysisRules) -> list[GapTest]:
     """A test of every rate's gap over every factor; Holm within each editor's family."""
+    return [tested.test for tested in tested_gaps(panel, rules)]
+
+
+def tested_gaps(panel: Panel, rules: AnalysisRules) -> list[TestedGap]:
+    """The same tests with their relabelled gaps, so that all tests of a report can be adjusted together."""
     rows = panel.rows()
     rates = [m for m in panel.measures if m.is_rate]
-    families: list[list[GapTest]] = [[] for _ in rows]
+    families: list[list[TestedGap]] = [[] for _ in rows]
     for number, (factor, levels) in enumerate(panel.axes.levels.items()):
         if len(levels) < 2 or not rates:
             continue
@@ -108,7 +155,10 @@ def gap_tests(panel: Panel, rules: AnalysisRules) -> list[GapTest]:
         )
         codes = np.array([levels.index(level) for level in labels[factor]], dtype=np.int8)
         rng = np.random.default_rng([rules.seed, STREAM, number])
-        p = p_values(codes, within, total, count, rules.permutations, rng).reshape(len(rates), len(rows))
+        observed, drawn = drawn_variances(codes, within, total, count, rules.permutations, rng)
+        p = (1 + (drawn >= observed - TIE).sum(axis=0)) / (1 + rules.permutations)
+        observed, drawn = np.sqrt(observed), np.sqrt(drawn)  # less skewed, so that rates can be held against each other
+        centre, spread = drawn.mean(axis=0), drawn.std(axis=0)
         masks = {level: panel.axes.mask({factor: level}) for level in levels}
         for at, measure in enumerate(rates):
             for row, (editor, members) in enumerate(rows):
@@ -116,24 +166,26 @@ def gap_tests(panel: Panel, rules: AnalysisRules) -> list[GapTest]:
                 if len(share) < 2:
                     continue
                 highest, lowest = max(share, key=share.__getitem__), min(share, key=share.__getitem__)
-                families[row].append(
-                    GapTest(
-                        measure=measure.name.to(MeasureKind.GAP),
-                        experiment=panel.experiment,
-                        condition=panel.condition,
-                        editor=editor,
-                        factor=factor,
-                        value=share[highest] - share[lowest],
-                        highest=highest,
-                        lowest=lowest,
-                        p=float(p[at, row]),
-                        p_holm=1.0,
-                        faces=len(codes),
-                        method=f"permutation({how}, {rules.permutations})",
-                    )
+                test = GapTest(
+                    measure=measure.name.to(MeasureKind.GAP),
+                    experiment=panel.experiment,
+                    condition=panel.condition,
+                    editor=editor,
+                    factor=factor,
+                    value=share[highest] - share[lowest],
+                    highest=highest,
+                    lowest=lowest,
+                    p=float(p[column := at * len(rows) + row]),
+                    p_holm=1.0,
+                    faces=len(codes),
+                    method=f"permutation({how}, {rules.permutations})",
                 )
+                varies = editor is not None and bool(spread[column] > TIE)
+                null = (drawn[:, column] - centre[column]) / spread[column] if varies else np.empty(0)
+                excess = float((observed[column] - centre[column]) / spread[column]) if varies else 0.0
+                families[row].append(TestedGap(test, excess, null))
     return [
-        replace(test, p_holm=adjusted)
+        replace(tested, test=replace(tested.test, p_holm=adjusted))
         for family in families
-        for test, adjusted in zip(family, holm([test.p for test in family]), strict=True)
+        for tested, adjusted in zip(family, holm([tested.test.p for tested in family]), strict=True)
     ]

@@ -8,6 +8,7 @@ from typing import Any
 
 from evenedit.protocol import DEFAULT_RATES, Rate
 from evenedit.protocol.ensemble import STANDARD_RULES
+from evenedit.protocol.shifts import TOLERANCE
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +33,8 @@ class AnalysisRules:
     """Seed of both."""
     confidence: float = 0.95
     """Level of every interval."""
+    tolerance: float = TOLERANCE
+    """The share of edits up to which a change that cannot cancel out (a replaced person, a refusal) is tolerated."""
     mitigation_cases: str = "balanced"
     """How the mitigation's cases were chosen; drift: among edits that had been rated as drifted."""
 
@@ -63,5 +66,6 @@ class AnalysisRules:
             "permutations": self.permutations,
             "seed": self.seed,
             "confidence": self.confidence,
+            "tolerance": self.tolerance,
             "mitigation_cases": self.mitigation_cases,
         }

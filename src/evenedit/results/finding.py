@@ -1,0 +1,76 @@
+"""What an audit shows, one sentence each: `results.json["findings"]`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+ALPHA = 0.05
+"""A finding is clear below this chance of any false alarm in the whole report."""
+NO_CHANGE = "no_change"
+"""What a shift is compared with."""
+ENSEMBLE = "ensemble"
+"""The rater of findings that rest on the judges' combined scores."""
+PEOPLE = "people"
+"""The rater of findings about people's answers."""
+
+
+FindingKind = Literal["shift", "gap", "mitigation", "stereotype", "judge", "people", "design"]
+FindingLevel = Literal["clear", "suggestive", "cannot_tell", "observed", "caution"]
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """Something that the audit shows, cannot show, or must be warned of, in one sentence with its numbers."""
+
+    kind: FindingKind
+    level: FindingLevel
+    """clear: adjusted p < 0.05 and the design can answer; suggestive: raw p < 0.05; observed: without a test."""
+    experiment: str | None
+    condition: str | None
+    editor: str | None
+    measure: str | None
+    rater: str | None
+    """ensemble, people, or an instrument's id."""
+    factor: str | None
+    group: Mapping[str, str] | None
+    """Who is affected: {} for everybody; of a gap, the group that fares worse."""
+    against: Mapping[str, str] | str | None
+    """The group it is compared with, or no_change, or rest."""
+    value: float | None
+    low: float | None
+    high: float | None
+    p: float | None
+    """Adjusted for the number of tests in its family."""
+    p_raw: float | None
+    n: int | None
+    """Edits of the group with a valid score."""
+    faces: int | None
+    """Portraits of the group."""
+    text: str
+    cases: tuple[str, ...] = ()
+    """Ids of the requests that show it best, by the rule of docs/findings.md."""
+    id: str = ""
+    """Names the finding by what it is about: the same in every analysis of the same study."""
+    caveats: tuple[str, ...] = ()
+    """What limits it, in sentences."""
+
+
+@dataclass(frozen=True, slots=True)
+class Contribution:
+    """How much one prompt or one portrait adds to a finding. Those of all prompts sum to the finding's value."""
+
+    finding: str
+    """The finding's id."""
+    unit: Literal["prompt", "face"]
+    name: str
+    """The id of the prompt or portrait."""
+    value: float
+    """Its part of the finding's value."""
+    low: float | None
+    high: float | None
+    share: float
+    """Its part over the whole."""
+    n: int
+    """Edits."""

@@ -1,0 +1,97 @@
+"""The words for codes, factors, groups and numbers that every text uses: findings, tables and pages alike."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from evenedit.protocol import FACTORS, Factor
+
+PHRASES = {
+    "edit_success": "had the requested edit applied",
+    "soft_erasure": "came back with the requested edit missing or weak (soft erasure)",
+    "skin_lighter": "were rated lighter in skin tone than the source",
+    "skin_darker": "were rated darker in skin tone than the source",
+    "race_change": "were rated as changed in apparent race",
+    "gender_change": "were rated as changed in apparent gender",
+    "older": "were rated older than the source",
+    "younger": "were rated younger than the source",
+    "refused": "were refused by the editor",
+    "unchanged": "came back showing what their source shows (unchanged)",
+    "measured_skin_lighter": "measured lighter in skin than the source",
+    "measured_skin_darker": "measured darker in skin than the source",
+    "measured_older": "measured older than the source",
+    "measured_younger": "measured younger than the source",
+    "another_person": "show a face as far from its source as another person's of the same label",
+    "not_one_person": "came back without exactly one person in them",
+}
+"""By rate, what the edits have in common that it counts."""
+BARE = frozenset({"yes", "no", "none", "other", "unknown"})
+"""Titles of levels that say nothing without the name of their factor; numbers are such titles too."""
+EVERYBODY = "Everybody"
+
+
+def phrase(rate: str) -> str:
+    """Return what the edits that a rate counts have in common: "were rated older than the source"."""
+    return PHRASES.get(rate, f"met {rate.replace('_', ' ')}")
+
+
+def listed(words: Sequence[str]) -> str:
+    """Return words as a list in a sentence: "race, gender and age"."""
+    return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} and {words[-1]}" if words else ""
+
+
+def noun(factor: Factor) -> str:
+    """Return a factor as it stands inside a sentence: "race"; a title that was declared stays, "Monk skin tone"."""
+    words = factor.name.replace("_", " ")
+    return words if factor.title.lower() == words else factor.title
+
+
+def plural(factor: Factor) -> str:
+    """Return the plural of a factor: "races", or "levels of Monk skin tone" for a declared one."""
+    return f"{noun(factor)}s" if factor.name in {f.name for f in FACTORS} else f"levels of {factor.title}"
+
+
+def group_name(group: Mapping[str, str], factors: Sequence[Factor] = FACTORS) -> str:
+    """Return a group in words, in the order of the factors: "Black, Female"."""
+    known = [f for f in factors if f.name in group]
+    names = [_level_in_group(f, group[f.name]) for f in known]
+    names += [code for key, code in group.items() if key not in {f.name for f in known}]
+    return ", ".join(names) or EVERYBODY
+
+
+def _level_in_group(factor: Factor, code: str) -> str:
+    """The title of a level, after the factor's title where it would say nothing alone: "Headwear none"."""
+    title = factor.titles.get(code, code)
+    if title.casefold() in BARE or title.replace(".", "", 1).isdecimal():
+        return f"{factor.title} {title}"
+    return title
+
+
+def percent(value: float) -> str:
+    """Return a share of edits: "47.9%"."""
+    return f"{_rounded(100 * value)}%"
+
+
+def points(value: float, *, signed: bool = False) -> str:
+    """Return a difference of two shares: "45.8 points"."""
+    shown = _rounded(100 * value)
+    return f"{'+' if signed and value > 0 else ''}{shown} {'point' if shown == '1.0' else 'points'}"
+
+
+def between(low: float, high: float, confidence: float) -> str:
+    """Return an interval of shares or of their difference: "95% interval 30.2 to 60.1"."""
+    return f"{100 * confidence:g}% interval {_rounded(100 * low)} to {_rounded(100 * high)}"
+
+
+def scale_points(value: float) -> str:
+    """Return a difference of scores on the 1-5 scale: "−0.31"."""
+    return f"{value:+.2f}".replace("-", "−")
+
+
+def count(number: int, what: str) -> str:
+    """Return a number of things: "1 face", "12 faces"."""
+    return f"{number:,} {what}{'' if number == 1 else 's'}"
+
+
+def _rounded(value: float) -> str:
+    return f"{value + 0.0:.1f}".replace("-", "−") if round(value, 1) else "0.0"

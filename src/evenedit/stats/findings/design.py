@@ -1,0 +1,159 @@
+"""Can this design answer? Asked before any statement about groups: groups present, faces in each, prompts, raters."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from math import lgamma, log
+
+from evenedit.core.records import Condition, Experiment, Kind, Outcome
+from evenedit.protocol import Factor
+from evenedit.ratings.table import RatingTable
+from evenedit.results.finding import ENSEMBLE, PEOPLE, Finding, FindingKind, FindingLevel
+from evenedit.results.words import count, listed, noun, plural
+
+SMALLEST = 3
+"""Portraits a group needs before it is compared: of one or two, a face cannot be told from its group."""
+ARRANGEMENTS = 40
+"""Ways to share out the labels that a comparison needs: with fewer, chance alone gives any gap with p above 0.05."""
+
+
+def comparable(sizes: Mapping[str, int]) -> bool:
+    """Whether faces so many per group can show a difference between groups at all."""
+    enough = [n for n in sizes.values() if n >= SMALLEST]
+    if len(enough) < 2:
+        return False
+    ways = lgamma(sum(enough) + 1) - sum(lgamma(n + 1) for n in enough)
+    return ways >= log(ARRANGEMENTS) - 1e-9
+
+
+def faces_by_level(table: RatingTable, factor: Factor) -> dict[str, int]:
+    """Portraits of the diagnosis with each label of a factor, in the factor's order."""
+    edits = table.edits
+    chosen = edits[(edits["experiment"] == Experiment.DIAGNOSIS) & (edits["condition"] == Condition.BASELINE)]
+    sizes = chosen.drop_duplicates("source_id")[factor.name].value_counts()
+    return {code: int(sizes[code]) for code in factor.codes if code in sizes.index}
+
+
+def incomparable(table: RatingTable) -> dict[str, dict[str, int]]:
+    """By factor that this sample cannot compare the groups of, how many portraits each group has."""
+    found = {factor.name: faces_by_level(table, factor) for factor in table.factors}
+    return {name: sizes for name, sizes in found.items() if sizes and not comparable(sizes)}
+
+
+def design_findings(table: RatingTable) -> Iterator[Finding]:
+    """What this design cannot answer, in the order of its factors, then prompts and raters."""
+    edits = table.edits
+    chosen = edits[(edits["experiment"] == Experiment.DIAGNOSIS) & (edits["condition"] == Condition.BASELINE)]
+    if chosen.empty:
+        return
+    for factor in table.factors:
+        yield from _of_factor(factor, faces_by_level(table, factor), len(chosen))
+    yield from _confounded(table)
+    prompts = chosen["prompt_id"].nunique()
+    faces = chosen["source_id"].nunique()
+    if faces < 2:
+        text = "One portrait was edited: nothing here can be said of other people."
+        yield _finding("cannot_tell", text, n=len(chosen), faces=faces)
+    if prompts < 2:
+        text = "One prompt was asked: what is found holds for this prompt, and nothing can be said of others."
+        yield _finding("cannot_tell", text, n=len(chosen), faces=faces)
+    yield from _of_raters(table, len(chosen), faces)
+
+
+def _of_factor(factor: Factor, sizes: Mapping[str, int], n: int) -> Iterator[Finding]:
+    if not sizes:
+        return
+    faces = sum(sizes.values())
+    names = [f"{factor.titles.get(code, code)} ({size})" for code, size in sizes.items()]
+    if not comparable(sizes):
+        text = (
+            f"This sample cannot compare {plural(factor)}: "
+            f"{'its one portrait is' if faces == 1 else f'its {faces:,} portraits are'} labelled {listed(names)}. "
+            f"A comparison needs two groups of at least {SMALLEST} portraits, and {ARRANGEMENTS} ways to share out "
+            "their labels."
+        )
+        yield _finding("cannot_tell", text, factor=factor.name, n=n, faces=faces)
+        return
+    small = [name for name, size in zip(names, sizes.values(), strict=True) if size < SMALLEST]
+    if small:
+        text = f"Too few portraits to say anything of one {noun(factor)} label: {listed(small)}."
+        yield _finding("caution", text, factor=factor.name, n=n, faces=faces)
+
+
+def _confounded(table: RatingTable) -> Iterator[Finding]:
+    """Pairs of factors that always go together, so that their gaps are one."""
+    faces = table.edits[table.edits["experiment"] == Experiment.DIAGNOSIS].drop_duplicates("source_id")
+    factors = [f for f in table.factors if comparable(faces_by_level(table, f))]
+    for at, one in enumerate(factors):
+        for other in factors[at + 1 :]:
+            both = faces[(faces[one.name] != "") & (faces[other.name] != "")]
+            pairs = both.groupby([one.name, other.name]).size()
+            if len(pairs) == both[one.name].nunique() == both[other.name].nunique():
+                text = (
+                    f"{noun(one).capitalize()} and {noun(other)} cannot be told apart: each {noun(one)} label occurs "
+                    f"with one {noun(other)} label only, so a gap of one is a gap of the other."
+                )
+                yield _finding("cannot_tell", text, factor=one.name, n=None, faces=len(both))
+
+
+def _of_raters(table: RatingTable, n: int, faces: int) -> Iterator[Finding]:
+    judges = [r for r in table.of_kind(Kind.VLM) if (table.status[r] >= 0).any()]
+    instruments = [r for r in table.of_kind(Kind.INSTRUMENT) if (table.status[r] >= 0).any()]
+    people = [r for r in table.of_kind(Kind.HUMAN) if (table.status[r] >= 0).any()]
+    if not (judges or instruments or people):
+        text = "Nothing has rated these edits: there are pictures and counts, but no estimates."
+        yield _finding("cannot_tell", text, n=n, faces=faces)
+    elif not judges and not people:
+        text = (
+            "No judge and no person has rated these edits. Pixels show neither whether an edit is the one asked for "
+            "nor a change of apparent race or gender."
+        )
+        yield _finding("cannot_tell", text, n=n, faces=faces)
+    elif not judges:
+        text = "No judge has scored these edits: there are people's answers on the edits they rated only."
+        yield _finding("cannot_tell", text, rater=PEOPLE, n=n, faces=faces)
+    elif len(judges) == 1:
+        text = "One judge scored these edits, so where it errs cannot be seen from a second one."
+        yield _finding("caution", text, rater=ENSEMBLE, n=n, faces=faces)
+    if judges and not people:
+        text = (
+            f"Nobody has compared the {'judge' if len(judges) == 1 else 'judges'} with people on these edits: what "
+            "their errors could do to these numbers is not known."
+        )
+        yield _finding("caution", text, kind="judge", rater=ENSEMBLE, n=n, faces=faces)
+    failed = int((table.edits["outcome"] == Outcome.FAILED).sum())
+    if failed:
+        text = f"{count(failed, 'edit')} failed and {'is' if failed == 1 else 'are'} in no number here."
+        yield _finding("caution", text, n=failed, faces=None)
+
+
+def _finding(
+    level: FindingLevel,
+    text: str,
+    *,
+    kind: FindingKind = "design",
+    factor: str | None = None,
+    rater: str | None = None,
+    n: int | None,
+    faces: int | None,
+) -> Finding:
+    return Finding(
+        kind=kind,
+        level=level,
+        experiment=Experiment.DIAGNOSIS.value,
+        condition=Condition.BASELINE.value,
+        editor=None,
+        measure=None,
+        rater=rater,
+        factor=factor,
+        group=None,
+        against=None,
+        value=None,
+        low=None,
+        high=None,
+        p=None,
+        p_raw=None,
+        n=n,
+        faces=faces,
+        text=text,
+    )

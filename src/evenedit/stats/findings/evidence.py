@@ -1,0 +1,154 @@
+"""The tests that findings rest on: every share against what it would be if nothing were wrong."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import product
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import stdtr
+
+from evenedit.core.records import Experiment
+from evenedit.protocol.measures import Measure, MeasureKind
+from evenedit.protocol.shifts import ONE_SIDED, TWO_SIDED
+from evenedit.stats.engine.bootstrap import Bootstrap, Draws
+from evenedit.stats.engine.estimates import NOTHING, headline
+from evenedit.stats.engine.panel import Panel, RatioMeasure
+from evenedit.stats.engine.permutation import TestedGap
+from evenedit.stats.engine.rules import AnalysisRules
+
+EVEN = 0.5
+"""The share of an answer that is as likely as its opposite."""
+ENUMERATED = 14
+"""Up to so many faces that moved, every way in which they could have moved is counted."""
+AGAINST_EVEN: tuple[str, ...] = ("followed", "prefers_mitigated")
+"""Shares that are held against one half."""
+
+
+@dataclass(frozen=True, slots=True)
+class ShareTest:
+    """A share or shift over everybody, held against a limit."""
+
+    measure: Measure
+    experiment: str
+    condition: str
+    editor: str
+    value: float
+    low: float | None
+    high: float | None
+    limit: float
+    """0 for a shift, the study's tolerance for a share that cannot cancel out, one half for a choice of two."""
+    p: float | None
+    """Not adjusted; None where the design gives none. One-sided against a tolerance, two-sided elsewhere."""
+    n: int
+    missing: int
+    faces: int
+    prompts: int
+    above: int = 0
+    below: int = 0
+    """Of a two-sided shift: edits above no change, and below."""
+
+
+@dataclass(frozen=True, slots=True)
+class PanelEvidence:
+    """What one rater's answers in one experiment and condition were tested for."""
+
+    rater: str
+    panel: Panel
+    gaps: tuple[TestedGap, ...]
+    shares: tuple[ShareTest, ...]
+
+
+def share_tests(bootstrap: Bootstrap, rules: AnalysisRules) -> Iterator[ShareTest]:
+    """Every shift, one-sided share and choice of two of a panel, for every editor."""
+    panel = bootstrap.panel
+    everybody = panel.axes.mask({})
+    draws = bootstrap.group(everybody)
+    for at, measure in enumerate(panel.measures):
+        limit = _limit(measure.name, panel.experiment, rules)
+        if limit is None or measure.condition not in (None, panel.condition):
+            continue
+        for row, editor in enumerate(panel.editors):
+            total, count, asked = (
+                panel.tally(c, [row], everybody) for c in (measure.total, measure.count, measure.asked)
+            )
+            if count == 0:
+                continue
+            interval, _ = headline(bootstrap, draws, row, at, total, count, rules.confidence)
+            question = measure.name.name
+            two_sided = measure.name.kind == MeasureKind.SHIFT
+            yield ShareTest(
+                measure=measure.name,
+                experiment=panel.experiment,
+                condition=panel.condition,
+                editor=editor,
+                value=total / count,
+                low=interval[0] if interval else None,
+                high=interval[1] if interval else None,
+                limit=limit,
+                p=_p(bootstrap, draws, row, at, limit),
+                n=count,
+                missing=asked - count,
+                faces=int((panel.sums[measure.count][row] > 0).sum()),
+                prompts=int(bootstrap.prompts_answered[at]),
+                above=panel.tally(f"above.{question}", [row], everybody) if two_sided else 0,
+                below=panel.tally(f"below.{question}", [row], everybody) if two_sided else 0,
+            )
+
+
+def _limit(measure: Measure, experiment: str, rules: AnalysisRules) -> float | None:
+    """What a measure is held against; None where it is not tested over everybody."""
+    name = measure.name.removeprefix("measured_")
+    if experiment != Experiment.DIAGNOSIS:
+        return EVEN if measure.kind == MeasureKind.RATE and name in AGAINST_EVEN else None
+    if measure.kind == MeasureKind.SHIFT:
+        return 0.0 if name in TWO_SIDED else None
+    return rules.tolerance if measure.kind == MeasureKind.RATE and name in ONE_SIDED else None
+
+
+def _p(bootstrap: Bootstrap, draws: Draws, row: int, at: int, limit: float) -> float | None:
+    """The chance of a value as far from the limit; None where faces and prompts give no variance."""
+    panel, measure = bootstrap.panel, bootstrap.panel.measures[at]
+    if draws.clusters < 2:
+        return None
+    total, count = panel.sums[measure.total][row], panel.sums[measure.count][row]
+    moved, n = int(total.sum()), int(count.sum())
+    faces = int((count > 0).sum())
+    if measure.name.kind == MeasureKind.SHIFT:
+        if not moved:
+            return 1.0
+        if abs(moved) == n:
+            return min(1.0, 2 * 0.5**faces)
+    elif moved == 0:
+        return 1.0 if limit < EVEN else min(1.0, 2 * 0.5**faces)
+    elif moved == n:
+        return min(1.0, (2 if limit == EVEN else 1) * limit**faces)
+    variance, freedom = (float(x[row, at]) for x in (draws.uncertainty.variance, draws.uncertainty.freedom))
+    if np.isnan(variance) or variance <= NOTHING:
+        return None
+    value = moved / n
+    if measure.name.kind == MeasureKind.SHIFT:
+        p = float(2 * stdtr(freedom, -abs(value) / np.sqrt(variance)))
+        return max(p, flipped(total))
+    # as the interval of a share has it: the variance at the limit, with as many independent rows
+    t = (value - limit) / np.sqrt(variance * limit * (1 - limit) / (value * (1 - value)))
+    return float(2 * stdtr(freedom, -abs(t))) if limit == EVEN else float(stdtr(freedom, -t))
+
+
+def flipped(moves: NDArray[np.int64]) -> float:
+    """The chance of faces' moves to sum to so much if each were as likely the other way; 0 where they are many.
+
+    With few faces that moved, a t-test takes a row of equal moves for more than it is.
+    """
+    moved = moves[moves != 0]
+    if len(moved) > ENUMERATED:
+        return 0.0
+    signs = np.array(list(product((1, -1), repeat=len(moved))), dtype=np.int64)
+    return float((np.abs(signs @ moved) >= abs(int(moved.sum()))).mean())
+
+
+def measure_of(panel: Panel, name: str) -> RatioMeasure | None:
+    """The measure of a panel with this name."""
+    return next((m for m in panel.measures if m.name == name), None)

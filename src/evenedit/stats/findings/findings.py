@@ -1,0 +1,462 @@
+"""From tests to findings: what each is called, how certain it is, and the cases that show it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from evenedit.core.hashing import digest
+from evenedit.core.records import Condition, Estimate, Experiment
+from evenedit.protocol import Factor
+from evenedit.protocol.measures import Measure, MeasureKind
+from evenedit.ratings.table import RatingTable, Scores
+from evenedit.results.finding import ALPHA, ENSEMBLE, NO_CHANGE, Contribution, Finding, FindingLevel
+from evenedit.results.results import Contrast, GapTest, Measured, MitigationEffect, Results
+from evenedit.stats.engine.multiplicity import holm
+from evenedit.stats.engine.rules import AnalysisRules
+from evenedit.stats.findings import sentences
+from evenedit.stats.findings.cases import CaseFinder
+from evenedit.stats.findings.contributions import contributions
+from evenedit.stats.findings.design import design_findings, incomparable
+from evenedit.stats.findings.evidence import EVEN, PanelEvidence, ShareTest, measure_of
+from evenedit.stats.findings.graded_gaps import GradedGap, grade_gaps
+from evenedit.stats.findings.order import ordered
+from evenedit.stats.findings.raters import rater_findings
+
+ADJUSTED = (
+    "p is adjusted for every test of the report: gaps together by Westfall and Young's step-down over the relabelled "
+    "faces, shifts, mitigation and stereotype tests each by Holm, and each of these kinds for how many there are"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Everything:
+    """What findings are made from."""
+
+    table: RatingTable
+    scores: Scores
+    rules: AnalysisRules
+    evidence: Sequence[PanelEvidence]
+    results: Results
+    """All but the findings."""
+
+
+def with_findings(everything: Everything) -> Results:
+    """The results with their findings, worst first, and each gap's test with what it counts as."""
+    maker = _Maker(everything)
+    found = [replace(f, id=_id(f)) for f in maker.findings()]
+    results = everything.results
+    levels = {id(g.test): g for g in maker.gaps}
+    ranked = ordered(found, results.editors)
+    sizes = {f"tests.{kind}": len(tests) for kind, tests in maker.families.items() if tests}
+    return replace(
+        results,
+        tests=tuple(_graded(t, levels) for t in results.tests),
+        measured=tuple(replace(m, tests=tuple(_graded(t, levels) for t in m.tests)) for m in results.measured),
+        findings=tuple(ranked),
+        contributions=tuple(maker.contributions(ranked)),
+        counts={**results.counts, **sizes},
+    )
+
+
+def _graded(test: GapTest, levels: Mapping[int, GradedGap]) -> GapTest:
+    found = levels.get(id(test))
+    return test if found is None else replace(test, p_adjusted=found.p, level=found.grade)
+
+
+def _id(f: Finding) -> str:
+    """A name from what the finding is about; its numbers and words may change, its name does not."""
+    coordinates = [f.kind, f.experiment, f.condition, f.editor, f.measure, f.rater, f.factor]
+    # which groups stand at the ends of a gap is a result, so they are no part of its name
+    return digest([*coordinates, f.text if f.kind in ("design", "judge", "people") else None])[:10]
+
+
+class _Maker:
+    """Makes the findings of one report."""
+
+    def __init__(self, everything: Everything) -> None:
+        self.given = everything
+        self.rules, self.results = everything.rules, everything.results
+        self.factors = {f.name: f for f in everything.table.factors}
+        self.cases = CaseFinder(everything.scores, everything.rules)
+        self.contrasts: list[Contrast] = [
+            *self.results.contrasts,
+            *(c for m in self.results.measured for c in m.contrasts),
+        ]
+        self._estimates = {_place(e): e for e in _all_estimates(self.results)}
+        shares = [(one, t) for one in everything.evidence for t in one.shares]
+        effects = [e for e in self.results.mitigation if e.editor is not None and not e.group and e.p is not None]
+        self.families: dict[str, Sequence[object]] = {
+            "shift": [t for _, t in shares if t.experiment == Experiment.DIAGNOSIS and t.p is not None],
+            "gap": [g for one in everything.evidence for g in one.gaps if g.test.editor is not None],
+            "mitigation": [*effects, *(t for _, t in shares if t.experiment == Experiment.MITIGATION)],
+            "stereotype": [t for _, t in shares if t.experiment == Experiment.STEREOTYPE],
+        }
+        self.kinds = max(1, sum(bool(tests) for tests in self.families.values()))
+        self.gaps = grade_gaps(everything.evidence, self.contrasts, self.kinds, self.rules)
+        self._panels: dict[tuple[str, str, str], PanelEvidence] = {
+            (one.rater, one.panel.experiment, one.panel.condition): one for one in everything.evidence
+        }
+
+    def findings(self) -> Iterator[Finding]:
+        """All of them, in no order."""
+        yield from self._shifts()
+        yield from self._gaps()
+        yield from self._mitigation()
+        yield from self._stereotype()
+        yield from rater_findings(self.results)
+        yield from design_findings(self.given.table)
+
+    def _adjusted(self, p: Sequence[float | None]) -> list[float | None]:
+        """Holm over one kind of test, and over the kinds."""
+        known = iter(holm([x for x in p if x is not None]))
+        return [None if x is None else min(1.0, self.kinds * next(known)) for x in p]
+
+    # -- shifts -------------------------------------------------------------------------------------------------
+
+    def _shifts(self) -> Iterator[Finding]:
+        tests = [(one, t) for one in self.given.evidence for t in one.shares if t.experiment == Experiment.DIAGNOSIS]
+        adjusted = self._adjusted([t.p for _, t in tests])
+        for (one, t), p in zip(tests, adjusted, strict=True):
+            if t.measure.kind == MeasureKind.SHIFT:
+                yield self._two_sided(one.rater, t, p)
+            elif t.value > 0:
+                yield self._one_sided(one.rater, t, p)
+
+    def _two_sided(self, rater: str, t: ShareTest, p: float | None) -> Finding:
+        level: FindingLevel = "observed"
+        if t.p is not None and t.p < ALPHA:
+            level = "clear" if p is not None and p < ALPHA and t.prompts > 1 else "suggestive"
+        elif t.low is None or t.high is None or max(-t.low, t.high) > self.rules.tolerance:
+            level = "cannot_tell"
+        shown = level in ("clear", "suggestive")
+        text = sentences.opening(rater) + sentences.two_sided_shift(t, rater, self.rules.confidence, shown)
+        return self._share(rater, t, p, level, text, nothing=not shown)
+
+    def _one_sided(self, rater: str, t: ShareTest, p: float | None) -> Finding:
+        level: FindingLevel = "observed"
+        if t.low is not None and t.low > t.limit:
+            level = "clear" if p is not None and p < ALPHA and t.prompts > 1 else "suggestive"
+        text = sentences.opening(rater) + sentences.one_sided_shift(t, rater, self.rules.confidence)
+        return self._share(rater, t, p, level, text, nothing=False)
+
+    def _share(
+        self, rater: str, t: ShareTest, p: float | None, level: FindingLevel, text: str, *, nothing: bool
+    ) -> Finding:
+        where = {"experiment": t.experiment, "condition": t.condition}
+        cases = () if nothing else self.cases.cases(t.measure, rater, t.editor, {}, value=t.value, **where)
+        return Finding(
+            kind="shift",
+            level=level,
+            **where,
+            editor=t.editor,
+            measure=t.measure,
+            rater=rater,
+            factor=None,
+            group=None if nothing else {},
+            against=NO_CHANGE,
+            value=t.value,
+            low=t.low,
+            high=t.high,
+            p=p,
+            p_raw=t.p,
+            n=t.n,
+            faces=t.faces,
+            text=text,
+            cases=cases,
+            caveats=_one_prompt(t.prompts),
+        )
+
+    # -- gaps ---------------------------------------------------------------------------------------------------
+
+    def _gaps(self) -> Iterator[Finding]:
+        cannot = incomparable(self.given.table)
+        for g in self.gaps:
+            if g.grade != "none" and g.test.factor not in cannot:
+                yield self._gap(g)
+        rest: dict[tuple[str, str, str, str], list[GradedGap]] = {}
+        for g in self.gaps:
+            happened = g.test.value > 0
+            if g.grade == "none" and g.comparable and happened and g.test.factor not in cannot:
+                assert g.test.editor is not None
+                key = g.evidence.rater, g.evidence.panel.condition, g.test.editor, g.test.factor
+                rest.setdefault(key, []).append(g)
+        for (rater, _, _, factor), several in rest.items():
+            yield self._no_gap(rater, self.factors[factor], several)
+
+    def _gap(self, g: GradedGap) -> Finding:
+        t, rater, factor = g.test, g.evidence.rater, self.factors[g.test.factor]
+        assert t.editor is not None
+        name = Measure(t.measure)
+        worse, other = sentences.ends(t)
+        where = {"experiment": t.experiment, "condition": t.condition}
+        found = [
+            self._estimates[_at(name.to(MeasureKind.RATE), t, {t.factor: code})] for code in (worse, other)
+        ]  # a gap's ends have estimates of their own
+        e = self._estimate(name, t, {t.factor: "*"})
+        interval = (e.low, e.high) if e is not None and e.low is not None and e.high is not None else None
+        faces = [self._faces(g, code) for code in (worse, other)]
+        rates = tuple(x.value or 0.0 for x in found)
+        text = sentences.opening(rater) + sentences.gap(
+            t, (rates[0], rates[1]), (faces[0], faces[1]), interval, factor, self.rules.confidence
+        )
+        caveats = _one_prompt(1 if g.one_prompt else 2)
+        if g.prompt is not None:
+            caveats += (f"It rests on one prompt: without {g.prompt} it is gone.",)
+            text = f"{text[:-1]}, on one prompt: without {g.prompt} the difference is gone."
+        if g.small:
+            caveats += ("One of the two groups has too few faces to stand for its label.",)
+        return Finding(
+            kind="gap",
+            level="clear" if g.grade == "clear" else "suggestive",
+            **where,
+            editor=t.editor,
+            measure=t.measure,
+            rater=rater,
+            factor=t.factor,
+            group={t.factor: worse},
+            against={t.factor: other},
+            value=t.value,
+            low=interval[0] if interval else None,
+            high=interval[1] if interval else None,
+            p=g.p,
+            p_raw=t.p,
+            n=found[0].n,
+            faces=faces[0],
+            text=text,
+            cases=self.cases.cases(
+                name.to(MeasureKind.RATE), rater, t.editor, {t.factor: worse}, value=t.value, **where
+            ),
+            caveats=caveats,
+        )
+
+    def _no_gap(self, rater: str, factor: Factor, several: Sequence[GradedGap]) -> Finding:
+        first = several[0].test
+        bounds = [
+            (max(abs(c.low), abs(c.high)), Measure(g.test.measure).name, c)
+            for g in several
+            for c in self.contrasts
+            if (c.measure, c.experiment, c.condition, c.editor)
+            == (Measure(g.test.measure).to(MeasureKind.RATE), first.experiment, first.condition, first.editor)
+            and factor.name in c.group
+            and c.low is not None
+            and c.high is not None
+        ]
+        size, rate, contrast = max(bounds, key=lambda b: b[0], default=(None, "", None))
+        widest = (rate, contrast.group[factor.name], size) if contrast is not None and size is not None else None
+        text = sentences.no_gap(factor, [Measure(g.test.measure).name for g in several], widest)
+        counted = [self._estimate(Measure(g.test.measure), g.test, {factor.name: "*"}) for g in several]
+        return Finding(
+            kind="gap",
+            level="observed" if size is not None and size <= self.rules.tolerance else "cannot_tell",
+            experiment=first.experiment,
+            condition=first.condition,
+            editor=first.editor,
+            measure=None,
+            rater=rater,
+            factor=factor.name,
+            group=None,
+            against=None,
+            value=None,
+            low=None,
+            high=size,
+            p=None,
+            p_raw=None,
+            n=max((e.n for e in counted if e is not None), default=None),
+            faces=first.faces,
+            text=sentences.opening(rater) + text,
+        )
+
+    def _estimate(self, measure: str, t: GapTest, group: Mapping[str, str]) -> Estimate | None:
+        return self._estimates.get(_at(measure, t, group))
+
+    def _faces(self, g: GradedGap, code: str) -> int:
+        panel = g.evidence.panel
+        measure = measure_of(panel, Measure(g.test.measure).to(MeasureKind.RATE))
+        assert measure is not None and g.test.editor is not None
+        counted = panel.sums[measure.count][panel.editors.index(g.test.editor)] > 0
+        return int((counted & panel.axes.mask({g.test.factor: code})).sum())
+
+    # -- mitigation and stereotype ------------------------------------------------------------------------------
+
+    def _mitigation(self) -> Iterator[Finding]:
+        effects = [e for e in self.results.mitigation if e.editor is not None and not e.group]
+        chosen = [
+            t for one in self.given.evidence for t in one.shares if t.experiment == Experiment.MITIGATION
+        ]  # which output is preferred
+        tested = [e for e in effects if e.p is not None]
+        adjusted = self._adjusted([*(e.p for e in tested), *(t.p for t in chosen)])
+        none: dict[str, list[MitigationEffect]] = {}
+        for e, p in zip(tested, adjusted, strict=False):
+            assert e.p is not None and e.editor is not None
+            if e.p < ALPHA:
+                yield self._effect(e, p)
+            else:
+                none.setdefault(e.editor, []).append(e)
+        for editor, several in none.items():
+            widest = max((max(abs(e.low or 0), abs(e.high or 0)) for e in several), default=None)
+            text = sentences.no_mitigation(several)
+            yield self._about_mitigation(editor, "cannot_tell", text, n=max(e.n for e in several), high=widest)
+        for t, p in zip(chosen, adjusted[len(tested) :], strict=True):
+            if t.p is not None:
+                yield self._preference(t, p)
+        without = {e.editor: e for e in effects if e.p is None and e.placebo is None and e.feature is not None}
+        for name, e in without.items():
+            text = (
+                "There is no placebo arm. High scores tend to come down when an edit is repeated (regression to the "
+                "mean), so changes cannot be credited to the feature prompt alone."
+            )
+            yield self._about_mitigation(str(name), "caution", text, n=e.n, high=None)
+
+    def _effect(self, e: MitigationEffect, p: float | None) -> Finding:
+        assert e.editor is not None and e.value is not None
+        return replace(
+            self._about_mitigation(
+                e.editor,
+                "clear" if p is not None and p < ALPHA else "suggestive",
+                sentences.mitigation(e, self.rules.confidence),
+                n=e.n,
+                high=e.high,
+            ),
+            measure=Measure.delta(e.question),
+            group={},
+            against=Condition.PLACEBO.value,
+            value=e.value,
+            low=e.low,
+            p=p,
+            p_raw=e.p,
+            cases=self.cases.changed(e.question, e.editor, Condition.FEATURE, e.value),
+        )
+
+    def _preference(self, t: ShareTest, p: float | None) -> Finding:
+        level: FindingLevel = "cannot_tell"
+        if t.p is not None and t.p < ALPHA:
+            level = "clear" if p is not None and p < ALPHA else "suggestive"
+        where = {"experiment": t.experiment, "condition": t.condition}
+        return replace(
+            self._about_mitigation(t.editor, level, sentences.preference(t, self.rules.confidence), n=t.n, high=t.high),
+            measure=t.measure,
+            group=None if level == "cannot_tell" else {},
+            value=t.value,
+            low=t.low,
+            p=p,
+            p_raw=t.p,
+            faces=t.faces,
+            cases=self.cases.cases(t.measure, ENSEMBLE, t.editor, {}, value=t.value, **where)
+            if level != "cannot_tell"
+            else (),
+        )
+
+    def _about_mitigation(
+        self, editor: str, level: FindingLevel, text: str, *, n: int | None, high: float | None
+    ) -> Finding:
+        return Finding(
+            kind="mitigation",
+            level=level,
+            experiment=Experiment.MITIGATION.value,
+            condition=Condition.FEATURE.value,
+            editor=editor,
+            measure=None,
+            rater=ENSEMBLE,
+            factor=None,
+            group=None,
+            against=None,
+            value=None,
+            low=None,
+            high=high,
+            p=None,
+            p_raw=None,
+            n=n,
+            faces=None,
+            text=text,
+        )
+
+    def _stereotype(self) -> Iterator[Finding]:
+        tests = [t for one in self.given.evidence for t in one.shares if t.experiment == Experiment.STEREOTYPE]
+        adjusted = dict(zip(map(id, tests), self._adjusted([t.p for t in tests]), strict=True))
+        swapped = {t.editor: t for t in tests if t.condition == Condition.SWAPPED}
+        for t in (t for t in tests if t.condition == Condition.BASELINE):
+            other = swapped.get(t.editor)
+            both = [t, *([other] if other else [])]
+            raw = max(x.p if x.p is not None else 1.0 for x in both)
+            p = max(a if (a := adjusted[id(x)]) is not None else 1.0 for x in both)
+            same_side = all((x.value > EVEN) == (t.value > EVEN) for x in both)
+            level: FindingLevel = "cannot_tell"
+            if raw < ALPHA and same_side:
+                level = "clear" if p < ALPHA and other is not None else "suggestive"
+            elif raw < ALPHA:
+                level = "observed"
+            shown = level in ("clear", "suggestive")
+            rate = "followed" if t.value > EVEN else "resisted"
+            where = {"experiment": t.experiment, "condition": t.condition}
+            yield Finding(
+                kind="stereotype",
+                level=level,
+                **where,
+                editor=t.editor,
+                measure=t.measure,
+                rater=ENSEMBLE,
+                factor=None,
+                group={} if shown else None,
+                against=NO_CHANGE,
+                value=t.value,
+                low=t.low,
+                high=t.high,
+                p=p,
+                p_raw=raw,
+                n=t.n,
+                faces=None,
+                text=sentences.stereotype(t, other, self.rules.confidence),
+                cases=self.cases.cases(Measure.rate(rate), ENSEMBLE, t.editor, {}, value=t.value, **where)
+                if shown
+                else (),
+                caveats=_pronoun(level, other),
+            )
+
+    # -- contributions ------------------------------------------------------------------------------------------
+
+    def contributions(self, findings: Sequence[Finding]) -> Iterator[Contribution]:
+        """Which prompts and portraits carry each shift and gap that is clear or suggestive."""
+        for f in findings:
+            if f.kind not in ("shift", "gap") or f.level not in ("clear", "suggestive") or f.editor is None:
+                continue
+            one = self._panels[(str(f.rater), str(f.experiment), str(f.condition))]
+            name = Measure(f.measure or "")
+            measure = measure_of(one.panel, name.to(MeasureKind.RATE) if f.kind == "gap" else name)
+            if measure is None:
+                continue
+            ends: tuple[Mapping[str, str], ...] = ({},)
+            if f.kind == "gap":
+                assert f.group is not None and isinstance(f.against, Mapping)
+                worse_is_high = name.name != "edit_success"
+                ends = (f.group, f.against) if worse_is_high else (f.against, f.group)
+            yield from contributions(f.id, one.panel, measure, f.editor, ends, self.rules.confidence)
+
+
+def _one_prompt(prompts: int) -> tuple[str, ...]:
+    return ("It was read on one prompt, so it says nothing about others.",) if prompts < 2 else ()
+
+
+def _pronoun(level: FindingLevel, swapped: ShareTest | None) -> tuple[str, ...]:
+    if swapped is None:
+        return (
+            "There is no pronoun-swapped control, so following the prompt cannot be told from following the stereotype.",
+        )
+    if level == "observed":
+        return ("With the pronoun swapped the share is on the other side: the editor follows the pronoun.",)
+    return ()
+
+
+def _place(e: Estimate) -> tuple[object, ...]:
+    return e.measure, e.experiment, e.condition, e.editor, frozenset(e.group.items())
+
+
+def _at(measure: str, t: GapTest, group: Mapping[str, str]) -> tuple[object, ...]:
+    return measure, t.experiment, t.condition, t.editor, frozenset(group.items())
+
+
+def _all_estimates(results: Results) -> Iterable[Estimate]:
+    """Instruments' estimates first, so that the judges' own stand where both have one."""
+    measured: Iterable[Measured] = results.measured
+    yield from (e for m in measured for e in m.estimates)
+    yield from results.estimates

@@ -1,0 +1,150 @@
+"""Which gaps are clear: adjusted for all tests of the report, answerable by the design, and carried by no one prompt.
+
+A permutation of labels over faces takes the prompts as given. A gap that comes from one prompt alone (where old faces
+cannot be aged further, say) passes it, although it tells about that prompt and not about the editor. So a clear gap
+must stay when any one prompt is left out: the same group is still ahead and the test of what is left has p < 0.05.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from evenedit.protocol.measures import Measure, MeasureKind
+from evenedit.results.finding import ALPHA
+from evenedit.results.results import Contrast, GapTest
+from evenedit.stats.engine.multiplicity import step_down
+from evenedit.stats.engine.panel import Panel
+from evenedit.stats.engine.permutation import TestedGap, p_values, strata
+from evenedit.stats.engine.rules import AnalysisRules
+from evenedit.stats.findings.design import SMALLEST, comparable
+from evenedit.stats.findings.evidence import PanelEvidence, measure_of
+
+RELABELLINGS = 999
+"""Permutations of each test with a prompt left out."""
+STREAM = 5
+"""These tests' own random numbers."""
+Grade = Literal["clear", "suggestive", "none"]
+
+
+@dataclass(frozen=True, slots=True)
+class GradedGap:
+    """A gap with what it counts as, and why it is not clear where its p would allow it."""
+
+    evidence: PanelEvidence
+    test: GapTest
+    p: float
+    """Adjusted for all gaps of the report."""
+    grade: Grade
+    comparable: bool
+    """Whether the groups have faces enough to be compared."""
+    prompt: str | None = None
+    """The prompt without which the gap is gone."""
+    one_prompt: bool = False
+    """Whether it was read on one prompt only."""
+    small: bool = False
+    """Whether a group at its end has too few faces."""
+
+
+def adjusted(gaps: Sequence[TestedGap]) -> list[float]:
+    """The p of every gap, adjusted together; 1 where nothing varies."""
+    found = np.ones(len(gaps))
+    varies = [at for at, gap in enumerate(gaps) if len(gap.null)]
+    if varies:
+        null = np.stack([gaps[at].null for at in varies], axis=1)
+        found[varies] = step_down(np.array([gaps[at].excess for at in varies]), null)
+    return [float(p) for p in found]
+
+
+def grade_gaps(
+    several: Sequence[PanelEvidence], contrasts: Sequence[Contrast], families: int, rules: AnalysisRules
+) -> list[GradedGap]:
+    """Every editor's gaps over all raters, factors and conditions; `families` is how many kinds of test there are."""
+    mine = [(one, gap) for one in several for gap in one.gaps if gap.test.editor is not None]
+    p = [min(1.0, families * value) for value in adjusted([gap for _, gap in mine])]
+    excluded = {_place(c) for c in contrasts if c.low is not None and c.high is not None and not c.low <= 0 <= c.high}
+    first = [_first(one, gap.test, value, excluded) for (one, gap), value in zip(mine, p, strict=True)]
+    gone = _gone_without(several, [g for g in first if g.grade == "clear"], rules)
+    return [_checked(g, gone.get(id(g.test))) for g in first]
+
+
+def _place(c: Contrast) -> tuple[object, ...]:
+    return c.measure, c.experiment, c.condition, c.editor, frozenset(c.group.items())
+
+
+def _first(one: PanelEvidence, test: GapTest, p: float, excluded: set[tuple[object, ...]]) -> GradedGap:
+    """A gap's grade before prompts are left out."""
+    panel = one.panel
+    rate = Measure(test.measure).to(MeasureKind.RATE)
+    measure = measure_of(panel, rate)
+    assert measure is not None and test.editor is not None
+    row = panel.editors.index(test.editor)
+    counted = panel.sums[measure.count][row] > 0
+    levels = panel.axes.levels[test.factor]
+    sizes = {level: int((counted & panel.axes.mask({test.factor: level})).sum()) for level in levels}
+    able = comparable(sizes)
+    small = min(sizes[test.highest], sizes[test.lowest]) < SMALLEST
+    at = panel.columns.index(measure.count)
+    prompts = int((panel.cells[:, :, row, at].sum(axis=0) > 0).sum())
+    apart = any(
+        (rate, test.experiment, test.condition, test.editor, frozenset({(test.factor, level)})) in excluded
+        for level in (test.highest, test.lowest)
+    )
+    grade: Grade = "suggestive" if test.p < ALPHA and able else "none"
+    if grade == "suggestive" and p < ALPHA and apart and prompts > 1 and not small:
+        grade = "clear"
+    return GradedGap(one, test, p, grade, able, one_prompt=prompts < 2, small=small)
+
+
+def _checked(g: GradedGap, prompt: str | None) -> GradedGap:
+    if prompt is None:
+        return g
+    return GradedGap(g.evidence, g.test, g.p, "suggestive", g.comparable, prompt)
+
+
+def _gone_without(several: Sequence[PanelEvidence], clear: Sequence[GradedGap], rules: AnalysisRules) -> dict[int, str]:
+    """By gap that is gone when one prompt is left out, that prompt: the one whose absence leaves least of it."""
+    found: dict[int, str] = {}
+    for one in several:
+        for number, factor in enumerate(one.panel.axes.levels):
+            mine = [g for g in clear if g.evidence is one and g.test.factor == factor]
+            if mine:
+                p, ahead = _left_out(one.panel, factor, number, mine, rules)
+                for at, g in enumerate(mine):
+                    worst = int(np.argmax(np.where(ahead[at], p[at], 2.0)))
+                    if not ahead[at, worst] or p[at, worst] >= ALPHA:
+                        found[id(g.test)] = one.panel.axes.prompts[worst]
+    return found
+
+
+def _left_out(
+    panel: Panel, factor: str, number: int, gaps: Sequence[GradedGap], rules: AnalysisRules
+) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
+    """[gap, prompt]: p of each gap without each prompt, and whether the same group is still ahead."""
+    levels = panel.axes.levels[factor]
+    labelled = np.isin(panel.axes.labels[factor], levels)
+    labels = {f: panel.axes.labels[f][labelled] for f in panel.axes.levels}
+    within, _ = strata(labels, factor, rules.permutations)
+    codes = np.array([levels.index(level) for level in labels[factor]], dtype=np.int8)
+    total, count = ([], []) if gaps else ([], [])
+    ahead = np.zeros((len(gaps), len(panel.axes.prompts)), dtype=np.bool_)
+    for at, g in enumerate(gaps):
+        measure = measure_of(panel, Measure(g.test.measure).to(MeasureKind.RATE))
+        assert measure is not None and g.test.editor is not None
+        row = panel.editors.index(g.test.editor)
+        hits, valid = (panel.cells[labelled, :, row, panel.columns.index(c)] for c in (measure.total, measure.count))
+        rest = [np.rint(x.sum(axis=1, keepdims=True) - x).astype(np.int64) for x in (hits, valid)]  # [face, prompt]
+        total.append(rest[0])
+        count.append(rest[1])
+        high, low = (codes == levels.index(level) for level in (g.test.highest, g.test.lowest))
+        tops, counts = ([x[m].sum(axis=0) for m in (high, low)] for x in rest)
+        share = [np.divide(t, c, out=np.full(t.shape, np.nan), where=c > 0) for t, c in zip(tops, counts, strict=True)]
+        ahead[at] = share[0] > share[1]
+    rng = np.random.default_rng([rules.seed, STREAM, number])
+    permutations = min(rules.permutations, RELABELLINGS)
+    p = p_values(codes, within, np.concatenate(total, axis=1), np.concatenate(count, axis=1), permutations, rng)
+    return p.reshape(len(gaps), -1), ahead

@@ -1,0 +1,61 @@
+"""The order of findings: severity times certainty, worst first; the same wherever they are shown."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from evenedit.protocol.measures import Measure
+from evenedit.protocol.shifts import severity
+from evenedit.results.finding import Finding
+
+CERTAINTY = {"clear": 1.0, "suggestive": 0.5, "observed": 0.3, "caution": 0.2, "cannot_tell": 0.1}
+"""What a level counts for against the others."""
+EFFECTS = ("shift", "gap", "mitigation", "stereotype")
+KINDS = ("shift", "gap", "stereotype", "mitigation", "judge", "people", "design")
+REMEDY = 0.25
+"""What an effect of the feature prompt weighs: it is no harm of the editor."""
+POINTS = 4.0
+"""Scale points between the ends of a score: what makes an effect on a score a share."""
+
+
+def ordered(findings: Iterable[Finding], editors: Sequence[str]) -> list[Finding]:
+    """Findings, the worst first.
+
+    Effects come before what the design cannot answer, that before cautions about raters, these before statements
+    that nothing was shown, and notes come last. Within each: how bad one point of the measure is, times its size,
+    times how certain it is. So a replaced person never stands below a "no difference".
+    """
+    place = {editor: at for at, editor in enumerate(editors)}
+    return sorted(
+        findings, key=lambda f: (_tier(f), -score(f), place.get(f.editor or "", -1), KINDS.index(f.kind), f.id)
+    )
+
+
+def score(finding: Finding) -> float:
+    """Severity times certainty: 0 where there is no size."""
+    weight = REMEDY if finding.kind == "mitigation" else severity(Measure(finding.measure or "").name)
+    return weight * size(finding) * CERTAINTY[finding.level]
+
+
+def size(finding: Finding) -> float:
+    """How large an effect is, as a share."""
+    if finding.value is None:
+        return 0.0
+    if finding.kind == "stereotype" or (finding.measure or "").endswith("prefers_mitigated"):
+        return 2 * abs(finding.value - 0.5)
+    return abs(finding.value) / (POINTS if finding.kind == "mitigation" else 1.0)
+
+
+def _tier(f: Finding) -> int:
+    if f.kind in EFFECTS and f.level != "cannot_tell" and not is_none(f):
+        return 0
+    if f.kind == "design" and f.level == "cannot_tell":
+        return 1
+    if f.level == "caution":
+        return 2
+    return 3 if f.kind in EFFECTS else 4
+
+
+def is_none(f: Finding) -> bool:
+    """Whether a finding says that nothing was shown: it is about an effect, and there is nobody it happened to."""
+    return f.kind in EFFECTS and f.group is None

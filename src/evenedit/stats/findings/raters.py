@@ -1,0 +1,143 @@
+"""What the raters' own errors could do: unanswered edits, judges against people, people among themselves."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from evenedit.core.records import Experiment
+from evenedit.protocol import QUESTIONS
+from evenedit.protocol.factors import Factor
+from evenedit.results.finding import ALPHA, ENSEMBLE, PEOPLE, Finding, FindingKind, FindingLevel
+from evenedit.results.results import Agreement, Results
+from evenedit.results.words import group_name, listed, noun, percent
+
+TARGET = 0.6
+"""Fleiss' kappa that people should reach among themselves."""
+
+
+def rater_findings(results: Results) -> Iterator[Finding]:
+    """Cautions and notes on judges and people."""
+    yield from _unanswered(results)
+    yield from _judge_error(results)
+    yield from _people(results)
+
+
+def _unanswered(results: Results) -> Iterator[Finding]:
+    """Judges that leave edits of some group without an answer more often."""
+    factors = {f.name: f for f in results.factors}
+    for t in results.coverage_tests:
+        if t.editor is None and t.p_holm < ALPHA and t.factor in factors:
+            rater = t.measure.removeprefix("gap.unanswered.")
+            worse, other = (group_name({t.factor: c}, [factors[t.factor]]) for c in (t.highest, t.lowest))
+            text = (
+                f"{rater} left edits of portraits labelled {worse} without an answer {percent(t.value)} more often "
+                f"than those labelled {other}: gaps by {noun(factors[t.factor])} rest on fewer answers there."
+            ).replace("% more often", " percentage points more often")
+            yield _finding("judge", "caution", text, rater=rater, factor=t.factor, value=t.value, p=t.p_holm, p_raw=t.p)
+
+
+def _judge_error(results: Results) -> Iterator[Finding]:
+    """Whether the judges' error, measured against people, differs by group."""
+    factors = {f.name: f for f in results.factors}
+    tests = [
+        a
+        for a in results.agreement
+        if a.statistic == "mean_difference_gap_p_holm" and a.editor is None and a.raters == "all"
+        and a.value is not None
+    ]  # fmt: skip
+    if not tests:
+        return
+    clear = [a for a in tests if a.value is not None and a.value < ALPHA]
+    n = max(a.n_items for a in tests)
+    if clear:
+        where = listed([f"{_axis(a)} by {_by(a, factors)}" for a in clear])
+        text = f"The judges' error, measured against people, differs by group: {where}. Gaps there can be the judges'."
+        yield _finding("judge", "caution", text, rater=ENSEMBLE, n=n, p=min(a.value or 0.0 for a in clear))
+        return
+    widest = max(
+        (a for a in results.agreement if a.statistic == "mean_difference_gap" and a.editor is None and a.high),
+        key=lambda a: a.high or 0.0,
+        default=None,
+    )
+    bound = (
+        f" The intervals still allow a difference of {widest.high:.2f} scale points "
+        f"({_axis(widest)} by {_by(widest, factors)})."
+        if widest is not None and widest.high is not None
+        else ""
+    )
+    text = f"No difference by group was shown in the judges' error against people.{bound}"
+    yield _finding("judge", "observed", text, rater=ENSEMBLE, n=n, high=widest.high if widest else None)
+
+
+def _people(results: Results) -> Iterator[Finding]:
+    """Whether people agree among themselves as much as the plan asks for."""
+    kappas = [
+        a
+        for a in results.agreement
+        if a.statistic == "fleiss_kappa" and a.editor is None and not a.group and a.raters == "all"
+        and a.value is not None
+    ]  # fmt: skip
+    if not kappas:
+        return
+    missed = [
+        f"{_axis(a)} {a.value:.2f} ({a.condition})".replace("-", "−") for a in kappas if (a.value or 0.0) < TARGET
+    ]
+    outcome = f"is missed for {listed(missed)}" if missed else "is reached for every question"
+    text = f"Agreement between people: the target of Fleiss' κ ≥ {TARGET} {outcome}."
+    lowest = min(kappas, key=lambda a: a.value or 0.0)
+    yield _finding(
+        "people",
+        "caution" if missed else "observed",
+        text,
+        rater=PEOPLE,
+        n=max(a.n_items for a in kappas),
+        value=lowest.value,
+        low=lowest.low,
+        high=lowest.high,
+    )
+
+
+def _axis(a: Agreement) -> str:
+    question = QUESTIONS.get(a.axis.partition(".")[0])
+    return question.title.lower() if question else a.axis
+
+
+def _by(a: Agreement, factors: dict[str, Factor]) -> str:
+    name = next(iter(a.group), "")
+    return noun(factors[name]) if name in factors else name
+
+
+def _finding(
+    kind: FindingKind,
+    level: FindingLevel,
+    text: str,
+    *,
+    rater: str,
+    factor: str | None = None,
+    value: float | None = None,
+    low: float | None = None,
+    high: float | None = None,
+    p: float | None = None,
+    p_raw: float | None = None,
+    n: int | None = None,
+) -> Finding:
+    return Finding(
+        kind=kind,
+        level=level,
+        experiment=Experiment.DIAGNOSIS.value,
+        condition=None,
+        editor=None,
+        measure=None,
+        rater=rater,
+        factor=factor,
+        group=None,
+        against=None,
+        value=value,
+        low=low,
+        high=high,
+        p=p,
+        p_raw=p_raw,
+        n=n,
+        faces=None,
+        text=text,
+    )

@@ -1,0 +1,157 @@
+"""Findings in words: one sentence each, true of its numbers and complete without the others."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from evenedit.core.records import Condition
+from evenedit.protocol import QUESTIONS, Factor
+from evenedit.protocol.measures import Measure, MeasureKind
+from evenedit.results.finding import ENSEMBLE
+from evenedit.results.results import GapTest, MitigationEffect
+from evenedit.results.words import between, count, group_name, listed, noun, percent, phrase, points, scale_points
+from evenedit.stats.findings.evidence import ShareTest
+
+SIDES: Mapping[str, tuple[str, str, str]] = {
+    "skin_tone": ("lighter", "darker", "Skin"),
+    "age_drift": ("older", "younger", "People"),
+}
+"""By question, the words for either side of no change, and what moved."""
+
+
+def opening(rater: str) -> str:
+    """How a sentence about an instrument's readings begins."""
+    return "" if rater == ENSEMBLE else f"Measured ({rater}): "
+
+
+def two_sided_shift(t: ShareTest, rater: str, confidence: float, shown: bool) -> str:
+    """A shift of a two-sided question; `shown` says whether there is a sign of one."""
+    above, below, what = SIDES[t.measure.name]
+    how = "were rated" if rater == ENSEMBLE else "measured"
+    first, second = (above, below) if t.value >= 0 else (below, above)
+    counts = (t.above, t.below) if t.value >= 0 else (t.below, t.above)
+    shares = [percent(c / t.n) for c in counts]
+    size = f"{first} minus {second} {points(abs(t.value))}"
+    ends = (t.low, t.high) if t.value >= 0 else (_minus(t.high), _minus(t.low))
+    reach = f", {between(ends[0], ends[1], confidence)}" if ends[0] is not None and ends[1] is not None else ""
+    base = (
+        f"{shares[0]} of {count(t.n, 'edit')}{_asked(t)} {how} {first} than the source and {shares[1]} {second} "
+        f"({size}{reach}; {_spread(t)})."
+    )
+    if shown:
+        return f"{what} came back {first} more often than {second}: {base}"
+    lead = f"{above.capitalize()} and {below} did not differ clearly: "
+    return f"{lead}{base}"
+
+
+def one_sided_shift(t: ShareTest, rater: str, confidence: float) -> str:
+    """A share that cannot cancel out, beside the study's tolerance."""
+    reach = f"{between(t.low, t.high, confidence)}; " if t.low is not None and t.high is not None else ""
+    name = t.measure.name
+    return (
+        f"{percent(t.value)} of {count(t.n, 'request' if name == 'refused' else 'edit')}{_asked(t)} {phrase(name)} "
+        f"({reach}{_spread(t)}; the study tolerates {percent(t.limit)})."
+    )
+
+
+def gap(
+    test: GapTest,
+    rates: tuple[float, float],
+    faces: tuple[int, int],
+    interval: tuple[float, float] | None,
+    factor: Factor,
+    confidence: float,
+) -> str:
+    """A gap between two groups: the one that fares worse first."""
+    rate = Measure(test.measure).name
+    worse, other = ends(test)
+    names = [factor.titles.get(code, code) for code in (worse, other)]
+    reach = f", {between(*interval, confidence)}" if interval else ""
+    return (
+        f"{percent(rates[0])} of edits of portraits labelled {_label(factor, worse, names[0])} {phrase(rate)}, "
+        f"{percent(rates[1])} of those labelled {_label(factor, other, names[1])} "
+        f"(gap {points(test.value)}{reach}; {faces[0]:,} and {count(faces[1], 'face')})."
+    )
+
+
+def ends(test: GapTest) -> tuple[str, str]:
+    """The group that fares worse, and the one it is compared with."""
+    better_high = Measure(test.measure).name in ("edit_success",)
+    return (test.lowest, test.highest) if better_high else (test.highest, test.lowest)
+
+
+def no_gap(factor: Factor, rates: Sequence[str], widest: tuple[str, str, float] | None) -> str:
+    """That no difference was shown between the groups of a factor, and how large one may still be."""
+    which = f"any of {len(rates)} rates" if len(rates) > 3 else listed([_plain(rate) for rate in rates])
+    text = f"No difference by {noun(factor)} label was shown in {which}."
+    if widest is None:
+        return f"{text} The data give no interval, so how large a difference could hide is not known."
+    rate, level, size = widest
+    return (
+        f"{text} That is not proof of equality: a group may still differ from everybody else by up to {points(size)} "
+        f"({_plain(rate)}, {group_name({factor.name: level}, [factor])})."
+    )
+
+
+def mitigation(e: MitigationEffect, confidence: float) -> str:
+    """What the feature prompt did to a score beyond repeating the edit."""
+    assert e.value is not None
+    title = QUESTIONS[e.question].title.lower()
+    what = f"distance of {title} from unchanged" if e.outcome == "distance" else f"mean score of {title}"
+    reach = (
+        f"{100 * confidence:g}% interval {scale_points(e.low)} to {scale_points(e.high)}; "
+        if e.low is not None and e.high is not None
+        else ""
+    )
+    return (
+        f"With the feature prompt the {what} changed by {scale_points(e.value)} scale points beyond the placebo "
+        f"({reach}{count(e.n, 'pair')})."
+    )
+
+
+def no_mitigation(effects: Sequence[MitigationEffect]) -> str:
+    """That no effect of the feature prompt was shown on some scores."""
+    titles = listed([QUESTIONS[e.question].title.lower() for e in effects])
+    return f"No effect of the feature prompt beyond the placebo was shown on {titles}."
+
+
+def preference(t: ShareTest, confidence: float) -> str:
+    """Which output judges prefer as keeping the person's identity better."""
+    reach = f" ({between(t.low, t.high, confidence)})" if t.low is not None and t.high is not None else ""
+    return (
+        f"Of {count(t.n, 'answer')} of judges that prefer one output, {percent(t.value)} prefer the one with the feature "
+        f"prompt as keeping the person's identity better{reach}; 50% would be no preference."
+    )
+
+
+def stereotype(t: ShareTest, swapped: ShareTest | None, confidence: float) -> str:
+    """How often the role went to the gender that the occupation is coded with."""
+
+    def shown(x: ShareTest) -> str:
+        reach = f" ({between(x.low, x.high, confidence)})" if x.low is not None and x.high is not None else ""
+        return f"{percent(x.value)}{reach}"
+
+    text = f"Of {count(t.n, 'clear verdict')} on two-person prompts, {shown(t)} followed the stereotype"
+    if swapped is None:
+        return f"{text}; 50% would be no preference."
+    return f"{text}, and {shown(swapped)} of {swapped.n:,} with the pronoun swapped; 50% would be no preference."
+
+
+def _asked(t: ShareTest) -> str:
+    return " that asked for no change" if t.condition == Condition.FLOOR else ""
+
+
+def _spread(t: ShareTest) -> str:
+    return f"{count(t.faces, 'face')}, {count(t.prompts, 'prompt')}"
+
+
+def _label(factor: Factor, code: str, title: str) -> str:
+    return group_name({factor.name: code}, [factor]) or title
+
+
+def _plain(rate: str) -> str:
+    return Measure(rate).name.replace("_", " ") if Measure(rate).kind == MeasureKind.GAP else rate.replace("_", " ")
+
+
+def _minus(value: float | None) -> float | None:
+    return None if value is None else -value
