@@ -443,6 +443,8 @@ class Results:
     """The text of each prompt by its id, where it is known."""
     asked: Asked = field(default_factory=Asked)
     """What was asked, word for word, where the study is at hand."""
+    asks: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """By prompt id, the axes that the prompt asks to change: a change there is shown, and is no shift."""
     digest: str = ""
     """Names the table of ratings and the rules that these results were computed from."""
 

@@ -60,6 +60,7 @@ class Analysis:
             title=self.title,
             prompts=dict(self.prompts),
             asked=self.asked,
+            asks=dict(self.table.asks),
             digest=digest_of(self.table, self.rules),
         )
 

@@ -66,6 +66,7 @@ def results_of(study: Study, table: RatingTable, second: SecondProcess = ALONE) 
         title=file.sections.study.title,
         prompts={p.id: p.text for p in prompts_of(file)},
         asked=asked_of(study, combine(table, rules.ensemble, rules.missing)),
+        asks=dict(table.asks),
         digest=digest_of(table, rules),
     )
 
