@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import fields, is_dataclass
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
+from evenedit.results import asked
 from evenedit.results import results as module
 from evenedit.results.results import SCHEMA, Results
 from tables import attribute_docstrings, first_paragraph, shown, table
@@ -83,7 +84,8 @@ def described(record: Any, said: str) -> str:
     texts += [
         f"Each of its `{name}`: {first_paragraph(inner)}\n\n{columns(inner)}"
         for name, inner in nested(record)
-        if inner.__module__ == module.__name__ and name in ("specifications", "missing_reasons", "odds")
+        if (inner.__module__ == module.__name__ and name in ("specifications", "missing_reasons", "odds"))
+        or inner.__module__ == asked.__name__
     ]
     return "\n\n".join(filter(None, texts))
 

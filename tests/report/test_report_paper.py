@@ -15,7 +15,7 @@ from evenedit.report.render.index import Index
 from evenedit.report.text.human_evaluation import band, human_evaluation
 from evenedit.results.results import Results
 from evenedit.stats import analyse
-from evenedit.study.results import report_study
+from evenedit.study.report import report_study
 from tables import FEW_DRAWS, rated
 
 SURVEY = {"survey": {"sampler": "balanced", "platform": {"kind": "prolific"}}}

@@ -15,7 +15,8 @@ from evenedit.report.figures.photo_figure import PHOTO_FIGURES, PhotoFigure
 from evenedit.stats.disparity.preference import change
 from evenedit.study.example_cases import called
 from evenedit.study.photo_figures import Album, photo_figures
-from evenedit.study.results import report_study, rules_of
+from evenedit.study.report import report_study
+from evenedit.study.results import rules_of
 from evenedit.study.study import Study
 
 EXPERIMENTS = {

@@ -21,7 +21,8 @@ from evenedit.ratings.table import QUESTION_IDS
 from evenedit.ratings.to_csv import write_tables
 from evenedit.stats import AnalysisRules, analyse
 from evenedit.study.gallery.cases import Casebook
-from evenedit.study.results import report_study, results_of
+from evenedit.study.report import report_study
+from evenedit.study.results import results_of
 from evenedit.study.review_queue import Overtaken, ReviewQueue, rater_id, write_reviews
 from evenedit.study.status import status_of
 from evenedit.study.study import Study

@@ -13,6 +13,7 @@ import click
 
 if TYPE_CHECKING:
     from evenedit.run.summary import RunSummary
+    from evenedit.study.report_cases import Pictures
     from evenedit.study.study import Study
 
 INCOMPLETE = 4
@@ -25,6 +26,13 @@ FACTORS = click.option(
     help="Columns to group by in place of race, gender and age, e.g. monk,headwear.",
 )
 RESULTS = click.argument("results", type=click.Path(path_type=Path), default=Path())
+PICTURES = click.option(
+    "--pictures",
+    type=click.Choice(["none", "thumbnails", "full"]),
+    default="thumbnails",
+    show_default=True,
+    help="Pictures in the report: none, small ones, or those in full size too.",
+)
 OUT = click.option("--out", type=click.Path(path_type=Path), help="Folder to write to.")
 
 
@@ -73,13 +81,13 @@ def open_study(study: Path) -> Study:
     return Study.load(study)
 
 
-def write_report(loaded: Study, out: Path) -> None:
+def write_report(loaded: Study, out: Path, pictures: Pictures = "thumbnails") -> None:
     """Write a study's report and print where it is."""
     from evenedit.cli.findings import announce
     from evenedit.study.load_results import load_results
-    from evenedit.study.results import report_study
+    from evenedit.study.report import report_study
 
-    page = report_study(loaded, out)
+    page = report_study(loaded, out, pictures)
     announce(load_results(out / "results.json"))
     click.echo(page)
 

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
-from evenedit.cli.base import OUT, STUDY, example, finish, folder_of, open_study, write_report
+from evenedit.cli.base import OUT, PICTURES, STUDY, example, finish, folder_of, open_study, write_report
+
+if TYPE_CHECKING:
+    from evenedit.study.report_cases import Pictures
 
 
 @click.command()
@@ -125,10 +129,11 @@ def status(study: Path) -> None:
 @click.command()
 @STUDY
 @OUT
-@example("evenedit report my-study --out my-study/report")
-def report(study: Path, out: Path | None) -> None:
-    """Write a study's report: one HTML page, tables, figures. Every number is in results.json."""
-    write_report(open_study(study), out or folder_of(study) / "report")
+@PICTURES
+@example("evenedit report my-study\nevenedit report my-study --out to-share --pictures none")
+def report(study: Path, out: Path | None, pictures: Pictures) -> None:
+    """Write a study's report: findings, the cases behind every number, tables, figures. Also results.json."""
+    write_report(open_study(study), out or folder_of(study) / "report", pictures)
 
 
 @click.command()

@@ -118,9 +118,13 @@ class Question:
     """One question of the rubric; an answer is the 1-based position of a label."""
 
     id: str
+    """Its id, such as skin_tone."""
     title: str
+    """How tables print it."""
     text: str
+    """What raters are asked."""
     labels: tuple[str, ...]
+    """The answers to choose from, in their order."""
     sided: Literal["quality", "one", "two", "choice"]
     """What the scale's middle means: see axes.toml."""
     replaces: str | None = None

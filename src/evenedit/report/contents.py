@@ -17,6 +17,7 @@ from evenedit.report.tables import inference, sample
 from evenedit.report.tables import instruments as measured
 from evenedit.report.tables import main as tables
 from evenedit.report.tables import robustness as checks
+from evenedit.report.tables.appendix import APPENDIX
 from evenedit.results.results import Results
 
 TABLES: dict[str, Callable[[Index], Table | None]] = {
@@ -59,6 +60,7 @@ TABLES: dict[str, Callable[[Index], Table | None]] = {
     "seeds": inference.seeds,
     "powered": inference.powered,
     "multiverse": inference.multiverse,
+    **APPENDIX,
 }
 """Each table's builder by the table's id."""
 OF_PEOPLE = ("between_people", "two_sided", "rank_tests", "table6", "table18")
@@ -149,20 +151,53 @@ SECTIONS = (
         ("multiverse", "sensitivity", "models", "leave_one_out", "seeds"),
         "How the findings depend on thresholds, rules, single faces and seeds.",
     ),
+    Section(
+        "appendix",
+        "Appendix: what was asked, word for word",
+        folded=tuple(APPENDIX),
+    ),
     Section("limits", "Limits"),
     Section("along", "Texts for reuse"),
     Section("provenance", "Provenance and how to reproduce"),
 )
-"""The sections in the order of the page."""
+"""The sections of the appendix, in its order; what the first page shows is left out."""
 
 
-def sections(have: Collection[str], always: Collection[str] = ALWAYS) -> list[Section]:
-    """Return the sections that are not empty, each with the tables and figures that exist."""
-    kept = (
-        replace(s, shown=tuple(i for i in s.shown if i in have), folded=tuple(i for i in s.folded if i in have))
-        for s in SECTIONS
-    )
+FRONT = (
+    Section("apart", "How far groups are apart", ("figure_gaps", "table19")),
+    Section("affected", "Who was affected", ("figure4",)),
+    Section("seen", "What it looks like", ("figure13",)),
+    Section("arms", "Mitigation and stereotypes", ("figure_mitigation", "figure_stereotype")),
+)
+"""The sections of the first page, after the findings."""
+FRONT_MEASURED = (
+    Section("affected", "Who was affected", ("figure_measured", "measured")),
+    Section("asked-for", "By what was asked", ("figure_measured_prompts",)),
+    Section("seen", "What it looks like", ("figure13",)),
+)
+"""The same where no judge rated anything."""
+
+
+def front_sections(have: Collection[str], *, rated: bool) -> list[Section]:
+    """Return the sections of the first page that are not empty."""
+    return [s for s in _present(FRONT if rated else FRONT_MEASURED, have) if s.shown]
+
+
+def appendix_sections(
+    have: Collection[str], front: Collection[Section], always: Collection[str] = ALWAYS
+) -> list[Section]:
+    """Return the sections of the appendix: what the first page does not show, without empty sections."""
+    before = {id for section in front for id in section.shown}
+    kept = _present(SECTIONS, set(have) - before)
     return [s for s in kept if s.shown or s.folded or s.id in always]
+
+
+def _present(sections: Collection[Section], have: Collection[str]) -> list[Section]:
+    """Sections with the tables and figures that exist."""
+    return [
+        replace(s, shown=tuple(i for i in s.shown if i in have), folded=tuple(i for i in s.folded if i in have))
+        for s in sections
+    ]
 
 
 def all_tables(index: Index) -> dict[str, Table]:
@@ -171,7 +206,7 @@ def all_tables(index: Index) -> dict[str, Table]:
     if not index.rated and not index.results.counts.get("refused"):  # without scores most tables would hold dashes only
         of_people = OF_PEOPLE if people.has_people(index.results) else ()
         of_instruments = OF_INSTRUMENTS if index.instruments else ()
-        builders = {id: TABLES[id] for id in ("table9", *of_instruments, *of_people)}
+        builders = {id: TABLES[id] for id in ("table9", *of_instruments, *of_people, *APPENDIX)}
     built = (builder(index) for builder in builders.values())
     return {table.id: table for table in built if table is not None}
 

@@ -13,6 +13,7 @@ from evenedit.core.errors import EvenEditError
 from evenedit.core.records import Condition, Estimate
 from evenedit.protocol import FACTORS, Factor, level_code
 from evenedit.protocol.measures import Measure
+from evenedit.results.asked import Asked
 from evenedit.results.finding import Contribution as Contribution
 from evenedit.results.finding import Finding as Finding
 from evenedit.results.reading import parse
@@ -440,6 +441,8 @@ class Results:
     """The study's title, or the names of the files that were analysed."""
     prompts: Mapping[str, str] = field(default_factory=dict)
     """The text of each prompt by its id, where it is known."""
+    asked: Asked = field(default_factory=Asked)
+    """What was asked, word for word, where the study is at hand."""
     asks: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """By prompt id, the axes that the prompt asks to change: a change there is shown, and is no shift."""
     digest: str = ""

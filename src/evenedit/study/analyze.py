@@ -20,6 +20,7 @@ from evenedit.ratings.exported import read_exported
 from evenedit.ratings.from_csv import Tabular, name_of, read_tables
 from evenedit.ratings.human_csv import read_with_people
 from evenedit.ratings.table import RatingTable
+from evenedit.results.asked import Asked
 from evenedit.results.results import Results
 from evenedit.stats import LARGE, AnalysisRules, KnownEffect, analyse
 from evenedit.stats.digest import digest_of
@@ -47,6 +48,8 @@ class Analysis:
     """What is counted elsewhere than in the table."""
     prompts: Mapping[str, str] = field(default_factory=dict)
     """The text of each prompt by id, where it is known."""
+    asked: Asked = field(default_factory=Asked)
+    """What was asked, word for word, where the tables come from a study."""
 
     def results(self, second: SecondProcess = ALONE) -> Results:
         """Every estimate."""
@@ -56,6 +59,7 @@ class Analysis:
             counts={**results.counts, **self.counts},
             title=self.title,
             prompts=dict(self.prompts),
+            asked=self.asked,
             asks=dict(self.table.asks),
             digest=digest_of(self.table, self.rules),
         )
@@ -131,7 +135,7 @@ def _exported(
     rules = _changed(record.rules, preset, missing)
     facts = {"files": names, "study": record.study}
     texts = {prompt.id: prompt.text for prompt in record.prompts if prompt.id != FLOOR.id}
-    return Analysis(table, rules, record.title, facts, record.effects, chances, record.counts, texts)
+    return Analysis(table, rules, record.title, facts, record.effects, chances, record.counts, texts, record.asked)
 
 
 def _prompts(record: StudyRecord, own: list[PromptSet]) -> PromptSet:

@@ -14,7 +14,7 @@ from evenedit.protocol import PromptSet
 from evenedit.protocol.drift import drift
 from evenedit.protocol.measures import Measure
 from evenedit.ratings.table import QUESTION_IDS, Scores
-from evenedit.report.pages.report import ExampleCase
+from evenedit.report.pages.example import ExampleCase
 from evenedit.storage.store import Store
 
 RULES = (
@@ -127,4 +127,5 @@ def _example(
         source=store.images.open(source.image),
         edited=store.images.open(image),
         note=note,
+        id=case["request_id"],
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -21,8 +21,10 @@ from evenedit.ratings.exported import CHANCE
 from evenedit.ratings.sources import StoredRater
 from evenedit.ratings.table import MISSING, QUESTION_IDS, RatingTable
 from evenedit.ratings.to_csv import ENSEMBLE, Words, answer_column, write_tables
+from evenedit.results.asked import Asked
 from evenedit.results.reading import decode
 from evenedit.stats import AnalysisRules, KnownEffect
+from evenedit.study.asked import asked_of
 from evenedit.study.results import SURVEY, counts_of, effects_of, rules_of
 from evenedit.study.review_queue import write_reviews
 from evenedit.study.study import Study
@@ -56,6 +58,8 @@ class StudyRecord:
     """What is counted in the study and not in its tables."""
     planted: tuple[Mapping[str, Any], ...]
     """What its simulated editors are known to do."""
+    asked: Asked = field(default_factory=Asked)
+    """What was asked, word for word."""
 
     @property
     def effects(self) -> list[KnownEffect]:
@@ -66,17 +70,19 @@ class StudyRecord:
     def of(cls, study: Study, table: RatingTable) -> StudyRecord:
         """The record of a study as it stands."""
         file = study.file
+        rules = rules_of(file)
         prompts = {prompt.id: prompt for prompt in (FLOOR, *file.wino, *file.prompts)}
         return cls(
             title=file.sections.study.title,
             study=file.hash,
-            rules=rules_of(file),
+            rules=rules,
             factors=file.factors,
             prompts=tuple(prompts.values()),
             raters={name: kind.value for name, kind in zip(table.raters, table.kinds, strict=True)},
             readings=tuple(ReadingNote(r.rater, r.measure, r.note) for r in table.readings),
             counts=counts_of(study),
             planted=tuple(effect._asdict() for effect in effects_of(study)),
+            asked=asked_of(study, combine(table, rules.ensemble, rules.missing)),
         )
 
     def to_json(self) -> str:

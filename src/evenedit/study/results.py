@@ -1,4 +1,4 @@
-"""The results and the report of a study, computed anew only where something changed."""
+"""The results of a study, computed anew only where something changed."""
 
 from __future__ import annotations
 
@@ -13,18 +13,14 @@ from evenedit.core.provenance import provenance
 from evenedit.core.second_process import ALONE, SecondProcess
 from evenedit.curation.portraits import MANIFEST
 from evenedit.protocol.prompts import PromptSet, merge
-from evenedit.ratings import parquet
 from evenedit.ratings.combine import combine
 from evenedit.ratings.table import RatingTable
-from evenedit.report.contents import begin_figures
-from evenedit.report.pages.report import write_report
 from evenedit.results.results import Results
 from evenedit.stats import LARGE, AnalysisRules, KnownEffect, analyse
 from evenedit.stats.digest import digest_of
 from evenedit.stats.planted import planted_effects
-from evenedit.study import example_cases as examples
+from evenedit.study.asked import asked_of
 from evenedit.study.load_results import RESULTS, read_results
-from evenedit.study.photo_figures import photo_figures
 from evenedit.study.study import Study
 
 REPORT = "report"
@@ -69,7 +65,8 @@ def results_of(study: Study, table: RatingTable, second: SecondProcess = ALONE) 
         results,
         counts={**results.counts, **counts_of(study)},
         title=file.sections.study.title,
-        prompts={p.id: p.text for p in _prompts(file)},
+        prompts={p.id: p.text for p in prompts_of(file)},
+        asked=asked_of(study, combine(table, rules.ensemble, rules.missing)),
         asks=dict(table.asks),
         digest=digest_of(table, rules),
     )
@@ -96,7 +93,8 @@ def current_results(study: Study) -> Results:
         return results_of(study, table, second)
 
 
-def _prompts(file: StudyFile) -> PromptSet:
+def prompts_of(file: StudyFile) -> PromptSet:
+    """Return every prompt of a study, those of the stereotype experiment included."""
     return merge(s for s in (file.prompts, file.wino) if len(s))
 
 
@@ -120,31 +118,3 @@ def _pools(file: StudyFile) -> dict[str, int]:
         return {}
     manifest = json.loads(path.read_text("utf-8"))
     return {f"portraits.pool.{pool}": int(n) for pool, n in manifest.get("distribution", {}).items()}
-
-
-def report_study(study: Study, out: Path) -> Path:
-    """Write a study's report and return the path of its page; two processes share the work on a large study."""
-    table = study.table()
-    log.info(f"analysing {len(table.edits):,} edits")
-    with SecondProcess(wanted=len(table.edits) >= LARGE) as second:
-        return _report(study, table, out, second)
-
-
-def _report(study: Study, table: RatingTable, out: Path, second: SecondProcess) -> Path:
-    results = results_of(study, table, second)
-    rules = rules_of(study.file)
-    scores = combine(table, rules.ensemble, rules.missing)
-    file = study.file
-    log.info("writing the report")
-    figures = begin_figures(results, second)
-    prompts = _prompts(file)
-    parquet.write_parquet(table, out / parquet.FILE)
-    return write_report(
-        results,
-        out,
-        title=file.sections.study.title,
-        study=file.sections.model_dump(mode="json", exclude_none=True, exclude={"store"}),
-        examples=examples.choose(scores, study.store, prompts),
-        photo_figures=photo_figures(scores, study.store, prompts, simulated=bool(results.simulated)),
-        figures=figures,
-    )

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from evenedit.run.runner import Runner
     from evenedit.run.summary import RunSummary
     from evenedit.study.plan import RunPlan
+    from evenedit.study.report_cases import Pictures
     from evenedit.study.status import StudyStatus
 
 
@@ -132,11 +133,14 @@ class Study:
 
         return current_results(self)
 
-    def report(self, out: str | os.PathLike[str] | None = None) -> Path:
-        """Write the report and return the path of its page; into `report` in the study's folder by default."""
-        from evenedit.study.results import report_study
+    def report(self, out: str | os.PathLike[str] | None = None, pictures: Pictures = "thumbnails") -> Path:
+        """Write the report and return the path of its page; into `report` in the study's folder by default.
 
-        return report_study(self, self.folder / "report" if out is None else Path(out))
+        `pictures` are "none", "thumbnails", or "full": those in full size too.
+        """
+        from evenedit.study.report import report_study
+
+        return report_study(self, self.folder / "report" if out is None else Path(out), pictures)
 
     def serve(self, host: str = "127.0.0.1", port: int = 8000, *, background: bool = False) -> Any:
         """Serve the survey, the gallery and the pages for staff until stopped with Ctrl-C.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from functools import partial
 
 from fastapi import FastAPI
 from fastapi.responses import FileResponse, RedirectResponse
@@ -11,11 +12,12 @@ from fastapi.staticfiles import StaticFiles
 
 from evenedit.config.study_file import StudyFile
 from evenedit.core.records import is_simulated
-from evenedit.report.render.html import PALETTE
+from evenedit.report.render.html import ASSETS, PALETTE
 from evenedit.study.gallery.search import LiveGallery
+from evenedit.study.live_report import LiveReport
 from evenedit.study.study import Study
 from evenedit.survey.sessions import SurveyService
-from evenedit.web import admin, curation, gallery, pictures, review, survey
+from evenedit.web import admin, curation, gallery, pictures, report, review, survey
 from evenedit.web.access_log import AuditLog
 from evenedit.web.auth import StaffAuthentication
 from evenedit.web.errors import handle_errors
@@ -63,7 +65,8 @@ def create_app(study: Study, setup: Setup | None = None) -> FastAPI:
         app.state.navigation |= {"/admin/people": "Participants", "/admin/rejections": "Decisions"}
         for routes in survey.routers():
             app.include_router(routes)
-    app.add_api_route("/static/palette.css", lambda: FileResponse(PALETTE), include_in_schema=False)
+    for asset in (PALETTE, *ASSETS):
+        app.add_api_route(f"/static/{asset.name}", partial(FileResponse, asset), include_in_schema=False)
     app.mount("/static", StaticFiles(directory=HERE / "static"), name="static")
     app.include_router(admin.router())
     app.include_router(pictures.router())
@@ -71,6 +74,9 @@ def create_app(study: Study, setup: Setup | None = None) -> FastAPI:
         app.state.gallery = LiveGallery(study)
         app.state.navigation |= {"/gallery": "Gallery"}
         app.include_router(gallery.router())
+        app.state.report = LiveReport(study)
+        app.state.navigation |= {"/report": "Report"}
+        app.include_router(report.router())
     if study.file.sections.curation:
         app.state.navigation |= {"/curate": "Portraits"}
         app.include_router(curation.router())

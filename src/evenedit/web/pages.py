@@ -19,6 +19,16 @@ _templates.env.filters["day"] = lambda value: datetime.fromtimestamp(value, UTC)
 
 def page(request: Request, template: str, status: int = 200, **context: Any) -> HTMLResponse:
     """Render a template as a response that browsers and proxies do not store."""
-    context |= {"navigation": request.app.state.navigation, "simulated": request.app.state.simulated}
+    context |= _always(request)
     headers = {"Cache-Control": "no-store"}
     return _templates.TemplateResponse(request, template, context, status_code=status, headers=headers)
+
+
+def rendered(request: Request, template: str, **context: Any) -> str:
+    """Render a template that is a part of a page."""
+    return _templates.get_template(template).render(request=request, **context | _always(request))
+
+
+def _always(request: Request) -> dict[str, Any]:
+    """What every template is given."""
+    return {"navigation": request.app.state.navigation, "simulated": request.app.state.simulated}

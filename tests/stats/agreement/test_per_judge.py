@@ -14,7 +14,8 @@ from evenedit.ratings.table import QUESTION_IDS, RatingTable
 from evenedit.results.results import Results
 from evenedit.stats import analyse
 from evenedit.stats.agreement.agreement import agreement
-from evenedit.study.results import report_study, results_of, rules_of
+from evenedit.study.report import report_study
+from evenedit.study.results import results_of, rules_of
 from evenedit.study.study import Study
 
 JUDGES = [

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -16,7 +15,9 @@ from matplotlib.ticker import MaxNLocator
 
 from evenedit.core.records import Condition, Estimate
 from evenedit.protocol.measures import Measure, MeasureKind
+from evenedit.report.figures.inline import inlined, tip, with_tips
 from evenedit.report.render.index import RATES, Index, excludes, name, noun, plural
+from evenedit.report.render.selection import CaseLinks, Selection
 from evenedit.report.render.table import Number, Unit, format_number
 from evenedit.report.tables.agreement import Rows, axes_compared, axis_name, number
 from evenedit.results.results import GapTest, Planted
@@ -68,18 +69,10 @@ class FigureFile:
     pdf: bytes
     png: bytes
 
-    @property
-    def inline(self) -> str:
-        """The SVG for the page: without a header, with unique ids, and with colours that follow light or dark mode."""
-        svg = re.sub(r"<metadata>.*?</metadata>", "", self.svg[self.svg.index("<svg") :], flags=re.S)
-        svg = re.sub(r'(\bid="|xlink:href="#|url\(#)', rf"\g<1>{self.id}-", svg)
-        svg = re.sub(r' (width|height)="[^"]*pt"', "", svg, count=2)
+    def inline(self, before: str = "") -> str:
+        """The SVG for a page; its marks lead to the page of cases that begins `before`, if there is one."""
         follow = {INK: "currentColor", RULE: "var(--rule)", FAINT: "var(--faint)", HOLLOW: "var(--paper)"}
-        for colour, variable in follow.items():
-            svg = svg.replace(colour, variable)
-        return svg.replace("<svg ", f'<svg role="img" aria-labelledby="{self.id}-alt" ', 1).replace(
-            ">", f'><title id="{self.id}-alt">{_escape(self.alt)}</title>', 1
-        )
+        return inlined(self.svg, self.id, self.alt, follow, before)
 
 
 @contextmanager
@@ -88,8 +81,6 @@ def sheet(width: float, height: float, simulated: bool) -> Iterator[Figure]:
     with mpl.rc_context(STYLE):
         figure = Figure(figsize=(width, height), layout="constrained")
         if simulated:
-            mark: dict[str, Any] = {"color": VERMILLION, "ha": "center", "va": "center", "weight": "bold"}
-            figure.text(0.5, 0.5, "SIMULATED", fontsize=44, rotation=24, alpha=0.11, zorder=-1, **mark)
             figure.suptitle("SIMULATED", x=0.99, ha="right", fontsize=8.5, color=VERMILLION, weight="bold")
         yield figure
 
@@ -104,16 +95,7 @@ def picture(figure: Figure, index: Index, id: str, title: str, caption: str, alt
     figure.savefig(png, format="png", dpi=200, facecolor="white", metadata={"Software": None})
     if index.results.simulated:
         alt = f"SIMULATED. {alt}"
-    return FigureFile(id, title, caption, alt, _with_tips(svg.getvalue()), pdf.getvalue(), png.getvalue())
-
-
-TIP = "tip:"
-"""The prefix of an SVG id that holds the text of a tooltip."""
-
-
-def _with_tips(svg: str) -> str:
-    """Turn ids with a tooltip into titles, which a browser shows on hover."""
-    return re.sub(rf'<g id="{TIP}([^"]*)">', r'<g class="tip"><title>\1</title>', svg)
+    return FigureFile(id, title, caption, alt, with_tips(svg.getvalue()), pdf.getvalue(), png.getvalue())
 
 
 def by_main_factor(index: Index) -> FigureFile | None:
@@ -181,8 +163,8 @@ def _dots(
             continue
         contrast = index.contrast(measure, editor, group)
         apart = contrast is not None and excludes(contrast.low, contrast.high)
-        tip = tip_of(f"{name(editor)}, {names[y]}", e, "share")
-        dot(ax, y, e.value, e.low, e.high, colour, filled=apart and clear, tip=tip)
+        text = tip_of(index, f"{name(editor)}, {names[y]}", e, "share")
+        dot(ax, y, e.value, e.low, e.high, colour, filled=apart and clear, tip=text)
         seen.append((names[y], e.value))
     ax.set_yticks(range(len(codes)), names)
     ax.set_ylim(len(codes) - 0.4, -0.6)
@@ -199,11 +181,11 @@ def dot(
     colour: str,
     *,
     filled: bool,
-    tip: str = "",
+    tip: str | None = None,
     shape: str = "o",
 ) -> None:
-    """Draw a value with its interval; `tip` is the text shown on hover."""
-    gid = TIP + tip if tip else None
+    """Draw a value with its interval; `tip` is the id with the text shown on hover and the query of the cases."""
+    gid = tip
     if low is not None and high is not None:
         ax.plot([low, high], [y, y], color=colour, linewidth=1.6, solid_capstyle="round", gid=gid)
     face = colour if filled else HOLLOW
@@ -211,10 +193,16 @@ def dot(
     ax.plot([value], [y], shape, markersize=6, gid=gid, **mark)
 
 
-def tip_of(who: str, e: Estimate, unit: Unit) -> str:
-    """Return the tooltip of a point: group, value, interval and n."""
-    shown = Number.of(e, unit)
-    return f"{who}: {shown.shown} {shown.interval}".rstrip() + f", n = {e.n:,}"
+def tip_of(index: Index, who: str, e: Estimate, unit: Unit, rater: str | None = None) -> str:
+    """Return the tooltip of a point with its cases: group, value, interval and n."""
+    shown = Number.of(e, unit, rater)
+    text = f"{who}: {shown.shown} {shown.interval}".rstrip() + f", n = {e.n:,}"
+    return tip(text, query_of(index, shown.cases))
+
+
+def query_of(index: Index, cases: Selection | None) -> str:
+    """Return the query of the cases behind a mark."""
+    return "" if cases is None else CaseLinks(index).query(cases)
 
 
 def gap_overview(index: Index) -> FigureFile | None:
@@ -268,7 +256,9 @@ def _shade(ax: Any, x: int, y: int, test: GapTest | None, top: float, index: Ind
     grade = index.grade(test)
     high, low = (index.group_name({test.factor: code}) for code in (test.highest, test.lowest))
     ends = f"{high} highest, {low} lowest, p = {test.p_holm:.3f} after Holm"
-    gid = f"{TIP}{name(test.editor)}, {name(Measure(test.measure).name).lower()}: {ends}"
+    cases = Selection(test.measure, test.experiment, test.condition, test.editor, {test.factor: "*"})
+    words = f"{name(test.editor)}, {name(Measure(test.measure).name).lower()}: {ends}"
+    gid = tip(words, query_of(index, cases))
     ax.add_patch(Rectangle((x - 0.48, y - 0.45), 0.96, 0.9, facecolor="#0a5389", alpha=strength, linewidth=0, gid=gid))
     mark = {"clear": " ●", "suggestive": " ○", "none": ""}[grade]
     ax.text(
@@ -294,8 +284,9 @@ def planted_effects(index: Index) -> FigureFile | None:
         ax.axvline(0, color=FAINT, linewidth=1)
         for y, p in enumerate(shown):
             estimate = Number(p.found, "points", p.low, p.high)
-            tip = f"planted {format_number(p.planted, 'points')}, estimated {estimate.shown} {estimate.interval}"
-            dot(ax, y, p.found, p.low, p.high, BLUE, filled=True, tip=tip)
+            words = f"planted {format_number(p.planted, 'points')}, estimated {estimate.shown} {estimate.interval}"
+            cases = query_of(index, Selection(p.measure, editor=p.editor, group=p.group))
+            dot(ax, y, p.found, p.low, p.high, BLUE, filled=True, tip=tip(words, cases))
             ax.plot([p.planted], [y], "D", markersize=7, color=VERMILLION, markerfacecolor="none")
         ax.set_yticks(range(len(shown)), [_planted_label(index, p) for p in shown], fontsize=8)
         ax.set_ylim(len(shown) - 0.4, -0.6)
@@ -338,9 +329,9 @@ def judges_and_people(index: Index) -> FigureFile | None:
             for row, colour, shape, offset in zip(pair, (BLUE, VERMILLION), "oD", (-0.13, 0.13), strict=True):
                 if row is not None and row.value is not None:
                     shown = number(row)
-                    tip = f"{axis_name(axis)}: {shown.shown} {shown.interval}, {row.n_items:,} items"
-                    filled = shape == "o"
-                    dot(ax, y + offset, row.value, row.low, row.high, colour, filled=filled, tip=tip, shape=shape)
+                    words = f"{axis_name(axis)}: {shown.shown} {shown.interval}, {row.n_items:,} items"
+                    text, filled = tip(words, query_of(index, shown.cases)), shape == "o"
+                    dot(ax, y + offset, row.value, row.low, row.high, colour, filled=filled, tip=text, shape=shape)
             judge, person = (format_number(r.value if r else None, "score") for r in pair)
             alt.append(f"{axis_name(axis)}: judges {judge}, a person {person}.")
         ax.set_yticks(range(len(axes)), [axis_name(axis) for axis in axes])
@@ -379,19 +370,19 @@ def _measured_by(
     index: Index, id: str, title: str, words: str, groups: Sequence[Mapping[str, str]]
 ) -> FigureFile | None:
     panels = [
-        (own, measure, colour)
+        (rater, own, measure, colour)
         for measure, colour in ((Measure.rate("unchanged"), GREEN), (Measure.mean("skin_delta_L"), VERMILLION))
-        for own in index.instruments.values()
+        for rater, own in index.instruments.items()
         if any(e.measure == measure and e.n for e in own.results.estimates)
     ]
-    lines = [e for e in index.lines("diagnosis") if any(_measured(own, measure, e) for own, measure, _ in panels)]
+    lines = [e for e in index.lines("diagnosis") if any(_measured(own, measure, e) for _, own, measure, _ in panels)]
     if not lines or not groups:
         return None
     alt = []
     with sheet(8.6, 0.75 + 0.2 * (len(groups) + 3) * len(lines), bool(index.results.simulated)) as figure:
         axes = figure.subplots(len(lines), len(panels), sharex="col", sharey=True, squeeze=False)
         for row, editor in enumerate(lines):
-            for column, (own, measure, colour) in enumerate(panels):
+            for column, (rater, own, measure, colour) in enumerate(panels):
                 ax, what = axes[row][column], name(measure.name)
                 everybody = own.find(measure, editor)
                 unit: Unit = "share" if measure.kind == MeasureKind.RATE else "change"
@@ -403,13 +394,13 @@ def _measured_by(
                 for y, group in enumerate(groups):
                     e = own.find(measure, editor, group)
                     if e is not None and e.value is not None:
-                        tip = tip_of(f"{name(editor)}, {index.group_name(group)}", e, unit)
-                        dot(ax, y, e.value, e.low, e.high, colour, filled=True, tip=tip)
+                        text = tip_of(index, f"{name(editor)}, {index.group_name(group)}", e, unit, rater)
+                        dot(ax, y, e.value, e.low, e.high, colour, filled=True, tip=text)
                 ax.set_yticks(range(len(groups)), [index.group_name(group) for group in groups])
                 ax.set_ylim(len(groups) - 0.4, -0.6)
                 ax.grid(axis="x")
                 ax.set_title(f"({'abcd'[column]}) {what}\n{name(editor)}" if row == 0 else name(editor))
-        for column, (_, measure, _) in enumerate(panels):
+        for column, (_, _, measure, _) in enumerate(panels):
             axes[-1][column].xaxis.set_major_locator(MaxNLocator(6, steps=[1, 2, 5, 10]))
             if measure.kind == MeasureKind.RATE:
                 axes[-1][column].xaxis.set_major_formatter(lambda x, _: f"{100 * x:g}%")
@@ -427,7 +418,3 @@ def _measured_by(
 def _measured(own: Index, measure: str, editor: str | None) -> bool:
     found = own.find(measure, editor)
     return found is not None and bool(found.n)
-
-
-def _escape(text: str) -> str:
-    return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")

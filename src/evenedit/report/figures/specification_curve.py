@@ -9,8 +9,10 @@ from matplotlib.ticker import MaxNLocator
 
 from evenedit.core.records import Condition
 from evenedit.protocol.measures import Measure
-from evenedit.report.figures.plots import BLUE, FAINT, HOLLOW, INK, VERMILLION, FigureFile, picture, sheet
+from evenedit.report.figures.inline import tip
+from evenedit.report.figures.plots import BLUE, FAINT, HOLLOW, INK, VERMILLION, FigureFile, picture, query_of, sheet
 from evenedit.report.render.index import ALPHA, Index, name
+from evenedit.report.render.selection import Selection
 from evenedit.report.render.table import format_number
 from evenedit.results.results import Multiverse, Specification
 
@@ -99,11 +101,13 @@ def _lines(shown: list[Multiverse]) -> list[tuple[str, str, str]]:
 
 def _curve(index: Index, ax: Any, ordered: list[Specification], m: Multiverse, panels: int) -> None:
     ax.axhline(0, color=FAINT, linewidth=1)
+    cases = Selection(m.measure, m.experiment, m.condition, m.editor, {m.factor: "*"})
+    gid = tip(f"{m.editor}: {sentence(index, m)}", query_of(index, cases))
     for filled in (True, False):
         at = [x for x, s in enumerate(ordered) if (s.p < ALPHA) == filled]
         values = [100 * _value(ordered[x]) for x in at]
         face = BLUE if filled else HOLLOW
-        ax.plot(at, values, "o", markersize=3.2, color=BLUE, markeredgewidth=0.8, markerfacecolor=face)
+        ax.plot(at, values, "o", markersize=3.2, color=BLUE, markeredgewidth=0.8, markerfacecolor=face, gid=gid)
     own = [x for x, s in enumerate(ordered) if s.is_default]
     ax.plot(own, [100 * _value(ordered[x]) for x in own], "D", markersize=6.5, color=VERMILLION, markerfacecolor="none")
     highest, lowest = (index.level_name(m.factor, code) for code in (m.highest, m.lowest))

@@ -74,7 +74,7 @@ def _render(check: JudgeCheck, index: Index, tables: Mapping[str, Table], figure
         level=index.level,
         tables=tables,
         figure=figure,
-        inline=Markup(figure.inline) if figure else "",
+        inline=Markup(figure.inline()) if figure else "",
         simulated=short_list(check.simulated),
         provenance=[(key.replace("_", " ").capitalize(), str(value)) for key, value in check.provenance.items()],
     )

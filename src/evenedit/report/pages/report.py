@@ -1,58 +1,76 @@
-"""The report: one page and its files. All are made before the first is written, so no reader sees half a report."""
+"""The report: a page of findings, an appendix, the cases behind every number, and their files.
+
+All pages and files are made before the first is written, so no reader sees half a report; pictures are named by what
+they show and are written first.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
 from itertools import groupby
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from markupsafe import Markup
 
-from evenedit.protocol import QUESTIONS
-from evenedit.report.contents import ALWAYS, FIGURES, TABLES, all_figures, all_tables, sections
+from evenedit.report.contents import (
+    ALWAYS,
+    FIGURES,
+    TABLES,
+    Section,
+    all_figures,
+    all_tables,
+    appendix_sections,
+    front_sections,
+)
 from evenedit.report.figures.photo_figure import PHOTO_FIGURES, PhotoFigure
 from evenedit.report.figures.plots import FigureFile
-from evenedit.report.render.html import put, render, thumbnail
-from evenedit.report.render.index import Index, name
-from evenedit.report.render.table import NOTHING, Table, short_list
+from evenedit.report.pages.cases import PAGE, PICTURES, CaseBundle, cases_page
+from evenedit.report.pages.example import ExampleCase, example_card
+from evenedit.report.pages.facts import asked, facts_of, limits
+from evenedit.report.pages.verdicts import (
+    LEVELS,
+    ShownFinding,
+    finding_cards,
+    finding_facts,
+    shown_findings,
+    verdict_cards,
+)
+from evenedit.report.render.html import put, render
+from evenedit.report.render.index import Index
+from evenedit.report.render.selection import CASES, GALLERY, CaseLinks
+from evenedit.report.render.table import Table, short_list
 from evenedit.report.text.methods import texts_for_reuse
 from evenedit.report.text.summary import summarise
 from evenedit.report.text.vlm_human import FILE, vlm_human_agreement
 from evenedit.results.results import Results
 
-if TYPE_CHECKING:
-    from PIL.Image import Image
-
 BYTES_OF_EXAMPLES = 10_000_000
-"""Bytes of examples that the page may hold, so that it stays under 15 MB."""
-BADGES = {
-    "observed": "Observed",
-    "clear": "Clear",
-    "suggestive": "Suggestive",
-    "none": "No difference shown",
-    "caution": "Caution",
-}
-"""The names of certainties on the page."""
+"""Bytes of examples that a page may hold, so that it stays under 15 MB."""
+APP_FILES = "/report/files/"
+"""Where the web app has the report's files."""
+BADGES = {**LEVELS, "none": "No difference shown"}
+"""The names of certainties on the pages."""
 
 
-@dataclass(frozen=True, slots=True)
-class ExampleCase:
-    """One edit shown as an example."""
+@dataclass(frozen=True)
+class ReportParts:
+    """Everything that the pages of a report are made of."""
 
-    editor: str
-    prompt_id: str
-    prompt: str
-    """The prompt's short name."""
-    group: Mapping[str, str]
-    """The source's labels."""
-    scores: Mapping[str, int | None]
-    """Ensemble scores by question id."""
-    source: Image
-    edited: Image
-    note: str
-    """Why it was chosen."""
+    index: Index
+    title: str
+    study: Mapping[str, Any]
+    tables: Mapping[str, Table]
+    figures: Mapping[str, FigureFile]
+    photos: Mapping[str, PhotoFigure]
+    examples: tuple[ExampleCase, ...]
+    texts: Mapping[str, tuple[str, str]]
+    cases: CaseBundle | None
+
+    def show(self, request_id: str) -> ExampleCase | None:
+        """A case with its pictures, where there are any."""
+        return None if self.cases is None else self.cases.show(request_id)
 
 
 def write_report(
@@ -64,10 +82,13 @@ def write_report(
     examples: Iterable[ExampleCase] = (),
     photo_figures: Iterable[PhotoFigure] = (),
     figures: Callable[[], Mapping[str, FigureFile]] | None = None,
+    cases: CaseBundle | None = None,
+    app: Path | None = None,
 ) -> Path:
-    """Write report.html, results.json, vlm_human_agreement.json, tables/ and figures/; return the path of the page.
+    """Write report.html, appendix.html, findings/, cases.html with its pictures, results.json, tables/ and figures/.
 
-    `figures` waits for figures that are being drawn already.
+    Return the path of report.html. `figures` waits for figures that are being drawn already; `app` is the folder for
+    the same pages as the web app shows them.
     """
     index = Index(results)
     tables = all_tables(index)
@@ -86,174 +107,175 @@ def write_report(
         files[f"figures/{figure.id}.svg"] = figure.svg.encode()
         files[f"figures/{figure.id}.pdf"] = figure.pdf
         files[f"figures/{figure.id}.png"] = figure.png
-    page = _render(index, tables, drawn, photos, title, study or {}, examples)
-    files["report.html"] = page.encode()  # the last to be written
+    parts = ReportParts(index, title, study or {}, tables, drawn, photos, tuple(examples), texts, cases)
+    served = _pages(parts, CaseLinks(index, GALLERY), APP_FILES) if app is not None else {}
+    pages = _pages(parts, CaseLinks(index, CASES if cases else ""), "")
+    if cases is not None:
+        files[PAGE] = cases_page(cases, title, _simulated(parts)).encode()
+        _write_pictures(out / PICTURES, cases.pictures)
+    files |= {name: pages[name].encode() for name in sorted(pages, key="report.html".__eq__)}  # the page comes last
     for path, content in files.items():
         put(out / path, content)
+    if app is not None:
+        for path, page in served.items():
+            put(app / path, page.encode())
     _remove_stale(out, files)
     return out / "report.html"
 
 
+def _write_pictures(folder: Path, pictures: Iterable[tuple[str, bytes]]) -> None:
+    """Write the pictures of the cases, and delete those of an earlier report that this one does not have."""
+    kept = set()
+    for name, content in pictures:
+        put(folder / name, content)
+        kept.add(folder / name)
+    for old in (*folder.glob("*.webp"), *folder.glob("full/*.png")):
+        if old not in kept:
+            old.unlink()
+
+
 def _remove_stale(out: Path, files: Mapping[str, bytes]) -> None:
-    """Delete tables and figures of an earlier report that this one does not have."""
+    """Delete tables, figures and pages of an earlier report that this one does not have."""
     ours = [f"tables/{id}.{end}" for id in TABLES for end in ("csv", "tex")]
     ours += [f"figures/{id}.{end}" for id in FIGURES for end in ("svg", "pdf", "png")]
     ours += [f"figures/{id}.png" for id in PHOTO_FIGURES]
-    for path in (*ours, FILE, "human-evaluation.md", "human-evaluation.tex"):
+    ours += [str(page.relative_to(out)) for page in out.glob("findings/*.html")]
+    for path in (*ours, FILE, PAGE, "human-evaluation.md", "human-evaluation.tex"):
         if path not in files:
             (out / path).unlink(missing_ok=True)
 
 
-def _render(
-    index: Index,
-    tables: Mapping[str, Table],
-    figures: Mapping[str, FigureFile],
-    photos: Mapping[str, PhotoFigure],
-    title: str,
-    study: Mapping[str, Any],
-    examples: Iterable[ExampleCase],
+def _simulated(parts: ReportParts) -> str:
+    return short_list(parts.index.results.simulated)
+
+
+def _pages(parts: ReportParts, links: CaseLinks, files: str) -> dict[str, str]:
+    """Every page by its path; `files` is the address of the report's files."""
+    findings = shown_findings(parts.index, links)
+    common = _common(parts, links, files, findings)
+    seen: dict[str, str] = {}
+    front = front_sections({*parts.tables, *parts.figures, *parts.photos}, rated=parts.index.rated)
+    return {
+        "report.html": _front(parts, front, findings, seen, common),
+        "appendix.html": _appendix(parts, front, seen, common),
+        **dict(_finding_pages(parts, links, findings, seen, common)),
+    }
+
+
+def _common(parts: ReportParts, links: CaseLinks, files: str, findings: list[ShownFinding]) -> dict[str, Any]:
+    """What every page needs."""
+    return {
+        "title": parts.title,
+        "results": parts.index.results,
+        "simulated": _simulated(parts),
+        "badges": BADGES,
+        "level": parts.index.level,
+        "link": links,
+        "files": files,
+        "served": links.before == GALLERY,
+        "asked": asked(parts.index),
+        "limits": list(limits(parts.index)),
+        "findings": findings,
+    }
+
+
+def _drawn(parts: ReportParts, shown: Iterable[Section], before: str) -> dict[str, Any]:
+    """The tables, figures and photo figures of some sections, ready for a template."""
+    ids = {id for section in shown for id in (*section.shown, *section.folded)}
+    return {
+        "tables": {id: table for id, table in parts.tables.items() if id in ids},
+        "figures": {id: (f, Markup(f.inline(before))) for id, f in parts.figures.items() if id in ids},
+        "photos": {id: photo for id, photo in parts.photos.items() if id in ids},
+    }
+
+
+def _front(
+    parts: ReportParts,
+    front: list[Section],
+    findings: list[ShownFinding],
+    seen: dict[str, str],
+    common: dict[str, Any],
 ) -> str:
-    room = BYTES_OF_EXAMPLES - sum(len(photo.inline) for photo in photos.values())
-    cards, left_out = _cards(index, examples, room)
+    cards = list(verdict_cards(parts.index, findings, parts.show, seen))
+    on_cards = {s.number for card in cards for s in card.found}
     return render(
         "report.html",
-        title=title,
-        results=index.results,
-        sections=sections({*tables, *figures, *photos}, {*ALWAYS, *(["examples"] if cards else [])}),
-        asked=_asked(index),
-        study=_facts(study),
-        rules=_facts(index.results.rules),
-        provenance=_facts(index.results.provenance),
-        command=str(index.results.provenance.get("command", "")),
-        summary=[(about, list(group)) for about, group in groupby(summarise(index), lambda s: s.about)],
-        badges=BADGES,
-        level=index.level,
-        tables=tables,
-        figures={id: (figure, Markup(figure.inline)) for id, figure in figures.items()},
-        photos=photos,
-        cards=cards,
-        left_out=left_out,
-        limits=list(_limits(index)),
-        texts=texts_for_reuse(index, study),
-        simulated=short_list(index.results.simulated),
+        **common,
+        **_drawn(parts, front, common["link"].before),
+        sections=front,
+        verdicts=cards,
+        further=[s for s in findings if s.number not in on_cards],
+        sentences=summarise(parts.index) if not findings else [],
+        parts=[s for s in _appendix_sections(parts, front) if s.id != "asked"],
     )
 
 
-def _asked(index: Index) -> list[tuple[str, str]]:
-    """The facts of the audit, from the results themselves."""
-    results = index.results
-    arms = {k.split(".", 1)[1]: n for k, n in results.counts.items() if k.startswith("edits.")}
-    faces = max((t.faces for t in results.tests), default=None)
-    groups = [
-        f"{f.title}: {', '.join(index.level_name(f.name, code) for code in index.levels(f.name))}"
-        for f in index.factors
-        if index.levels(f.name)
-    ]
-    facts = [
-        ("Editors", ", ".join(index.editors())),
-        ("Edits", ", ".join(f"{n:,} {arm.replace('.', ' ')}" for arm, n in arms.items())),
-        ("Faces", f"{faces:,}" if faces else ""),
-        ("Labels of the faces", "; ".join(groups)),
-        ("Judges", ", ".join(index.judges)),
-        ("Instruments", ", ".join(index.instruments)),
-        (
-            "Rates",
-            ", ".join(f"{name(r).lower()} {rule}" for r, rule in index.thresholds.items()) if index.rated else "",
-        ),
-    ]
-    return [(term, text) for term, text in facts if text]
+def _appendix_sections(parts: ReportParts, front: list[Section]) -> list[Section]:
+    have = {*parts.tables, *parts.figures, *parts.photos}
+    always = {*ALWAYS, *(["examples"] if parts.examples else [])}
+    return appendix_sections(have, front, always)
 
 
-def _facts(mapping: Mapping[str, Any]) -> list[tuple[str, str]]:
-    return [(key.replace("_", " ").capitalize(), _plain(value)) for key, value in mapping.items()]
+def _appendix(parts: ReportParts, front: list[Section], seen: dict[str, str], common: dict[str, Any]) -> str:
+    sections = _appendix_sections(parts, front)
+    room = BYTES_OF_EXAMPLES - sum(len(photo.inline) for photo in parts.photos.values())
+    cards, left_out = _cards(parts.index, parts.examples, room, seen)
+    results = parts.index.results
+    return render(
+        "appendix.html",
+        **common,
+        **_drawn(parts, sections, common["link"].before),
+        sections=sections,
+        study=facts_of(parts.study),
+        rules=facts_of(results.rules),
+        provenance=facts_of(results.provenance),
+        command=str(results.provenance.get("command", "")),
+        summary=[(about, list(group)) for about, group in groupby(summarise(parts.index), lambda s: s.about)],
+        cards=cards,
+        left_out=left_out,
+        texts=parts.texts,
+    )
 
 
-def _plain(value: Any) -> str:
-    match value:
-        case None:
-            return NOTHING
-        case bool():
-            return "yes" if value else "no"
-        case int():
-            return f"{value:,}" if abs(value) > 9999 else str(value)
-        case str():
-            return value
-        case Mapping():
-            return "; ".join(f"{k}: {_plain(v)}" for k, v in value.items()) or NOTHING
-        case Sequence():
-            return ", ".join(map(_plain, value)) or NOTHING
-        case _:
-            return str(value)
+def _finding_pages(
+    parts: ReportParts,
+    links: CaseLinks,
+    findings: list[ShownFinding],
+    seen: dict[str, str],
+    common: dict[str, Any],
+) -> Iterator[tuple[str, str]]:
+    """Each finding as a page that can be shared: its sentence, pictures, numbers and limits."""
+    up = "" if links.before in ("", GALLERY) else "../"
+    own_links = CaseLinks(parts.index, up + links.before)
+    for s in findings:
+        f = s.finding
+        related = [o for o in findings if o.finding.kind in ("design", "judge", "people") and o is not s]
+        yield (
+            s.page,
+            render(
+                "finding.html",
+                **(common | {"link": own_links}),
+                shown=replace(s, cases=up + s.cases if s.cases else ""),
+                facts=finding_facts(parts.index, f),
+                cards=finding_cards(parts.index, f, parts.show, seen),
+                related=[o for o in related if o.finding.editor in (None, f.editor)],
+                numbers=len(findings),
+                caveats=getattr(f, "caveats", ()),
+            ),
+        )
 
 
-def _cards(index: Index, examples: Iterable[ExampleCase], room: int) -> tuple[list[dict[str, Any]], int]:
+def _cards(
+    index: Index, examples: Iterable[ExampleCase], room: int, seen: dict[str, str]
+) -> tuple[list[dict[str, Any]], int]:
     """Return the examples that fit on the page, ready for the template, and the number of those left out."""
-    seen: dict[str, str] = {}
     cards: list[dict[str, Any]] = []
     left_out = 0
     for example in examples:
-        pictures = [] if left_out else [thumbnail(image, seen) for image in (example.source, example.edited)]
-        room -= sum(map(len, pictures))
-        if left_out or room < 0:
+        card = None if left_out else example_card(index, example, seen)
+        room -= sum(map(len, card["pictures"])) if card else 0
+        if card is None or room < 0:
             left_out += 1
-            continue
-        cards.append(
-            {
-                **{field: getattr(example, field) for field in ("editor", "prompt", "prompt_id", "note")},
-                "group": index.group_name(example.group),
-                "pictures": pictures,
-                "scores": [_score(q, value) for q, value in example.scores.items()],
-            }
-        )
+        else:
+            cards.append(card)
     return cards, left_out
-
-
-def _score(question: str, value: int | None) -> tuple[str, str, str]:
-    """The title of a question, the score and the rubric's label of the score."""
-    known = QUESTIONS.get(question)
-    if known is None or value is None or not 1 <= value <= len(known.labels):
-        return name(question), NOTHING if value is None else str(value), "no score" if value is None else ""
-    return known.title, str(value), known.labels[value - 1]
-
-
-def _limits(index: Index) -> Iterator[str]:
-    """The limits of the findings that apply to these data."""
-    results = index.results
-    if results.simulated:
-        yield (
-            "These numbers come from SIMULATED data. They show how the audit works and say nothing about "
-            "any real editor, judge or person."
-        )
-    faces = max((t.faces for t in results.tests), default=0)
-    cells = 1
-    for f in index.factors:
-        cells *= max(len(index.levels(f.name)), 1)
-    if 0 < faces <= cells:
-        yield (
-            f"There are {faces} faces for {cells} combinations of labels, so each group rests on few people. "
-            "Intervals and tests treat faces as the unit, but an intersection of labels may be one person."
-        )
-    yield (
-        f"Labels of {index.nouns} are the dataset's labels, given by its annotators. They are not truths "
-        "about the people shown, and a difference between labels does not show its cause."
-    )
-    if index.instruments:
-        yield (
-            "Instruments measure pixels, not meaning: an unchanged output need not be a failure, a changed one no "
-            "success. Changed light cannot always be distinguished from changed skin; a face that could not be "
-            "measured is missing, and the table of what could not be measured shows how often, by group."
-        )
-    if index.judges:
-        yield (
-            "Scores are ratings, not measurements. A judge may itself rate groups differently; where judges and "
-            "people have not been compared group by group, a gap between groups can be the judge's."
-        )
-    yield (
-        "A rate depends on its threshold and on how missing scores are treated; the sensitivity table shows "
-        "both. Age ratings of prompts that ask for another age are left out of the age axis."
-    )
-    yield (
-        "The findings hold for these prompts, settings, seeds and versions. The gap between the highest and the "
-        "lowest group grows with the number of groups and shrinks with more data even when nothing differs: read it "
-        "with its test."
-    )

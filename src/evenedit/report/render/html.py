@@ -16,8 +16,11 @@ from evenedit.report.render.index import name
 if TYPE_CHECKING:
     from PIL.Image import Image
 
-PALETTE = Path(__file__).parents[1] / "templates" / "palette.css"
+TEMPLATES = Path(__file__).parents[1] / "templates"
+PALETTE = TEMPLATES / "palette.css"
 """Colours and fonts, light and dark; the web app uses them too."""
+ASSETS = (TEMPLATES / "report.css", TEMPLATES / "report.js")
+"""The style and the script of a report's pages, which the web app serves as files."""
 THUMBNAIL = 288
 """Longest side of a picture on a page, in pixels."""
 
@@ -32,7 +35,7 @@ def render(template: str, **context: Any) -> str:
         lstrip_blocks=True,
     )
     env.filters |= {"name": name, "data_uri": _data_uri}
-    return env.get_template(template).render(**context)
+    return env.get_template(template).render(**{"served": False, "link": None} | context)
 
 
 def thumbnail(image: Image, seen: dict[str, str], size: int = THUMBNAIL) -> str:

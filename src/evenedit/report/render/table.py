@@ -6,8 +6,8 @@ import csv
 import io
 import re
 import textwrap
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from markupsafe import Markup, escape
@@ -15,6 +15,7 @@ from markupsafe import Markup, escape
 from evenedit.core.records import Estimate
 from evenedit.report.render.index import Index, Label, name
 from evenedit.report.render.latex import latex, stack
+from evenedit.report.render.selection import Selection
 
 NOTHING = "–"
 """Printed where there is no number."""
@@ -24,6 +25,8 @@ ROOMY = 6
 """Up to so many columns LaTeX prints an interval beside its value; with more columns, below it."""
 
 Unit = Literal["share", "points", "score", "change", "p", "plain"]
+Link = Callable[[Selection | None], str]
+"""The address of the cases behind a number; empty where there is none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,14 +40,17 @@ class Number:
     n: int | None = None
     missing: int | None = None
     wilson: tuple[float, float] | None = None
+    cases: Selection | None = None
+    """The edits behind it; None for a number without any, such as a p value."""
 
     @classmethod
-    def of(cls, estimate: Estimate | None, unit: Unit) -> Number:
-        """The number of an estimate, or an empty one."""
+    def of(cls, estimate: Estimate | None, unit: Unit, rater: str | None = None) -> Number:
+        """The number of an estimate, or an empty one; `rater` is the instrument that measured it."""
         if estimate is None:
             return cls(None, unit)
         e = estimate
-        return cls(e.value, unit, e.low, e.high, e.n, e.missing, e.wilson)
+        cases = Selection.of(e, rater) if e.n else None
+        return cls(e.value, unit, e.low, e.high, e.n, e.missing, e.wilson, cases)
 
     @property
     def shown(self) -> str:
@@ -98,6 +104,13 @@ class Column:
     id: str
     title: str
     numeric: bool = True
+    prose: bool = False
+    """Sentences: lines are kept and broken where the column ends."""
+
+    @property
+    def latex(self) -> str:
+        """How LaTeX sets the column."""
+        return "p{0.5\\linewidth}" if self.prose else "r" if self.numeric else "l"
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,20 +128,21 @@ class Table:
     simulated: tuple[str, ...] = ()
     """Simulated ids behind these numbers."""
 
-    def to_html(self) -> Markup:
-        """HTML of the table with its caption and notes, in a container that scrolls sideways."""
+    def to_html(self, link: Link = lambda _: "") -> Markup:
+        """HTML of the table with its caption and notes; a number leads to its cases where `link` knows an address."""
         badge = Markup(' <span class="sim">SIMULATED</span>') if self.simulated else ""
         head = Markup("").join(
             Markup('<th scope="col"{}>{}</th>').format(Markup(' class="num"') if c.numeric else "", c.title)
             for c in self.columns
         )
-        body = Markup("\n").join(self._html_row(row) for row in self.rows)
-        foot = Markup("\n").join(self._html_row(row) for row in self.foot)
+        body = Markup("\n").join(self._html_row(row, link) for row in self.rows)
+        foot = Markup("\n").join(self._html_row(row, link) for row in self.foot)
         return Markup(
             '<p class="caption" id="{id}-caption"><strong>{title}</strong>{badge} {caption}</p>\n'
+            '<div class="frame">'
             '<div class="table" id="{id}" role="group" aria-labelledby="{id}-caption" tabindex="0">\n'
             '<table aria-labelledby="{id}-caption">\n'
-            "<thead><tr>{head}</tr></thead>\n<tbody>{body}</tbody>{foot}</table></div>\n{notes}"
+            "<thead><tr>{head}</tr></thead>\n<tbody>{body}</tbody>{foot}</table></div></div>\n{notes}"
         ).format(
             id=self.id,
             title=self.title + ".",
@@ -140,11 +154,13 @@ class Table:
             notes=Markup("").join(Markup('<p class="note">{}</p>\n').format(note) for note in self.notes),
         )
 
-    def _html_row(self, row: Sequence[Cell]) -> Markup:
+    def _html_row(self, row: Sequence[Cell], link: Link) -> Markup:
         first, *rest = row
+        numbers = (cell.cases for cell in rest if isinstance(cell, Number) and cell.cases is not None)
+        over = next((replace(cases, measure="") for cases in numbers), None)
         cells = [Markup('<th scope="row">{}</th>').format(_text(first))]
         for column, cell in zip(self.columns[1:], rest, strict=True):
-            cells.append(_html_cell(cell, column.numeric))
+            cells.append(_html_cell(cell, column, link, over))
         return Markup("<tr>{}</tr>").format(Markup("").join(cells))
 
     def to_csv(self) -> str:
@@ -191,7 +207,7 @@ class Table:
             "\\centering",
             f"\\caption{{{caption}}}{label}",
             "\\resizebox{\\ifdim\\width>\\linewidth\\linewidth\\else\\width\\fi}{!}{%",
-            f"\\begin{{tabular}}{{{''.join('r' if c.numeric else 'l' for c in self.columns)}}}",
+            f"\\begin{{tabular}}{{{''.join(c.latex for c in self.columns)}}}",
             "\\toprule",
             " & ".join(head) + r" \\",
             "\\midrule",
@@ -276,21 +292,25 @@ def _text(cell: Cell) -> str:
             return cell.shown
 
 
-def _html_cell(cell: Cell, numeric: bool) -> Markup:
-    if not numeric:
-        return Markup("<td>{}</td>").format(_text(cell))
+def _html_cell(cell: Cell, column: Column, link: Link, over: Selection | None) -> Markup:
+    """A cell; a number leads to the edits that it counts, an n to those that its row is `over`."""
+    if not column.numeric:
+        return Markup("<td{}>{}</td>").format(Markup(' class="prose"') if column.prose else "", _text(cell))
     if isinstance(cell, Number):
         made = [f"n = {cell.n:,}"] if cell.n is not None else []
         made += [f"{cell.missing:,} missing"] if cell.missing is not None else []
+        address = link(cell.cases) if cell.value is not None else ""
         return Markup('<td class="num"{}{}>{}{}</td>').format(
             Markup(' data-sort="{}"').format(cell.value) if cell.value is not None else "",
             Markup(' title="{}"').format(", ".join(made)) if made else "",
-            cell.shown,
+            Markup('<a href="{}">{}</a>').format(address, cell.shown) if address else cell.shown,
             Markup(' <span class="ci">{}</span>').format(cell.interval) if cell.interval else "",
         )
     sort = cell if isinstance(cell, int) else max(cell.counts, default=0) if isinstance(cell, Span) else None
     attribute = Markup(' data-sort="{}"').format(sort) if sort is not None else ""
-    return Markup('<td class="num"{}>{}</td>').format(attribute, escape(_text(cell)))
+    address = link(over) if sort else ""
+    shown = Markup('<a href="{}">{}</a>').format(address, _text(cell)) if address else escape(_text(cell))
+    return Markup('<td class="num"{}>{}</td>').format(attribute, shown)
 
 
 def _any_part(cells: Iterable[Cell], suffix: str) -> bool:
@@ -312,6 +332,6 @@ def _latex_row(row: Iterable[Cell], narrow: bool) -> str:
 
 def _latex_cell(cell: Cell, narrow: bool) -> str:
     if not isinstance(cell, Number) or not cell.interval:
-        return latex(_text(cell))
+        return re.sub(r"\n+", r"\\newline ", latex(_text(cell)))
     interval = f"{{\\scriptsize {latex(cell.interval)}}}"
     return stack([latex(cell.shown), interval], "t", "r") if narrow else f"{latex(cell.shown)} {interval}"

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from evenedit.core.records import Condition
 from evenedit.protocol import AXES, QUESTIONS
 from evenedit.report.render.index import ALPHA, POOLED, Index, name, plural
+from evenedit.report.render.selection import PEOPLE, Selection
 from evenedit.report.render.table import NOTHING, Cell, Column, Number, Table, Unit, table_of, text
 from evenedit.results.results import Agreement, Results
 
@@ -74,7 +75,18 @@ class Rows:
 
 def number(row: Agreement | None, unit: Unit = "score") -> Number:
     """A row as a number of a table."""
-    return Number(None, unit) if row is None else Number(row.value, unit, row.low, row.high, row.n_items)
+    if row is None:
+        return Number(None, unit)
+    return Number(row.value, unit, row.low, row.high, row.n_items, cases=None if unit == "p" else cases_of(row))
+
+
+def cases_of(row: Agreement) -> Selection:
+    """The edits whose ratings are compared: those that people rated, or all where only judges are compared."""
+    mitigated = row.condition in (Condition.FEATURE, Condition.PLACEBO)
+    experiment = "stereotype" if row.axis == "stereotype" else "mitigation" if mitigated else "diagnosis"
+    people = row.raters in COHORTS or row.raters.endswith("|all")
+    group = {factor: code for factor, code in row.group.items() if code != "*"}
+    return Selection("", experiment, row.condition, row.editor, group, PEOPLE if people else None)
 
 
 def _key(
@@ -292,7 +304,7 @@ def rank_tests(index: Index) -> Table | None:
             lines.append(
                 (
                     *(_rank_test(index, a), axis_name(a.axis), a.condition, a.editor or POOLED, SOURCES[a.raters]),
-                    Number(a.value, "score"),
+                    Number(a.value, "score", cases=cases_of(a)),
                     *(rows.number(a, f"{statistic}_p{tail}", "p") for tail in ("", "_holm", "_bh")),
                     rows.number(a, effect, "change"),
                     rows.number(a, same, "p") if same else Number(None, "p"),

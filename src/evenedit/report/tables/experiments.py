@@ -125,7 +125,8 @@ def mitigation_arms(index: Index) -> FigureFile | None:
                         e = index.find(Measure.delta(axis), editor, group, experiment="mitigation", condition=arm)
                         if e is None or e.value is None:
                             continue
-                        tip = tip_of(f"{name(editor)}, {index.group_name(group)}, {name(arm).lower()}", e, "change")
+                        who = f"{name(editor)}, {index.group_name(group)}, {name(arm).lower()}"
+                        tip = tip_of(index, who, e, "change")
                         filled = excludes(e.low, e.high)
                         dot(ax, y + 0.24 * offset, e.value, e.low, e.high, colour, filled=filled, tip=tip)
                         if not code:
@@ -175,7 +176,7 @@ def stereotype_shares(index: Index) -> FigureFile | None:
                     e.high,
                     colours[condition],
                     filled=excludes(e.low, e.high, 0.5),
-                    tip=tip_of(f"{name(editor)}, {name(condition).lower()}", e, "share"),
+                    tip=tip_of(index, f"{name(editor)}, {name(condition).lower()}", e, "share"),
                 )
                 if not group:
                     alt.append(f"{name(editor)}, {name(condition)}: {format_number(e.value, 'share')}.")

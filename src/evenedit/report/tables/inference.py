@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from evenedit.core.records import Condition
 from evenedit.protocol import QUESTIONS
 from evenedit.protocol.measures import Measure, MeasureKind
 from evenedit.report.render.index import POOLED, Index, listed, name, noun, plural
+from evenedit.report.render.selection import PEOPLE, Selection
 from evenedit.report.render.table import NOTHING, Cell, Column, Number, Table, Unit, table_of, text
-from evenedit.results.results import MitigationEffect, Model, PredictionPowered
+from evenedit.results.results import LeaveOneOut, MitigationEffect, Model, Multiverse, PredictionPowered
 
 
 def mitigation_effects(index: Index) -> Table | None:
@@ -41,10 +44,12 @@ def mitigation_effects(index: Index) -> Table | None:
 
 
 def _effect(index: Index, e: MitigationEffect) -> tuple[Cell, ...]:
+    cases = Selection("", "mitigation", Condition.FEATURE, e.editor, e.group)
     return (
         *(e.editor or POOLED, e.question, index.group_label(e.group)),
-        *(Number(e.feature, "change"), Number(e.placebo, "change")),
-        Number(e.value, "change", e.low, e.high),
+        Number(e.feature, "change", cases=cases),
+        Number(e.placebo, "change", cases=replace(cases, condition=Condition.PLACEBO)),
+        Number(e.value, "change", e.low, e.high, cases=cases),
         *(Number(e.p, "p"), Number(e.interaction_p, "p")),
         *(e.n, "" if e.value is not None else e.method.removeprefix("none: ")),
     )
@@ -83,7 +88,9 @@ def _model(index: Index, m: Model) -> tuple[Cell, ...]:
         for pick in (max, min):
             code = pick(m.odds, key=lambda k: m.odds[k].value)
             ratio = m.odds[code]
-            ends += [index.level_label(m.factor, code), Number(ratio.value, "score", ratio.low, ratio.high)]
+            cases = Selection(m.measure, m.experiment, m.condition, m.editor, {m.factor: code})
+            odds = Number(ratio.value, "score", ratio.low, ratio.high, cases=cases)
+            ends += [index.level_label(m.factor, code), odds]
     measure = Measure(m.measure)
     what = name(measure.name) if measure.kind == MeasureKind.RATE else f"{QUESTIONS[measure.name].title}, score"
     return (
@@ -119,7 +126,7 @@ def leave_one_out(index: Index) -> Table | None:
         [
             (
                 *(x.editor or POOLED, index.factor_label(x.factor), Measure(x.measure).name),
-                *(Number(v, "points") for v in (x.value, x.low, x.high)),
+                *(Number(v, "points", cases=_gap(x)) for v in (x.value, x.low, x.high)),
                 *(x.face, Number(x.same_extremes / x.faces, "share"), x.faces),
             )
             for x in index.results.leave_one_out
@@ -129,6 +136,10 @@ def leave_one_out(index: Index) -> Table | None:
         ],
         notes=("Same extreme groups: the share of faces without which the same groups are highest and lowest.",),
     )
+
+
+def _gap(x: LeaveOneOut | Multiverse) -> Selection:
+    return Selection(x.measure, x.experiment, x.condition, x.editor, {x.factor: "*"})
 
 
 def seeds(index: Index) -> Table | None:
@@ -154,11 +165,12 @@ def seeds(index: Index) -> Table | None:
         [
             (
                 *(s.editor, Measure(s.measure).name, s.seeds),
-                *(Number(s.low, "share"), Number(s.high, "share")),
-                *(Number(s.gap_low, "points"), Number(s.gap_high, "points")),
-                *(Number(s.disagree, "share"), Number(s.variance_share, "share"), s.cases),
+                *(Number(value, "share", cases=over) for value in (s.low, s.high)),
+                *(Number(value, "points", cases=over) for value in (s.gap_low, s.gap_high)),
+                *(Number(s.disagree, "share", cases=over), Number(s.variance_share, "share"), s.cases),
             )
             for s in index.results.seeds
+            for over in (Selection(s.measure, s.experiment, s.condition, s.editor),)
         ],
     )
 
@@ -224,12 +236,13 @@ def _powered(index: Index, p: PredictionPowered) -> tuple[Cell, ...]:
     kind = MeasureKind(measure.kind)
     unit = UNITS[kind]
     whole = "*" in p.group.values()
+    cases = Selection(p.measure, p.experiment, p.condition, p.editor, p.group)
     group = index.factor_label(next(iter(p.group))) if whole else index.group_label(p.group)
     return (
         *(p.editor or POOLED, group, KINDS[kind], measure.name),
-        Number(p.judge, unit, p.judge_low, p.judge_high),
-        Number(p.human, unit, p.human_low, p.human_high),
-        Number(p.value, unit, p.low, p.high),
+        Number(p.judge, unit, p.judge_low, p.judge_high, cases=cases),
+        Number(p.human, unit, p.human_low, p.human_high, cases=replace(cases, measure="", rater=PEOPLE)),
+        Number(p.value, unit, p.low, p.high, cases=cases),
         *(Number(p.tuning, "score"), p.n, p.labelled),
     )
 
@@ -245,8 +258,8 @@ def multiverse(index: Index) -> Table | None:
             (
                 *(m.editor, index.factor_label(m.factor), Measure(m.measure).name),
                 *(index.level_label(m.factor, code) for code in (m.highest, m.lowest)),
-                Number(own.value if own else None, "points"),
-                *(Number(pick(values) if values else None, "points") for pick in (min, max)),
+                Number(own.value if own else None, "points", cases=_gap(m)),
+                *(Number(pick(values) if values else None, "points", cases=_gap(m)) for pick in (min, max)),
                 *(Number(m.same_sign / count, "share"), Number(m.significant() / count, "share"), count),
             )
         )

@@ -8,6 +8,7 @@ from functools import partial
 from evenedit.core.records import Condition, Estimate
 from evenedit.protocol.measures import Measure, MeasureKind
 from evenedit.report.render.index import MEASURED, POOLED, Index, name
+from evenedit.report.render.selection import Selection
 from evenedit.report.render.table import Cell, Column, Number, Span, Table, Unit, table_of, text
 
 UNITS: dict[str, Unit] = {"skin_delta_L": "change", "changed_share": "share", "redrawn": "share"}
@@ -33,8 +34,8 @@ def _shown(index: Index) -> list[tuple[str, Index, Measure]]:
     return sorted(found, key=lambda f: order.index(f[2].name) if f[2].name in order else len(order))
 
 
-def _number(e: Estimate | None, measure: Measure) -> Number:
-    return Number.of(e, UNITS.get(measure.name, "share") if measure.kind == MeasureKind.MEAN else "share")
+def _number(e: Estimate | None, measure: Measure, rater: str) -> Number:
+    return Number.of(e, UNITS.get(measure.name, "share") if measure.kind == MeasureKind.MEAN else "share", rater)
 
 
 def measured(index: Index) -> Table | None:
@@ -72,7 +73,7 @@ def _by(
     rows: list[tuple[Cell, ...]] = []
     for editor in index.lines("diagnosis"):
         for group in groups:
-            numbers = [_number(own.find(measure, editor, group), measure) for _, own, measure in shown]
+            numbers = [_number(own.find(measure, editor, group), measure, rater) for rater, own, measure in shown]
             if any(x.n for x in numbers):
                 counts = [Span(tuple(c for x in numbers if (c := getattr(x, what)) is not None)) for what in COUNTED]
                 rows.append((editor or POOLED, index.group_label(group), *numbers, *counts))
@@ -103,9 +104,10 @@ def measured_mitigation(index: Index) -> Table | None:
         for editor in found.lines("mitigation"):
             for group in (index.main_group(code) for code in ("", *codes)):
                 at = partial(found.find, editor=editor, group=group, experiment="mitigation")
-                changes = [Number.of(at(Measure.delta(reading), condition=arm), unit) for arm in arms]
+                changes = [Number.of(at(Measure.delta(reading), condition=arm), unit, rater) for arm in arms]
                 if any(change.n for change in changes):
-                    levels = [_number(at(measure, condition=arm), measure) for arm in (Condition.BASELINE, *arms)]
+                    every = (Condition.BASELINE, *arms)
+                    levels = [_number(at(measure, condition=arm), measure, rater) for arm in every]
                     counts = (changes[0].n, changes[0].missing)
                     where = (editor or POOLED, rater, reading, index.group_label(group))
                     rows.append((*where, *levels, *changes, *counts))
@@ -143,19 +145,20 @@ def measured_gaps(index: Index) -> Table | None:
         for t in sorted(own.results.tests, key=lambda t: (t.p_holm, t.p, -t.value)):
             if t.editor not in index.lines("diagnosis"):
                 continue
-            gap = Number.of(own.find(t.measure, t.editor, {t.factor: "*"}), "points")
+            gap = Number.of(own.find(t.measure, t.editor, {t.factor: "*"}), "points", rater)
             reading = Measure(t.measure).name
             ends = [
                 (
                     index.level_label(t.factor, code),
-                    Number.of(own.find(Measure.rate(reading), t.editor, {t.factor: code}), "share"),
+                    Number.of(own.find(Measure.rate(reading), t.editor, {t.factor: code}), "share", rater),
                 )
                 for code in (t.highest, t.lowest)
             ]
             rows.append(
                 (
                     *(t.editor or POOLED, rater, index.factor_label(t.factor), reading),
-                    *(Number(t.value, "points", gap.low, gap.high), Number(t.p, "p"), Number(t.p_holm, "p")),
+                    Number(t.value, "points", gap.low, gap.high, cases=gap.cases),
+                    *(Number(t.p, "p"), Number(t.p_holm, "p")),
                     *(own.grade(t), *ends[0], *ends[1]),
                     *(t.faces, gap.n, gap.missing),
                 )
@@ -190,7 +193,8 @@ def missing_reasons(index: Index) -> Table | None:
     for m in index.results.measured:
         for s in m.missing_reasons:
             at = next(iter(s.group.items()), ("", ""))
-            share = Number(s.count / s.edits if s.edits else None, "share", n=s.edits, missing=s.count)
+            cases = Selection(editor=s.editor, group=s.group)
+            share = Number(s.count / s.edits if s.edits else None, "share", n=s.edits, missing=s.count, cases=cases)
             rows.setdefault((s.editor, m.rater, Measure(s.measure).name, s.reason), {})[at] = share
     return table_of(
         index,
@@ -215,7 +219,9 @@ def readings_of(index: Index, editor: str) -> Iterator[tuple[str, list[tuple[Mea
     """Each instrument with its measurements over everybody."""
     for rater, own in index.instruments.items():
         found = [
-            (measure, _number(own.find(measure, editor), measure)) for r, _, measure in _shown(index) if r == rater
+            (measure, _number(own.find(measure, editor), measure, rater))
+            for r, _, measure in _shown(index)
+            if r == rater
         ]
         there = [(measure, number) for measure, number in found if number.value is not None]
         if there:

@@ -9,6 +9,7 @@ from evenedit.core.records import Condition
 from evenedit.protocol import AXES, QUESTIONS
 from evenedit.protocol.measures import Measure, MeasureKind
 from evenedit.report.render.index import POOLED, RATES, Index, name, noun
+from evenedit.report.render.selection import Selection
 from evenedit.report.render.table import Cell, Column, Number, Span, Table, table_of, text
 from evenedit.results.results import GapTest
 
@@ -248,7 +249,8 @@ def gap_tests(index: Index) -> Table | None:
         rows.append(
             (
                 *(t.editor or POOLED, index.factor_label(t.factor), rate),
-                *(Number(t.value, "points", gap.low, gap.high), Number(t.p, "p"), Number(t.p_holm, "p")),
+                Number(t.value, "points", gap.low, gap.high, cases=gap.cases),
+                *(Number(t.p, "p"), Number(t.p_holm, "p")),
                 GRADES[grade],
                 *(index.level_label(t.factor, t.highest), high, index.level_label(t.factor, t.lowest), low),
                 *(t.faces, gap.n, gap.missing),
@@ -291,7 +293,7 @@ def trends(index: Index) -> Table | None:
         if measure.kind == MeasureKind.TREND and e.editor in index.lines(e.experiment) and e.n:
             (factor,) = e.group
             where = e.experiment if e.condition == Condition.BASELINE else f"{e.experiment}, {e.condition}"
-            slope = Number(e.value, "points", e.low, e.high)
+            slope = Number(e.value, "points", e.low, e.high, cases=Selection.of(e))
             rows.append((e.editor or POOLED, where, index.factor_label(factor), measure.name, slope, e.n, e.missing))
     return table_of(
         index,

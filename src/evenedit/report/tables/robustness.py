@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from evenedit.core.records import Condition, Estimate
 from evenedit.protocol.measures import Measure, MeasureKind
 from evenedit.report.render.index import POOLED, Index, name, plural
+from evenedit.report.render.selection import Selection
 from evenedit.report.render.table import NOTHING, Cell, Column, Number, Table, Unit, table_of, text
-from evenedit.results.results import Coverage
+from evenedit.results.results import Bound, Coverage
 
 _UNITS: dict[str, Unit] = {MeasureKind.RATE: "share", MeasureKind.GAP: "points", MeasureKind.DELTA: "change"}
 
@@ -21,8 +24,9 @@ def sensitivity(index: Index) -> Table | None:
             continue
         where = s.experiment if s.condition == Condition.BASELINE else f"{s.experiment}, {s.condition}"
         key = (s.editor or POOLED, where, Measure(s.measure).name, s.threshold)
-        share = Number(s.value, "share", n=s.n)
-        cells.setdefault(key, {})[s.missing] = (share, Number(s.gap, "points"), s.n)
+        over = Selection("", s.experiment, s.condition, s.editor)  # other thresholds count other edits of these
+        share = Number(s.value, "share", n=s.n, cases=over)
+        cells.setdefault(key, {})[s.missing] = (share, Number(s.gap, "points", cases=over), s.n)
         if s.is_default:
             used[key] = "in this report"
     empty: tuple[Cell, ...] = (Number(None, "share"), Number(None, "points"), None)
@@ -68,7 +72,8 @@ def coverage(index: Index) -> Table | None:
 
 def _coverage_row(index: Index, c: Coverage) -> tuple[Cell, ...]:
     calls = c.scored + c.refused + c.unparseable + c.failed
-    share = Number(c.scored / calls if calls else None, "share", n=calls, missing=calls - c.scored)
+    cases = Selection("", c.experiment, editor=c.editor, group=c.group)
+    share = Number(c.scored / calls if calls else None, "share", n=calls, missing=calls - c.scored, cases=cases)
     return (
         c.rater,
         c.experiment,
@@ -104,7 +109,7 @@ def unequal_coverage(index: Index) -> Table | None:
                 Measure(t.measure).name.removeprefix("unanswered."),
                 t.editor or POOLED,
                 index.factor_label(t.factor),
-                Number(t.value, "points"),
+                Number(t.value, "points", cases=Selection(editor=t.editor, group={t.factor: t.highest})),
                 index.level_label(t.factor, t.highest) if t.value else NOTHING,  # without a gap no group is highest
                 Number(t.p, "p"),
                 Number(t.p_holm, "p"),
@@ -135,13 +140,17 @@ def worst_cases(index: Index) -> Table | None:
         [
             (
                 *(b.editor or POOLED, index.factor_label(b.factor), Measure(b.measure).name),
-                *(Number(x, "points") for x in (b.value, b.low, b.high)),
+                *(Number(x, "points", cases=_gap(b)) for x in (b.value, b.low, b.high)),
                 b.missing,
             )
             for b in index.results.bounds
             if (b.experiment, b.condition) == ("diagnosis", Condition.BASELINE) and b.editor in index.lines("diagnosis")
         ],
     )
+
+
+def _gap(b: Bound) -> Selection:
+    return Selection(b.measure, b.experiment, b.condition, b.editor, {b.factor: "*"})
 
 
 def confidence(index: Index) -> Table | None:
@@ -189,6 +198,7 @@ def judges_alone(index: Index) -> Table | None:
         together = index.find(e.measure, e.editor, e.group, experiment=e.experiment, condition=e.condition)
         values = [f.value for f in found.values() if f.value is not None]
         where = e.experiment if e.condition == Condition.BASELINE else f"{e.experiment}, {e.condition}"
+        over = Selection("", e.experiment, e.condition, e.editor)  # one judge counts other edits of these
         rows.append(
             (
                 *(e.editor or POOLED, where, measure.name),
@@ -198,7 +208,7 @@ def judges_alone(index: Index) -> Table | None:
                 if measure.kind == MeasureKind.DELTA
                 else "rate",
                 Number.of(together, unit),
-                *(Number.of(found.get(judge), unit) for judge in judges),
+                *(replace(Number.of(found.get(judge), unit), cases=over) for judge in judges),
                 Number(
                     max(values) - min(values) if len(values) > 1 else None, "score" if unit == "change" else "points"
                 ),
@@ -248,7 +258,7 @@ def planted_effects(index: Index) -> Table | None:
             (
                 *(p.editor, Measure(p.measure).name, index.group_label(p.group)),
                 Number(p.planted, "points"),
-                Number(p.found, "points", p.low, p.high),
+                Number(p.found, "points", p.low, p.high, cases=Selection(p.measure, editor=p.editor, group=p.group)),
                 inside[p.inside],
             )
             for p in index.results.planted

@@ -6,7 +6,8 @@ from collections.abc import Iterator
 
 from evenedit.core.records import Condition
 from evenedit.protocol import AXES, QUESTIONS
-from evenedit.report.figures.plots import BLUE, FAINT, VERMILLION, FigureFile, dot, picture, sheet
+from evenedit.report.figures.inline import tip as tip_id
+from evenedit.report.figures.plots import BLUE, FAINT, VERMILLION, FigureFile, dot, picture, query_of, sheet
 from evenedit.report.render.index import POOLED, Index, excludes, name
 from evenedit.report.render.table import Cell, Column, Number, Table, format_number, table_of, text
 from evenedit.report.tables.agreement import Rows, axis_name, number
@@ -137,7 +138,7 @@ def skin_tone_and_deltas(index: Index) -> FigureFile | None:
                     a = _skin_tone(index, rows, statistic, code)
                     if a is not None and a.value is not None:
                         filled = statistic == "mean_people" and excludes(a.low, a.high, 3)
-                        tip = _tip(names[code], a)
+                        tip = _tip(index, names[code], a)
                         dot(ax, y + off, a.value, a.low, a.high, colour, filled=filled, tip=tip, shape=shape)
                         alt += [f"{names[code]} {a.value:.2f}."] if statistic == "mean_people" else []
             ax.set_yticks(range(len(codes)), list(names.values()))
@@ -154,7 +155,7 @@ def skin_tone_and_deltas(index: Index) -> FigureFile | None:
                 for arm, a in found:
                     if a.value is not None:
                         colour, off = (BLUE, -0.12) if arm is Condition.FEATURE else (FAINT, 0.14)
-                        tip = _tip(f"{axis_name(axis)}, {name(arm).lower()}", a, signed=True)
+                        tip = _tip(index, f"{axis_name(axis)}, {name(arm).lower()}", a, signed=True)
                         dot(ax, y + off, a.value, a.low, a.high, colour, filled=excludes(a.low, a.high), tip=tip)
                         alt.append(f"{axis_name(axis)}, {name(arm).lower()}: {format_number(a.value, 'change')}.")
             ax.set_yticks(range(len(deltas)), [axis_name(axis) for axis, _ in deltas])
@@ -180,6 +181,7 @@ def _skin_tone(index: Index, rows: Rows, statistic: str, code: str) -> Agreement
     return rows.find(statistic, "skin_tone", group=index.main_group(code))
 
 
-def _tip(who: str, a: Agreement, *, signed: bool = False) -> str:
+def _tip(index: Index, who: str, a: Agreement, *, signed: bool = False) -> str:
     shown = number(a, "change" if signed else "score")
-    return f"{who}: {shown.shown} {shown.interval}".rstrip() + f", {a.n_items:,} outputs"
+    text = f"{who}: {shown.shown} {shown.interval}".rstrip() + f", {a.n_items:,} outputs"
+    return tip_id(text, query_of(index, shown.cases))

@@ -18,6 +18,50 @@
   system.addEventListener("change", label);
   label();
 
+  // Pictures of people can be blurred; the choice is kept.
+  const blur = document.getElementById("blur");
+  if (document.querySelector(".pair, .photos, .tiles")) {
+    const set = (on) => {
+      root.classList.toggle("blurred", on);
+      blur.setAttribute("aria-pressed", String(on));
+    };
+    try { set(localStorage.getItem("evenedit-blur") === "yes"); } catch { /* private mode */ }
+    blur.hidden = false;
+    blur.addEventListener("click", () => {
+      set(!root.classList.contains("blurred"));
+      try { localStorage.setItem("evenedit-blur", root.classList.contains("blurred") ? "yes" : "no"); } catch { /* private mode */ }
+    });
+  }
+
+  // What is wider than its frame says so.
+  for (const frame of document.querySelectorAll(".frame")) {
+    const inner = frame.firstElementChild;
+    const cue = make("p", { className: "cue", hidden: true, textContent: "Scroll sideways for more →" });
+    frame.append(cue);
+    const look = () => {
+      const over = inner.scrollWidth - inner.clientWidth;
+      frame.classList.toggle("cut", over - inner.scrollLeft > 4);
+      cue.hidden = over <= 4;
+    };
+    inner.addEventListener("scroll", look, { passive: true });
+    new ResizeObserver(look).observe(inner);
+  }
+
+  // Figures: Tab stops once, arrows walk from mark to mark, Enter opens the cases.
+  for (const drawing of document.querySelectorAll(".drawing")) {
+    const marks = [...drawing.querySelectorAll("a")];
+    marks.forEach((mark, at) => mark.setAttribute("tabindex", at ? "-1" : "0"));
+    drawing.addEventListener("keydown", (event) => {
+      const at = marks.indexOf(document.activeElement);
+      const step = { ArrowRight: 1, ArrowDown: 1, ArrowLeft: -1, ArrowUp: -1 }[event.key];
+      if (at < 0 || !step || !marks[at + step]) return;
+      event.preventDefault();
+      marks[at].setAttribute("tabindex", "-1");
+      marks[at + step].setAttribute("tabindex", "0");
+      marks[at + step].focus();
+    });
+  }
+
   // Tables: a click on a heading sorts; the foot stays.
   for (const table of document.querySelectorAll("table")) {
     const body = table.tBodies[0];
@@ -95,6 +139,7 @@
     tip.style.left = `${Math.max(8, Math.min(box.left + box.width / 2 - tip.offsetWidth / 2, innerWidth - tip.offsetWidth - 8))}px`;
     tip.style.top = `${box.top > 60 ? box.top - tip.offsetHeight - 8 : box.bottom + 8}px`;
   });
+  addEventListener("focusin", (event) => event.target.closest?.(".tip")?.dispatchEvent(new PointerEvent("pointerover", { bubbles: true })));
   addEventListener("scroll", () => { tip.hidden = true; }, { passive: true });
 
   // A link into something folded unfolds it.
@@ -107,5 +152,5 @@
   unfold();
 
   // Print tells what was observed of every editor; of the folded tables, those that the reader has unfolded.
-  addEventListener("beforeprint", () => { for (const part of document.querySelectorAll("details.editor")) part.open = true; });
+  addEventListener("beforeprint", () => { for (const part of document.querySelectorAll("details.editor, .first details")) part.open = true; });
 })();

@@ -171,13 +171,17 @@ class Casebook:
     def read(cls, study: Study) -> Casebook:
         """Read the study's cases as they are now."""
         rules = rules_of(study.file)
-        table = study.table()
+        return cls.of(study, combine(study.table(), rules.ensemble, rules.missing))
+
+    @classmethod
+    def of(cls, study: Study, scores: Scores) -> Casebook:
+        """Return the cases of scores that are there already."""
         sources = study.store.sources()
         measurements = study.design.instruments(sources)
         edits = study.store.edits()
         return cls(
             study,
-            combine(table, rules.ensemble, rules.missing),
+            scores,
             sources,
             {ident: edit.image for ident, edit in edits.items() if edit.image is not None},
             {ident: reason_of(edit) for ident, edit in edits.items() if edit.image is None},

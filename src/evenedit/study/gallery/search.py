@@ -44,6 +44,8 @@ MISSING, NOT_ASKED = "missing", "not-asked"
 """Values of a score that is not there."""
 PAIR, UNLABELLED = "pair", "unlabelled"
 """Values of a label that is not there: two portraits, or one whose label is missing."""
+NO_CODE = "none"
+"""The coded gender of a prompt that names no occupation."""
 SORTS = {
     "priority": "review priority",
     "disagreement": "disagreement between judges",
@@ -213,6 +215,9 @@ class Gallery:
         yield _field("people", "Rated by people", pd.Series(people))
         category = edits["prompt_id"].map({p: prompt.category for p, prompt in prompts.items()})
         yield _field("category", "Category", category)
+        coded = edits["prompt_id"].map({p: prompt.coded_gender or NO_CODE for p, prompt in prompts.items()})
+        if (coded != NO_CODE).any():
+            yield _field("coded_gender", "Occupation coded as", coded, {NO_CODE: "no occupation"})
         titles = {p: p if prompt.name in ("", p) else f"{p} {prompt.name}" for p, prompt in prompts.items()}
         yield _field("prompt", "Prompt", edits["prompt_id"], titles)
         yield _field("source", "Portrait", edits["source_id"])
@@ -240,6 +245,7 @@ class Gallery:
         means = people_means(scores.table)
         apart = np.abs(np.where(scores.values > 0, scores.values, np.nan) - means)
         yield NumberRange("people_gap", "Judges apart from people, in points", _largest(apart))
+        yield from _instrument_ratings(scores.table)
         for reading in scores.table.readings:
             name = Measure(reading.measure).name
             yield NumberRange(f"{reading.rater}.{name}", f"{name.replace('_', ' ')} ({reading.rater})", reading.values)
@@ -441,6 +447,16 @@ class LiveGallery:
         self._finished = time.monotonic()
         self._took, self._mark = self._finished - started, mark
         return built
+
+
+def _instrument_ratings(table: RatingTable) -> Iterable[NumberRange]:
+    """The score that each instrument derives from its measurements, by question."""
+    for number in table.of_kind(Kind.INSTRUMENT):
+        rater = table.raters[number]
+        for column, question in enumerate(QUESTION_IDS):
+            values = table.values[number, :, column].astype(np.float64)
+            title = f"{QUESTIONS[question].title}, score from measurements ({rater})"
+            yield NumberRange(f"{rater}.{question}", title, np.where(values > 0, values, np.nan))
 
 
 def is_pair(edits: pd.DataFrame) -> Mask:

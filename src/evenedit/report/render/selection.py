@@ -1,0 +1,140 @@
+"""The edits behind a number, as a query that the gallery and the page of cases both understand."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from urllib.parse import urlencode
+
+from evenedit.core.records import Condition, Estimate
+from evenedit.protocol import DEFAULT_RATES, QUESTIONS
+from evenedit.protocol.measures import Measure, MeasureKind
+from evenedit.protocol.rubric import Rate
+from evenedit.report.render.index import Index
+
+GALLERY = "/gallery?"
+"""What stands before a query in the web app."""
+CASES = "cases.html#"
+"""What stands before a query in a report on disk."""
+PEOPLE = "people"
+"""The rater of numbers that rest on people's answers."""
+EVERY = "*"
+"""The level in the group of a comparison of levels."""
+ANSWERS: dict[str, tuple[str, str]] = {
+    "followed": ("stereotype", "1"),
+    "resisted": ("stereotype", "2"),
+    "unclear": ("stereotype", "3"),
+    "role_male": ("target_role", "1"),
+    "role_female": ("target_role", "2"),
+    "role_unclear": ("target_role", "3"),
+    "refused": ("outcome", "refused"),
+}
+"""Rates of one answer: the field and the value that are counted."""
+COUNTED = (MeasureKind.RATE, MeasureKind.GAP, MeasureKind.TREND, MeasureKind.CONTRAST)
+"""Kinds of measures that count some of the edits; means and changes are over all of them."""
+
+Pairs = list[tuple[str, str]]
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """The coordinates of a number: which edits it is over and what it counts among them."""
+
+    measure: str = ""
+    """Empty for all edits, whatever came of them."""
+    experiment: str = "diagnosis"
+    condition: str = Condition.BASELINE
+    editor: str | None = None
+    group: Mapping[str, str] = field(default_factory=dict)
+    rater: str | None = None
+    """An instrument's id, or `people`; None for the ensemble of judges."""
+
+    @classmethod
+    def of(cls, e: Estimate, rater: str | None = None) -> Selection:
+        """The edits behind an estimate: those that it counts, or all that it is over where it counts none."""
+        return cls(e.measure if e.value else "", e.experiment, e.condition, e.editor, e.group, rater)
+
+
+class CaseLinks:
+    """Addresses of the cases behind numbers; without a page of cases there are none."""
+
+    def __init__(self, index: Index, before: str = "") -> None:
+        self._index = index
+        self.before = before
+        """`CASES`, `GALLERY`, or empty where there are no cases to show."""
+
+    def __bool__(self) -> bool:
+        return bool(self.before)
+
+    def __call__(self, selection: Selection | None) -> str:
+        """The address of a selection's cases; empty where there is none."""
+        return self.before + self.query(selection) if self.before and selection is not None else ""
+
+    def case(self, request_id: str) -> str:
+        """The address of one case."""
+        if not self.before:
+            return ""
+        return f"/gallery/case/{request_id}" if self.before == GALLERY else f"{self.before}case={request_id}"
+
+    def query(self, selection: Selection) -> str:
+        """The query of a selection: the values of fields, and ranges of numbers."""
+        return urlencode([*self._over(selection), *self._counted(selection)])
+
+    def _over(self, s: Selection) -> Iterator[tuple[str, str]]:
+        """The edits that the number is over; of mitigation, the arm whose pairs are compared with the baseline."""
+        if s.editor is not None:
+            yield "editor", s.editor
+        yield "experiment", s.experiment
+        mitigated = s.experiment == "mitigation" and s.condition == Condition.BASELINE
+        yield "condition", Condition.FEATURE.value if mitigated else str(s.condition)
+        if s.rater == PEOPLE:
+            yield "people", "yes"
+        for factor, code in s.group.items():
+            yield from ((factor, each) for each in (self._ends(s, factor) if code == EVERY else (code,)))
+
+    def _ends(self, s: Selection, factor: str) -> tuple[str, ...]:
+        """The highest and the lowest group of a comparison; none where it was not tested."""
+        name = Measure(s.measure).name
+        own = self._index.instruments.get(s.rater or "")
+        for t in (own or self._index).results.tests:
+            place = (t.experiment, t.condition, t.editor, t.factor, Measure(t.measure).name)
+            if place == (s.experiment, s.condition, s.editor, factor, name):
+                return tuple(dict.fromkeys((t.highest, t.lowest)))
+        return ()
+
+    def _counted(self, s: Selection) -> Pairs:
+        measure = Measure(s.measure)
+        if measure.kind not in COUNTED:
+            return []
+        if measure.name in ANSWERS:
+            return [ANSWERS[measure.name]]
+        if measure.name in self._rates:
+            return self._scores(self._rates[measure.name])
+        rater = s.rater or self._measuring.get(measure.name)
+        if rater is None or rater == PEOPLE:
+            return []
+        rate = self._rates.get(measure.name.removeprefix("measured_"))
+        if rate is None:
+            return [(f"{rater}.{measure.name}.min", "1")]
+        end, cut = ("min", rate.at_least) if rate.at_least is not None else ("max", rate.at_most)
+        return [(f"{rater}.{rate.question}.{end}", str(cut))]
+
+    def _scores(self, rate: Rate) -> Pairs:
+        levels = range(1, len(QUESTIONS[rate.question].labels) + 1)
+        low, high = rate.at_least or 1, rate.at_most or max(levels)
+        return [(rate.question, str(level)) for level in levels if low <= level <= high]
+
+    @cached_property
+    def _rates(self) -> dict[str, Rate]:
+        used = self._index.results.rules.get("rates", {})
+        return {**DEFAULT_RATES, **{id: Rate.parse(id, str(rule)) for id, rule in used.items()}}
+
+    @cached_property
+    def _measuring(self) -> dict[str, str]:
+        """The instrument of each reading, the first where several have it."""
+        found: dict[str, str] = {}
+        for m in self._index.results.measured:
+            for e in m.estimates:
+                found.setdefault(Measure(e.measure).name, m.rater)
+        return found

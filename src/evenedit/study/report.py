@@ -1,0 +1,63 @@
+"""The report of a study: its results with the pictures behind them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from evenedit.core.log import log
+from evenedit.core.second_process import SecondProcess
+from evenedit.ratings import parquet
+from evenedit.ratings.combine import combine
+from evenedit.ratings.table import RatingTable
+from evenedit.report.contents import begin_figures
+from evenedit.report.pages.report import write_report
+from evenedit.report.render.html import put
+from evenedit.stats import LARGE
+from evenedit.study import example_cases as examples
+from evenedit.study.gallery.cases import Casebook
+from evenedit.study.gallery.search import Gallery
+from evenedit.study.photo_figures import photo_figures
+from evenedit.study.report_cases import Pictures, ReportCases
+from evenedit.study.results import REPORT, prompts_of, results_of, rules_of
+from evenedit.study.study import Study
+
+APP = "app-report"
+"""The folder of a study's report as the web app shows it."""
+DIGEST = "digest.txt"
+"""The file there that names the ratings and rules it was made from; it is written last."""
+
+
+def report_study(study: Study, out: Path, pictures: Pictures = "thumbnails") -> Path:
+    """Write a study's report and return the path of its page; two processes share the work on a large study.
+
+    In the study's own folder the pages of the web app are written too.
+    """
+    table = study.table()
+    log.info(f"analysing {len(table.edits):,} edits")
+    with SecondProcess(wanted=len(table.edits) >= LARGE) as second:
+        return _report(study, table, out, pictures, second)
+
+
+def _report(study: Study, table: RatingTable, out: Path, pictures: Pictures, second: SecondProcess) -> Path:
+    results = results_of(study, table, second)
+    rules = rules_of(study.file)
+    scores = combine(table, rules.ensemble, rules.missing)
+    log.info("writing the report")
+    figures = begin_figures(results, second)
+    prompts, shown = prompts_of(study.file), pictures != "none"
+    own = out.resolve() == (study.folder / REPORT).resolve()
+    parquet.write_parquet(table, out / parquet.FILE)
+    page = write_report(
+        results,
+        out,
+        title=study.file.sections.study.title,
+        study=study.file.sections.model_dump(mode="json", exclude_none=True, exclude={"store"}),
+        examples=examples.choose(scores, study.store, prompts) if shown else (),
+        photo_figures=photo_figures(scores, study.store, prompts, simulated=bool(results.simulated)) if shown else (),
+        figures=figures,
+        cases=ReportCases(Gallery(Casebook.of(study, scores)), pictures).bundle(),
+        app=study.folder / APP if own else None,
+    )
+    if own:
+        put(study.folder / APP / DIGEST, results.digest.encode())
+    return page

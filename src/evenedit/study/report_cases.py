@@ -1,0 +1,125 @@
+"""A study's cases for its report: what the page of cases filters by, their pictures, and single cases to show."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from typing import Literal
+
+from PIL import Image
+
+from evenedit.core.errors import EvenEditError
+from evenedit.protocol import QUESTIONS
+from evenedit.report.pages.cases import CaseBundle, CaseField, CaseList, CaseNumber
+from evenedit.report.pages.example import ExampleCase
+from evenedit.study.example_cases import called
+from evenedit.study.gallery.search import Gallery
+from evenedit.study.gallery.thumbnails import Thumbnails
+
+Pictures = Literal["none", "thumbnails", "full"]
+"""Which pictures a report holds."""
+LARGE, SMALL = 320, 160
+"""The width of a picture on the page of cases, in pixels, and that in a study of many edits."""
+MANY = 2_000
+"""Edits above which the pictures are small, so that a report of 5,040 edits stays below 50 MB."""
+THREADS = 4
+NAME = 20
+"""Letters of a picture's hash in the name of its file."""
+
+
+class ReportCases:
+    """The cases of a study, with the pictures that its report is to hold."""
+
+    def __init__(self, gallery: Gallery, pictures: Pictures) -> None:
+        self._gallery, self._book, self._pictures = gallery, gallery.book, pictures
+        store = self._book.study.store
+        self._thumbnails = Thumbnails(store.images, store.folder)
+        self._width = SMALL if len(gallery) > MANY else LARGE
+
+    def bundle(self) -> CaseBundle:
+        """The cases and their pictures, ready for the report."""
+        return CaseBundle(self._list(), self._files(), self.show, self._pictures == "full")
+
+    def show(self, request_id: str) -> ExampleCase | None:
+        """One case with its pictures; None where it has no output of one portrait, or pictures are left out."""
+        book = self._book
+        row, image = book.rows.get(request_id), book.images.get(request_id)
+        if row is None or image is None or self._pictures == "none":
+            return None
+        edit = book.scores.edits.iloc[row]
+        sources = [book.sources[s] for s in str(edit["source_id"]).split("+")]
+        prompt = book.study.file.prompt(edit["prompt_id"])
+        pictures = [self._opened(sha) for sha in (sources[0].image, image)]
+        if pictures[0] is None or pictures[1] is None:
+            return None
+        return ExampleCase(
+            editor=str(edit["editor"]),
+            prompt_id=prompt.id,
+            prompt=called(prompt),
+            group={f.name: v for f in book.factors if (v := sources[0].attributes.get(f.name)) and len(sources) == 1},
+            scores=dict(book.scores_of(row)),
+            source=pictures[0],
+            edited=pictures[1],
+            note="",
+            id=request_id,
+            readings=self._readings(row),
+        )
+
+    def _readings(self, row: int) -> str:
+        values = ((n.id, n.values[row]) for n in self._gallery.numbers.values())
+        skin = next((v for name, v in values if name.endswith(".skin_delta_L") and v == v), None)
+        return "" if skin is None else f"measured skin L* {round(skin, 1) + 0.0:+.1f}".replace("-", "−")
+
+    def _list(self) -> CaseList:
+        gallery, book = self._gallery, self._book
+        edits = book.scores.edits
+        bare = self._pictures == "none"
+        sources = dict.fromkeys(edits["source_id"])
+        return CaseList(
+            ids=list(edits["request_id"]),
+            fields=[CaseField(f.id, f.title, f.values, f.codes.tolist()) for f in gallery.fields.values()],
+            numbers=[CaseNumber(n.id, n.title, n.values.tolist()) for n in gallery.numbers.values()],
+            portraits={s: [] if bare else [_name(book.sources[p].image) for p in s.split("+")] for s in sources},
+            outputs=["" if bare or i not in book.images else _name(book.images[i]) for i in edits["request_id"]],
+            reasons=book.reasons,
+            prompts={p: book.study.file.prompt(p).text for p in dict.fromkeys(edits["prompt_id"])},
+            scores=[f for f in gallery.fields if f in QUESTIONS],
+            shown=[n for n in gallery.numbers if "." in n],
+        )
+
+    def _files(self) -> Iterator[tuple[str, bytes]]:
+        """Every picture once, by the name of its file; those in full size after the small ones."""
+        if self._pictures == "none":
+            return
+        shown = set(self._book.scores.edits["request_id"])
+        hashes = {image for ident, image in self._book.images.items() if ident in shown}
+        faces = {p for s in dict.fromkeys(self._book.scores.edits["source_id"]) for p in s.split("+")}
+        hashes |= {self._book.sources[p].image for p in faces}
+        ordered = sorted(hashes)
+        with ThreadPoolExecutor(THREADS) as pool:  # decoding and scaling leave the interpreter free
+            for sha, made in zip(ordered, pool.map(self._small, ordered), strict=True):
+                if made is not None:
+                    yield f"{_name(sha)}.webp", made
+        if self._pictures == "full":
+            images = self._book.study.store.images
+            for sha in ordered:
+                yield f"full/{_name(sha)}.png", images.read(sha)
+
+    def _opened(self, sha256: str) -> Image.Image | None:
+        """A picture of middle size; None where the stored one is gone or damaged."""
+        try:
+            return Image.open(io.BytesIO(self._thumbnails.get(sha256, LARGE)))
+        except (EvenEditError, OSError):
+            return None
+
+    def _small(self, sha256: str) -> bytes | None:
+        """A small copy of a picture; None where the stored picture is gone or damaged."""
+        try:
+            return self._thumbnails.get(sha256, self._width)
+        except (EvenEditError, OSError):
+            return None
+
+
+def _name(sha256: str) -> str:
+    return sha256[:NAME]

@@ -1,0 +1,88 @@
+"""The report in the web app: the same pages as on disk, whose numbers lead to the gallery. For staff only.
+
+GET /report                    the findings
+GET /report/appendix.html      tables, figures, methods
+GET /report/findings/{n}.html  one finding
+GET /report/files/{path}       results.json, and a table, figure or text as a file
+GET /report/state              which ratings the report is made from, and whether a newer one is being made
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Depends, Request
+from fastapi.responses import FileResponse, HTMLResponse, JSONResponse, Response
+
+from evenedit.study.live_report import LiveReport
+from evenedit.web.auth import staff
+from evenedit.web.errors import HttpProblem
+from evenedit.web.pages import page, rendered
+
+Staff = Annotated[str, Depends(staff)]
+HEADER = "<!-- app header -->"
+"""Where a page of the report leaves room for the app's navigation."""
+FILES = re.compile(r"(tables/\w+\.(csv|tex)|figures/\w+\.(svg|pdf|png)|[\w-]+\.(md|tex|bib)|[\w-]+\.json)")
+"""Files of a report that the app serves."""
+
+
+def router() -> APIRouter:
+    """Return the routes of the report, for staff only."""
+    routes = APIRouter(prefix="/report", dependencies=[Depends(staff)], include_in_schema=False)
+    routes.get("", response_class=HTMLResponse)(front)
+    routes.get("/appendix.html", response_class=HTMLResponse)(appendix)
+    routes.get("/findings/{number}.html", response_class=HTMLResponse)(finding)
+    routes.get("/files/{path:path}")(file)
+    routes.get("/state")(state)
+    return routes
+
+
+def front(request: Request, name: Staff) -> Response:
+    """Show the findings, or that the first report is being made."""
+    return _shown(request, name, "report.html")
+
+
+def appendix(request: Request, name: Staff) -> Response:
+    """Show the appendix."""
+    return _shown(request, name, "appendix.html")
+
+
+def finding(request: Request, name: Staff, number: int) -> Response:
+    """Show one finding."""
+    return _shown(request, name, f"findings/{number}.html")
+
+
+def file(request: Request, path: str) -> Response:
+    """Return a file of the report."""
+    found = _live(request).file(path)
+    if not FILES.fullmatch(path) or not found.is_file():
+        raise HttpProblem(404, "The report has no such file.")
+    return FileResponse(found, filename=found.name, headers={"Cache-Control": "no-store"})
+
+
+def state(request: Request) -> Response:
+    """Return how the report stands."""
+    return JSONResponse(_state(request), headers={"Cache-Control": "no-store"})
+
+
+def _shown(request: Request, name: str, path: str) -> Response:
+    live = _live(request)
+    now = _state(request)
+    made = live.page(path)
+    if made is None:
+        if path != "report.html" and live.page("report.html") is not None:
+            raise HttpProblem(404, "The report has no such page.")
+        return page(request, "report/making.html", staff=name, now=now)
+    header = rendered(request, "report/header.html", staff=name, now=now)
+    return HTMLResponse(made.replace(HEADER, header, 1), headers={"Cache-Control": "no-store"})
+
+
+def _live(request: Request) -> LiveReport:
+    live: LiveReport = request.app.state.report
+    return live
+
+
+def _state(request: Request) -> dict[str, Any]:
+    now = _live(request).state()
+    return {"digest": now.digest, "making": now.making, "problem": now.problem}
