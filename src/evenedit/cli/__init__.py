@@ -6,7 +6,7 @@ import sys
 
 import click
 
-from evenedit.cli import compare, dev, editors, gate, judges, pictures, serve, sources, studies, survey, tables
+from evenedit.cli import compare, dev, editors, gate, instruments, judges, pictures, serve, sources, studies, survey, tables
 from evenedit.cli.base import CommandGroup
 from evenedit.core.version import __version__
 
@@ -49,7 +49,7 @@ commands.in_sections(
         ),
         "People": (survey.survey, serve.admin),
         "Several editors": (gate.gate, compare.compare, compare.leaderboard, pictures.cards),
-        "Parts": (sources.sources, editors.editors, judges.judges),
+        "Parts": (sources.sources, editors.editors, judges.judges, instruments.instruments),
         "For developers": (dev.dev,),
     }
 )
