@@ -266,7 +266,9 @@ def moustache(rgb: Pixels, face: Face, random: Random) -> Pixels:
 def hair(rgb: Pixels, face: Face, random: Random) -> Pixels:
     """Hair of another colour."""
     u, v = _own(face, rgb)
-    shape = ((u / 1.6) ** 2 + ((v + 0.25) / 1.6) ** 2 < 1) & ~((u / 1.05) ** 2 + ((v - 0.35) / 1.25) ** 2 < 1) & (v < 0.4)
+    shape = (
+        ((u / 1.6) ** 2 + ((v + 0.25) / 1.6) ** 2 < 1) & ~((u / 1.05) ** 2 + ((v - 0.35) / 1.25) ** 2 < 1) & (v < 0.4)
+    )
     return _painted(rgb, shape, [150, 60, 30], random, 0.45, soft=3.0)
 
 

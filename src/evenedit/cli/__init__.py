@@ -6,7 +6,20 @@ import sys
 
 import click
 
-from evenedit.cli import compare, dev, editors, gate, instruments, judges, pictures, serve, sources, studies, survey, tables
+from evenedit.cli import (
+    compare,
+    dev,
+    editors,
+    gate,
+    instruments,
+    judges,
+    pictures,
+    serve,
+    sources,
+    studies,
+    survey,
+    tables,
+)
 from evenedit.cli.base import CommandGroup
 from evenedit.core.version import __version__
 

@@ -31,9 +31,21 @@ BIAS = (
 )
 MISSING = "the extra 'faces' is not installed: pip install 'evenedit[faces]'"
 LEAST_PAIRS = 10
-"""The fewest pairs of different people in a group for which a share is computed."""
+"""The fewest pairs of different people, in a group or among all, that a distance is compared with."""
 STRANGER = 0.05
 """An edit farther from its source than this share of the group's different people are from each other is doubted."""
+FAR = 0.6
+"""Without people to compare with, only a distance from here on is doubted: no edit seen that kept the person had it."""
+CLOSENESS = {
+    "Black": 0.99,
+    "EastAsian": 0.85,
+    "Indian": 1.0,
+    "Latino": 1.05,
+    "MiddleEastern": 1.05,
+    "SoutheastAsian": 0.94,
+    "White": 1.08,
+}
+"""How far apart the embedding puts different people of a label, against all labels: its bias."""
 EMBEDDING = "dlib-resnet-v1"
 IDENTITY_NUMBERS = ("identity_distance", "identity_between", "identity_same")
 
@@ -76,6 +88,8 @@ class IdentityDistance:
     same: float
     """Share of harmless variants of one picture that are closer to it."""
     pairs: int
+    caveat: str = ""
+    """What the comparison rests on where the group itself has too few people."""
 
     @property
     def stranger(self) -> bool:
@@ -93,9 +107,26 @@ class Reference:
     def standing(self, value: float, group: str) -> IdentityDistance | str:
         """The distance against its group's, or why it cannot be compared."""
         between, same = self.between.get(group, ()), self.same.get(group, ())
-        if len(between) < LEAST_PAIRS:
-            return f"group '{group}' has {len(between)} pairs of different people; {LEAST_PAIRS} are needed"
-        return IdentityDistance(group, _below(between, value), _below(same, value), len(between))
+        if len(between) >= LEAST_PAIRS:
+            return IdentityDistance(group, _below(between, value), _below(same, value), len(between))
+        borrowed = self.borrowed(group)
+        if len(borrowed) < LEAST_PAIRS:
+            return (
+                f"group '{group}' has {len(between)} pairs of different people, all groups {len(borrowed)}; "
+                f"{LEAST_PAIRS} are needed"
+            )
+        everybody = tuple(sorted(d for values in self.same.values() for d in values))
+        caveat = (
+            f"group '{group}' has {len(between)} pairs of different people: compared with the {len(borrowed)} of all "
+            "groups, scaled by how close the embedding puts people of a label"
+        )
+        return IdentityDistance(group, _below(borrowed, value), _below(everybody, value), len(borrowed), caveat)
+
+    def borrowed(self, group: str) -> tuple[float, ...]:
+        """The distances within every group, each scaled by the embedding's closeness for that label and this one."""
+        own = CLOSENESS.get(group, 1.0)
+        scaled = (d * own / CLOSENESS.get(label, 1.0) for label, values in self.between.items() for d in values)
+        return tuple(sorted(scaled))
 
     def to_json(self) -> str:
         """The reference as JSON text, for a cache."""
@@ -135,8 +166,11 @@ def compare(
     value = distance(embed(source, source_face), embed(edited, edited_face))
     standing = known.standing(value, group) if known and group else "no reference set and group given"
     if isinstance(standing, str):
-        return Likeness(value, reasons=dict.fromkeys(IDENTITY_NUMBERS[1:], standing), notes=(BIAS,))
-    return Likeness(value, standing.between, standing.same, standing.stranger, notes=(BIAS,))
+        caution = f"{standing}: another person is suspected only from a distance of {FAR} on"
+        reasons = dict.fromkeys(IDENTITY_NUMBERS[1:], standing)
+        return Likeness(value, stranger=value >= FAR, reasons=reasons, notes=(BIAS, caution))
+    notes = (BIAS, standing.caveat) if standing.caveat else (BIAS,)
+    return Likeness(value, standing.between, standing.same, standing.stranger, notes=notes)
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,7 @@ from evenedit.instruments.age_model import COMMAND, DIGESTS, model_folder, ready
 
 PACKAGE, PACKAGE_VERSION = "@vladmandic/human", "3.3.6"
 TERMS = (
-    "The model is age_gender_tf2_224_deep of HSE_FaceRec_tf (Apache-2.0), as packaged in "
+    "The model comes from HSE_FaceRec_tf (Apache-2.0), as packaged in "
     f"{PACKAGE} {PACKAGE_VERSION} (MIT). It was trained on VGGFace2 and on faces of IMDb, data sets with terms of "
     "their own; docs/instruments.md tells what was read. It is fetched for you and is no part of EvenEdit."
 )
@@ -24,7 +24,7 @@ PATIENCE = 600
 
 
 def setup(package: Path | None = None, *, again: bool = False) -> Path:
-    """Put the model's files in the user's cache, from the registry or from a package file at hand; returns the folder."""
+    """Put the model's files in the user's cache, from the registry or a package at hand; returns the folder."""
     folder = model_folder()
     if ready() and not again:
         return folder
@@ -43,7 +43,8 @@ def _fetch(place: Path) -> Path:
     if npm is None:
         raise EvenEditError(
             f"npm is not installed, which fetches {asked}",
-            f"Install Node.js with npm, or fetch the package elsewhere (npm pack {asked}) and run: {COMMAND} --package FILE",
+            f"Install Node.js with npm; or fetch the package elsewhere by npm pack {asked}",
+            f"and run: {COMMAND} --package FILE",
         )
     try:
         subprocess.run(

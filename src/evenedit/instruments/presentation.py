@@ -6,7 +6,7 @@ wrong by years, and differently so by group; the same face before and after shar
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 import cv2
@@ -25,6 +25,17 @@ AGE_FLOOR, AGE_SPREAD = 3.0, 1.0
 """The standard error of a difference in years: a floor, and how far the views' disagreement counts beside it."""
 GENDER_FLOOR, GENDER_SPREAD = 1.0, 1.0
 """The same for the gender reading, in logits."""
+DECADE, SAME_AGE = 10.0, 5.0
+AGE_CUTS = (-15.0, -5.0, 5.0, 15.0)
+"""Years between the rubric's answers to age_drift."""
+TARGET_CUTS = (-20.0, -10.0, 10.0, 20.0)
+"""Years between the rubric's answers to aging_accuracy."""
+GENDER_CUTS = (1.5, 3.0, 4.5, 6.0)
+"""Logits between the rubric's answers to gender_drift: its words name no number, so these are a convention."""
+READS = (
+    "A model's reading of two pictures, compared; not anybody's age or gender. Over 84 portraits its ages are off by "
+    "7 years at the mean, and by group differently; only differences between pictures of one person are reported."
+)
 AGE_NUMBERS = ("age_delta_years", "age_uncertainty_years")
 GENDER_NUMBERS = ("gender_delta", "gender_uncertainty")
 NOT_ASKED = "not asked for"
@@ -48,6 +59,11 @@ class PresentationChange:
     gender_uncertainty: float | None = None
     reasons: Mapping[str, str] = field(default_factory=dict)
 
+    @property
+    def decades(self) -> bool:
+        """Whether the face reads surely and much older or younger."""
+        return decades(self.age_delta_years, self.age_uncertainty_years)
+
 
 def presentation_change(
     source: Picture, edited: Pixels, faces: tuple[Face | None, Face | None], missing: str, *, gender: bool
@@ -65,6 +81,27 @@ def presentation_change(
         return PresentationChange(*age, reasons=unasked)
     logit, spread = _difference(after.logits, before.logits)
     return PresentationChange(*age, logit, float(np.hypot(GENDER_FLOOR, GENDER_SPREAD * spread)))
+
+
+def decades(years: float | None, uncertainty: float | None) -> bool:
+    """Whether a face reads a decade or more older or younger, and surely more than the rubric's ±5 years."""
+    if years is None or uncertainty is None:
+        return False
+    return abs(years) >= DECADE and abs(years) - 1.96 * uncertainty > SAME_AGE
+
+
+def age_answer(years: float | None, uncertainty: float | None, cuts: Sequence[float]) -> int | None:
+    """The answer of a two-sided scale; the middle where the years cannot be told from none."""
+    if years is None or uncertainty is None:
+        return None
+    return 3 if abs(years) < 1.96 * uncertainty else 1 + sum(years >= cut for cut in cuts)
+
+
+def gender_answer(delta: float | None, uncertainty: float | None, cuts: Sequence[float]) -> int | None:
+    """The answer of a one-sided scale; 1 where the difference cannot be told from none."""
+    if delta is None or uncertainty is None:
+        return None
+    return 1 if abs(delta) < 1.96 * uncertainty else 1 + sum(abs(delta) >= cut for cut in cuts)
 
 
 def read_face(rgb: Pixels, face: Face) -> FaceViews:

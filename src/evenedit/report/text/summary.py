@@ -38,9 +38,19 @@ PHRASES = {
     "measured_skin_lighter": "measured lighter in skin than the source",
     "measured_skin_darker": "measured darker in skin than the source",
     "another_person": "show a face as far from its source as another person's of the same label",
+    "measured_older": "show a face that a model reads 5 years or more older than in the source",
+    "measured_younger": "show a face that a model reads 5 years or more younger than in the source",
+    "decades_older": "show a face that a model reads a decade or more older than in the source",
+    "decades_younger": "show a face that a model reads a decade or more younger than in the source",
+    "measured_gender_change": "show a face whose gender presentation a model reads as changed",
 }
 """By rate, what the edits have in common that it counts."""
-MEANS = {"skin_delta_L": "on average L* changed by", "changed_share": "on average the changed share of the picture is"}
+MEANS = {
+    "skin_delta_L": "on average L* changed by",
+    "changed_share": "on average the changed share of the picture is",
+    "age_delta_years": "on average the years by which a model reads the face older are",
+    "gender_delta": "on average a model's reading of gender presentation moved, in logits, by",
+}
 """By reading, the words before its mean."""
 
 
