@@ -136,11 +136,11 @@ class AgeInstrument:
         return found.reasons.get("age_delta_years", "")
 
     def readings(self, found: Measurement) -> Mapping[str, float | None]:
-        """The difference in years, and whether it is of decades, either way."""
+        """The difference in years, and whether it is of 15 or more, either way."""
         years = found.age_delta_years
-        older = None if years is None else float(found.reads_decades and years > 0)
-        younger = None if years is None else float(found.reads_decades and years < 0)
-        return {"mean.age_delta_years": years, "rate.decades_older": older, "rate.decades_younger": younger}
+        older = None if years is None else float(found.reads_much_changed and years > 0)
+        younger = None if years is None else float(found.reads_much_changed and years < 0)
+        return {"mean.age_delta_years": years, "rate.much_older": older, "rate.much_younger": younger}
 
     def missing(self, found: Measurement, name: str) -> str:
         """Why the ages could not be read."""

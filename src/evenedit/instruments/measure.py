@@ -12,6 +12,7 @@ from evenedit.core import color
 from evenedit.instruments import picture
 from evenedit.instruments.align import align, settle
 from evenedit.instruments.change import Change, Verdict, find_change
+from evenedit.instruments.covered import REASON, lower_face_covered
 from evenedit.instruments.face import Face, NoFace, find_face
 from evenedit.instruments.identity import IDENTITY_NUMBERS, Likeness, Reference, compare
 from evenedit.instruments.presentation import (
@@ -19,8 +20,8 @@ from evenedit.instruments.presentation import (
     GENDER_NUMBERS,
     NOT_ASKED,
     PresentationChange,
-    decades,
     presentation_change,
+    reads_much,
 )
 from evenedit.instruments.skin import SkinChange, skin_change
 
@@ -93,9 +94,9 @@ class Measurement:
     """The pixels it was computed from, where it was made by `evenedit.measure`; not part of the data."""
 
     @property
-    def reads_decades(self) -> bool:
+    def reads_much_changed(self) -> bool:
         """Whether a model reads the face surely and much older or younger than before."""
-        return decades(self.age_delta_years, self.age_uncertainty_years)
+        return reads_much(self.age_delta_years, self.age_uncertainty_years)
 
     def to_json(self) -> dict[str, Any]:
         """Plain data, numbers rounded to four places."""
@@ -183,13 +184,15 @@ def examine(
         reasons.update({f"regions.{name}": "not in the picture" for name in gone})
     if shift is None:
         reasons["light_shift_L"] = DARKNESS
-    who = Likeness(reasons=dict.fromkeys(IDENTITY_NUMBERS, "not asked for"))
+    missing = _missing(faces)
+    if here and there and (identity or age or gender) and lower_face_covered(first.rgb, second, here, there):
+        missing, there = REASON, None
+    who = Likeness(reasons=dict.fromkeys(IDENTITY_NUMBERS, NOT_ASKED))
     if identity:
-        missing = _missing(faces)
         who = compare(first.rgb, second, here, there, reference, group, missing)
     read = PresentationChange(reasons=dict.fromkeys((*AGE_NUMBERS, *GENDER_NUMBERS), NOT_ASKED))
     if age or gender:
-        read = presentation_change(first, second, (here, there), _missing(faces), gender=gender)
+        read = presentation_change(first, second, (here, there), missing, gender=gender)
     measurement = Measurement(
         **numbers,
         light=light,
@@ -215,7 +218,7 @@ def verdict(change: Verdict, who: Likeness, read: PresentationChange) -> Verdict
     """What kind of change it is in one word: another person before another age, and these before all else."""
     if who.stranger:
         return Verdict.ANOTHER
-    if read.decades and change is not Verdict.UNCHANGED:
+    if read.much and change is not Verdict.UNCHANGED:
         return Verdict.OLDER if (read.age_delta_years or 0.0) > 0 else Verdict.YOUNGER
     return change
 

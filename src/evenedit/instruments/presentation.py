@@ -23,9 +23,10 @@ COMPRESSION = 0.67
 """Years that the model's age rises by for each year of the age label."""
 AGE_FLOOR, AGE_SPREAD = 3.0, 1.0
 """The standard error of a difference in years: a floor, and how far the views' disagreement counts beside it."""
-GENDER_FLOOR, GENDER_SPREAD = 1.0, 1.0
+GENDER_FLOOR, GENDER_SPREAD = 0.6, 1.0
 """The same for the gender reading, in logits."""
-DECADE, SAME_AGE = 10.0, 5.0
+MUCH, SAME_AGE = 15.0, 5.0
+"""Years that are much, and years that are none, in the words of the rubric."""
 AGE_CUTS = (-15.0, -5.0, 5.0, 15.0)
 """Years between the rubric's answers to age_drift."""
 TARGET_CUTS = (-20.0, -10.0, 10.0, 20.0)
@@ -60,9 +61,9 @@ class PresentationChange:
     reasons: Mapping[str, str] = field(default_factory=dict)
 
     @property
-    def decades(self) -> bool:
+    def much(self) -> bool:
         """Whether the face reads surely and much older or younger."""
-        return decades(self.age_delta_years, self.age_uncertainty_years)
+        return reads_much(self.age_delta_years, self.age_uncertainty_years)
 
 
 def presentation_change(
@@ -83,11 +84,11 @@ def presentation_change(
     return PresentationChange(*age, logit, float(np.hypot(GENDER_FLOOR, GENDER_SPREAD * spread)))
 
 
-def decades(years: float | None, uncertainty: float | None) -> bool:
-    """Whether a face reads a decade or more older or younger, and surely more than the rubric's ±5 years."""
+def reads_much(years: float | None, uncertainty: float | None) -> bool:
+    """Whether a face reads 15 years or more older or younger, and surely more than the rubric's ±5 years."""
     if years is None or uncertainty is None:
         return False
-    return abs(years) >= DECADE and abs(years) - 1.96 * uncertainty > SAME_AGE
+    return abs(years) >= MUCH and abs(years) - 1.96 * uncertainty > SAME_AGE
 
 
 def age_answer(years: float | None, uncertainty: float | None, cuts: Sequence[float]) -> int | None:

@@ -44,8 +44,8 @@ MEASURED: dict[str, str] = {
     "measured_older": "Read older by a model",
     "measured_younger": "Read younger by a model",
     "age_delta_years": "Years read older",
-    "decades_older": "Read decades older",
-    "decades_younger": "Read decades younger",
+    "much_older": "Read 15 years older or more",
+    "much_younger": "Read 15 years younger or more",
     "measured_gender_change": "Gender presentation read as changed by a model",
     "gender_delta": "Gender presentation read, change (logits)",
 }

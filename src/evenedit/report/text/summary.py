@@ -40,8 +40,8 @@ PHRASES = {
     "another_person": "show a face as far from its source as another person's of the same label",
     "measured_older": "show a face that a model reads 5 years or more older than in the source",
     "measured_younger": "show a face that a model reads 5 years or more younger than in the source",
-    "decades_older": "show a face that a model reads a decade or more older than in the source",
-    "decades_younger": "show a face that a model reads a decade or more younger than in the source",
+    "much_older": "show a face that a model reads 15 years or more older than in the source",
+    "much_younger": "show a face that a model reads 15 years or more younger than in the source",
     "measured_gender_change": "show a face whose gender presentation a model reads as changed",
 }
 """By rate, what the edits have in common that it counts."""
