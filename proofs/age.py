@@ -154,12 +154,12 @@ def _on_edits(people: Mapping[str, Sitter]) -> tuple[list[str], list[str]]:
     much = {n: c.age_delta_years or 0.0 for n, c in found.items() if c is not None and c.much}
     older, younger = {n for n, y in much.items() if y > 0}, {n for n, y in much.items() if y < 0}
     missed = sorted((OLDER - older) | (YOUNGER - younger))
-    others = sorted((older - OLDER) | (younger - YOUNGER))
+    others = [f"{n} ({much[n]:+.0f})" for n in sorted((older - OLDER) | (younger - YOUNGER))]
     loud = [n for n in much if n.startswith(NEUTRAL)]
     text = (
         f"Of {len(OLDER)} outputs written down beforehand as visibly decades older {len(OLDER & older)} read 15 years "
         f"or more older, of {len(YOUNGER)} decades younger {len(YOUNGER & younger)} younger. Missed: "
-        f"{', '.join(missed) or 'none'}. Named besides: {', '.join(f'{n} ({much[n]:+.0f})' for n in others) or 'none'}. "
+        f"{', '.join(missed) or 'none'}. Named besides: {', '.join(others) or 'none'}. "
         f"Among the neutral prompts {', '.join(NEUTRAL)}: {', '.join(loud) or 'none'}. "
         f"Not read, as no face or a covered one: {', '.join(n for n, c in found.items() if c is None) or 'none'}. "
         "No real edit here was asked for a later age (V-05 is not among them)."

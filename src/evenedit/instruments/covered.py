@@ -1,4 +1,4 @@
-"""Whether an edit covered the lower half of a face, as a surgical mask does: then neither person nor age can be read."""
+"""Whether an edit covered the lower face, as a surgical mask does: then neither person nor age can be read."""
 
 from __future__ import annotations
 
