@@ -135,4 +135,4 @@ def _convolve(
         pads=(start, start, end, end),
         group=channels if kernel.shape[2] == 1 else 1,
     )
-    chain.add("Clip", f"{name}_relu", np.float32(0).reshape(()), np.float32(6).reshape(()))
+    chain.add("Clip", f"{name}_relu", np.array(0, dtype=np.float32), np.array(6, dtype=np.float32))
