@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from importlib import import_module
 from importlib.util import find_spec
 from itertools import combinations
+from statistics import NormalDist
 from typing import Any
 
 import cv2
@@ -32,8 +33,8 @@ BIAS = (
 MISSING = "the extra 'faces' is not installed: pip install 'evenedit[faces]'"
 LEAST_PAIRS = 10
 """The fewest pairs of different people, in a group or among all, that a distance is compared with."""
-STRANGER = 0.05
-"""An edit farther from its source than this share of the group's different people are from each other is doubted."""
+STRANGER = 0.02
+"""The person is doubted from the distance on that this share of the group's different people fall short of."""
 FAR = 0.6
 """Without people to compare with, only a distance from here on is doubted: no edit seen that kept the person had it."""
 CLOSENESS = {
@@ -88,14 +89,11 @@ class IdentityDistance:
     """Share of pairs of different people of the group who are closer to each other."""
     same: float
     """Share of harmless variants of one picture that are closer to it."""
+    stranger: bool
+    """Whether the distance is one that different people have, and no variant of one picture has."""
     pairs: int
     caveat: str = ""
     """What the comparison rests on where the group itself has too few people."""
-
-    @property
-    def stranger(self) -> bool:
-        """Whether the distance is one that different people have, and no variant of one picture has."""
-        return self.between >= STRANGER and self.same >= 1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +107,7 @@ class Reference:
         """The distance against its group's, or why it cannot be compared."""
         between, same = self.between.get(group, ()), self.same.get(group, ())
         if len(between) >= LEAST_PAIRS:
-            return IdentityDistance(group, _below(between, value), _below(same, value), len(between))
+            return _standing(value, group, between, same)
         borrowed = self.borrowed(group)
         if len(borrowed) < LEAST_PAIRS:
             return (
@@ -121,7 +119,7 @@ class Reference:
             f"group '{group}' has {len(between)} pairs of different people: compared with the {len(borrowed)} of all "
             "groups, scaled by how close the embedding puts people of a label"
         )
-        return IdentityDistance(group, _below(borrowed, value), _below(everybody, value), len(borrowed), caveat)
+        return _standing(value, group, borrowed, everybody, caveat)
 
     def borrowed(self, group: str) -> tuple[float, ...]:
         """The distances within every group, each scaled by the embedding's closeness for that label and this one."""
@@ -240,6 +238,22 @@ def _models() -> tuple[Any, Any, Any]:
         _thread.models = (dlib, dlib.shape_predictor(files[0]), dlib.face_recognition_model_v1(files[1]))
     models: tuple[Any, Any, Any] = _thread.models
     return models
+
+
+def limit(between: tuple[float, ...]) -> float:
+    """The distance that only a share STRANGER of different people fall short of, were their distances normal.
+
+    It is never under the smallest distance seen.
+    """
+    low = NormalDist(float(np.mean(between)), float(np.std(between, ddof=1)) or 1e-9).inv_cdf(STRANGER)
+    return max(low, between[0])
+
+
+def _standing(
+    value: float, group: str, between: tuple[float, ...], same: tuple[float, ...], caveat: str = ""
+) -> IdentityDistance:
+    closer, alike = _below(between, value), _below(same, value)
+    return IdentityDistance(group, closer, alike, value >= limit(between) and alike >= 1.0, len(between), caveat)
 
 
 def _below(values: tuple[float, ...], value: float) -> float:
