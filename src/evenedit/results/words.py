@@ -22,6 +22,11 @@ PHRASES = {
     "measured_older": "measured older than the source",
     "measured_younger": "measured younger than the source",
     "another_person": "show a face as far from its source as another person's of the same label",
+    "measured_older": "show a face that a model reads 5 years or more older than in the source",
+    "measured_younger": "show a face that a model reads 5 years or more younger than in the source",
+    "much_older": "show a face that a model reads 15 years or more older than in the source",
+    "much_younger": "show a face that a model reads 15 years or more younger than in the source",
+    "measured_gender_change": "show a face whose gender presentation a model reads as changed",
     "not_one_person": "came back without exactly one person in them",
 }
 """By rate, what the edits have in common that it counts."""
