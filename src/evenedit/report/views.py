@@ -7,7 +7,7 @@ from html import escape
 from typing import TYPE_CHECKING
 
 from evenedit.report.text.summary import EVERYTHING, summarise
-from evenedit.results.results import Results
+from evenedit.results.results import Finding, Results
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -38,8 +38,9 @@ class ResultsViews:
         return rates_plot(self._results, by, rates, editors)
 
     def summary(self) -> str:
-        """Return every sentence of the summary with its certainty, those about one editor under its name."""
+        """Return the findings, worst first, then the other sentences, those about one editor under its name."""
         lines = [self._results.title, *self._mark()]
+        lines += [f"- [{f.level.replace('_', ' ')}] {_about(f)}{f.text}" for f in self._results.findings]
         about = EVERYTHING
         for sentence in summarise(self._results):
             if sentence.about != about:
@@ -51,8 +52,10 @@ class ResultsViews:
     def html(self) -> str:
         """Return the title, the first sentences, and what else there is."""
         results, sentences = self._results, summarise(self._results)
-        items = "".join(f"<li><b>{escape(s.certainty)}</b>: {escape(s.text)}</li>" for s in sentences[:MOST])
-        left = len(sentences) - MOST
+        told = [(f.level.replace("_", " "), f"{_about(f)}{f.text}") for f in results.findings]
+        told += [(s.certainty, s.text) for s in sentences]
+        items = "".join(f"<li><b>{escape(level)}</b>: {escape(text)}</li>" for level, text in told[:MOST])
+        left = len(told) - MOST
         more = f"<p>{left} further sentences: <code>.summary()</code></p>" if left > 0 else ""
         mark = "".join(f"<p><b>{escape(line)}</b></p>" for line in self._mark())
         counts = f"{results.counts.get('edits', 0):,} edits by {', '.join(results.editors) or 'no editor'}"
@@ -64,3 +67,7 @@ class ResultsViews:
     def _mark(self) -> list[str]:
         simulated = bool(self._results.simulated)
         return ["SIMULATED: these data say nothing about any real editor"] if simulated else []
+
+
+def _about(finding: Finding) -> str:
+    return f"{finding.editor}: " if finding.editor else ""

@@ -48,9 +48,7 @@ def rules_of(file: StudyFile) -> AnalysisRules:
         permutations=statistics.permutations,
         seed=statistics.seed,
         confidence=statistics.confidence,
-        mitigation_cases=file.sections.experiments.mitigation.choose
-        if file.sections.experiments.mitigation
-        else "balanced",
+        mitigation_cases=file.sections.experiments.mitigation.choose if file.sections.experiments.mitigation else "",
     )
 
 
