@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import io
+import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -22,14 +24,18 @@ from evenedit.stats.disparity.mitigation import pairs
 from evenedit.stats.disparity.preference import change
 from evenedit.storage.store import Store
 from evenedit.study.example_cases import called
+from evenedit.study.gallery.thumbnails import WIDTHS, Thumbnails
 from evenedit.study.labels import in_a_sentence, labels_in_words
 
 SIDE = 224
 """Pixels of a picture on a contact sheet."""
-SMALL = 160
-"""Pixels of a picture on a contact sheet of many."""
-ACROSS = 7
-"""Prompts side by side on the mosaic; further ones go below."""
+TINY = 64
+"""Pixels of a picture on the mosaic."""
+MOSAIC, ACROSS = 480, 24
+"""The most outputs on the mosaic, and how many of so many stand side by side."""
+SEED = 42
+PROMPTS = 6
+"""The most prompts of figure 13, as in the paper."""
 SHORT = {
     "edit_success": "edit",
     "skin_tone": "skin",
@@ -142,9 +148,14 @@ class Album:
         return f"labelled {labels_in_words(self.sources[source_id].attributes, self.factors)}"
 
     def _small(self, sha256: str, side: int) -> Image.Image:
-        picture = self.store.images.open(sha256)
+        width = next(w for w in WIDTHS if w >= side)
+        picture = Image.open(io.BytesIO(self._thumbnails.get(sha256, width)))
         picture.thumbnail((side, side), Image.Resampling.LANCZOS)
         return picture.convert("RGB")
+
+    @cached_property
+    def _thumbnails(self) -> Thumbnails:
+        return Thumbnails(self.store.images, self.store.folder)
 
     def figure(self, sheet: Image.Image, id: str, title: str, caption: str, alt: str) -> PhotoFigure:
         """A contact sheet with its title and caption."""
@@ -281,94 +292,72 @@ def roles(album: Album) -> PhotoFigure | None:
 
 
 def mosaic(album: Album) -> PhotoFigure | None:
-    """Figure 12: one face, every prompt, every editor."""
-    cases = album.diagnosed
+    """Figure 12: outputs at random, as many as the paper shows where there are so many."""
+    cases = album.diagnosed[album.diagnosed["outcome"] == Outcome.EDITED]
     if cases.empty:
         return None
-    mean = cases.groupby("source_id")["moved"].mean().dropna()
-    source = _median(mean) if len(mean) else min(cases["source_id"])
-    words = album.moved[1]
-    rule = (
-        f"The face with the median of all faces' mean {words}"
-        if len(mean)
-        else "The first face by id: nothing is rated"
-    )
-    of = cases[cases["source_id"] == source]
-    editors = list(dict.fromkeys(album.scores.edits["editor"][album.diagnosed.index].sort_index()))
-    prompts = sorted(set(of["prompt_id"]))
-    at = {(case["editor"], case["prompt_id"]): case["row"] for case in of.to_dict("records")}
-    sheets = []
-    for first in range(0, len(prompts), ACROSS):
-        part = prompts[first : first + ACROSS]
-        columns = ["Source", *(f"{p} {album.names[p]}" for p in part)]
-        columns += [""] * (min(ACROSS, len(prompts)) - len(part))
-        rows = [
-            SheetRow(
-                e, [album.portrait(source, SMALL), *_filled(album, [at.get((e, p)) for p in part], len(columns) - 1)]
-            )
-            for e in editors
-        ]
-        sheets.append(collage(columns, rows, simulated=album.simulated and not first, side=SMALL))
+    drawn = np.random.default_rng(SEED).permutation(len(cases))[:MOSAIC]
+    rows = [int(row) for row in cases["row"].to_numpy()[drawn]]
+    columns = min(len(rows), max(ACROSS, math.ceil(len(rows) * ACROSS / MOSAIC)))
+    cells = [replace(album.output(row, TINY), caption="") for row in rows]
+    cells += [Cell(Image.new("RGB", (1, 1), "white"))] * (-len(cells) % columns)
+    sheet = [SheetRow("", cells[first : first + columns]) for first in range(0, len(cells), columns)]
+    shown = cases.iloc[drawn]
+    share = "All" if len(rows) == len(cases) else f"{len(rows):,} of {len(cases):,}"
     return album.figure(
-        _stacked(sheets),
+        collage([""] * columns, sheet, simulated=album.simulated, side=TINY),
         "figure12",
-        "One face, every prompt",
-        f"A portrait {album.labels(source)} under every prompt (columns) by every editor (rows). {rule}; ties go to "
-        f"the smallest id.{album.key}",
-        f"Mosaic of {len(at)} edits of one portrait {album.labels(source)}: {len(editors)} editors by {len(prompts)} "
-        "prompts.",
+        f"{len(rows):,} outputs at random",
+        f"{share} outputs of the diagnosis, drawn at random (seed {SEED}): {shown['editor'].nunique()} editors, "
+        f"{shown['prompt_id'].nunique()} prompts, {shown['source_id'].nunique()} portraits.",
+        f"Mosaic of {len(rows):,} outputs drawn at random from {shown['editor'].nunique()} editors.",
     )
-
-
-def _filled(album: Album, rows: Sequence[int | None], size: int) -> list[Cell]:
-    cells = [Cell(None, "not asked") if row is None else album.output(row, SMALL) for row in rows]
-    blank = Cell(Image.new("RGB", (1, 1), "white"))
-    return [*cells, *(blank for _ in range(size - len(cells)))]
 
 
 def across(album: Album) -> PhotoFigure | None:
-    """Figure 13: one prompt across the levels of the main factor, matched on the others, one row for each editor."""
+    """Figure 13: prompts by the levels of the main factor, by one editor, portraits matched on the other factors."""
     main, *others = album.factors
     names = [f.name for f in others]
     cases = album.diagnosed[(album.diagnosed[[main.name, *names]] != "").all(axis=1)]
     if cases.empty:
         return None
-    prompt = _most_uneven_prompt(album, cases, main)
-    asked = cases[cases["prompt_id"] == prompt]
-    labels = _matched_labels(asked, main, names)
+    editor = _most_uneven(cases, "editor", main, list(dict.fromkeys(album.scores.edits["editor"])))[0]
+    cases = cases[cases["editor"] == editor]
+    labels = _matched_labels(cases, main, names)
     if labels is None:
         return None
-    chosen = asked[(asked[names] == list(labels)).all(axis=1)].sort_values("source_id")
-    face = {str(code): sources.iloc[0] for code, sources in chosen.groupby(main.name)["source_id"]}
+    cases = cases[(cases[names] == list(labels)).all(axis=1)].sort_values("source_id")
+    face = {str(code): sources.iloc[0] for code, sources in cases.groupby(main.name)["source_id"]}
     columns = {code: title for code, title in main.titles.items() if code in face}
-    at = {(case["editor"], case["source_id"]): case["row"] for case in chosen.to_dict("records")}
+    asked = set(cases["prompt_id"])
+    known = [p.id for p in album.prompts if p.id in asked]
+    prompts = sorted(_most_uneven(cases, "prompt_id", main, known)[:PROMPTS], key=known.index)
+    at = {(case["prompt_id"], case["source_id"]): case["row"] for case in cases.to_dict("records")}
     rows = [SheetRow("Source", [album.portrait(face[code], SIDE) for code in columns])]
     alt = []
-    for editor in (e for e in dict.fromkeys(album.scores.edits["editor"]) if e in set(chosen["editor"])):
-        made = [at.get((editor, face[code])) for code in columns]
+    for prompt in prompts:
+        made = [at.get((prompt, face[code])) for code in columns]
         cells = [Cell(None, "not asked") if row is None else album.output(row, SIDE) for row in made]
-        rows.append(SheetRow(editor, cells))
+        rows.append(SheetRow(album.names[prompt], cells))
         captions = (f"{title} {cell.caption}" for title, cell in zip(columns.values(), cells, strict=True))
-        alt.append(f"{editor}: {'; '.join(captions)}.")
+        alt.append(f"{album.names[prompt]}: {'; '.join(captions)}.")
     label = in_a_sentence(main)
     shown = labels_in_words(dict(zip(names, labels, strict=True)), others) if others else ""
-    portraits = f"portraits labelled {shown}, " if others else ""
+    portraits = f" of portraits labelled {shown}" if others else ""
     return album.figure(
         collage([f"labelled {title}" for title in columns.values()], rows, simulated=album.simulated, side=SIDE),
         "figure13",
-        f"One prompt across {main.plural}",
-        f"{prompt} {album.names[prompt]}, {portraits}by every editor. {_across_rule(album, label, others)}.{album.key}",
-        f"Grid of edits by {label} label and editor for {album.names[prompt]}. " + " ".join(alt),
+        f"The same prompts across {main.plural}",
+        f"Outputs of {editor}{portraits}: every row one prompt. {_across_rule(album, label, others)}.{album.key}",
+        f"Grid of edits by {editor}, prompts by {label} label. " + " ".join(alt),
     )
 
 
-def _most_uneven_prompt(album: Album, cases: pd.DataFrame, main: Factor) -> str:
-    """The prompt whose mean change differs most between levels of the main factor; the first where nothing is rated."""
-    means = cases.groupby(["prompt_id", main.name])["moved"].mean().dropna().groupby("prompt_id").agg(np.ptp)
-    asked = set(cases["prompt_id"])
-    known = [p.id for p in album.prompts if p.id in asked]
-    rated = (p for p in known if p in means.index)
-    return max(rated, key=lambda p: float(means[p]), default=known[0])
+def _most_uneven(cases: pd.DataFrame, column: str, main: Factor, known: Sequence[str]) -> list[str]:
+    """The values of a column, those first whose mean change differs most between levels of the main factor."""
+    means = cases.groupby([column, main.name])["moved"].mean().dropna().groupby(column).agg(np.ptp)
+    there = set(cases[column])
+    return sorted((v for v in known if v in there), key=lambda v: -float(means.get(v, -1.0)))
 
 
 def _matched_labels(asked: pd.DataFrame, main: Factor, others: Sequence[str]) -> tuple[str, ...] | None:
@@ -387,25 +376,18 @@ def _matched_labels(asked: pd.DataFrame, main: Factor, others: Sequence[str]) ->
 
 
 def _across_rule(album: Album, label: str, others: Sequence[Factor]) -> str:
-    """The rule by which figure 13 chooses prompt and portraits, for its caption."""
+    """The rule by which figure 13 chooses editor, prompts and portraits, for its caption."""
     matched = " and ".join(in_a_sentence(f) for f in others)
     if not album.moved[1]:
-        first = ", ".join(["prompt", *(in_a_sentence(f) for f in others[:-1])])
-        return f"The first {first}{f' and {in_a_sentence(others[-1])}' if others else ''}: nothing is rated"
-    rule = f"The prompt whose mean {album.moved[1]} differs most between {label} labels, so it is not typical"
-    return f"{rule}; the {matched} of the median change under it" if others else rule
+        return f"The first editor and prompts{f', and the first {matched}' if others else ''}: nothing is rated"
+    rule = (
+        f"The editor, and up to {PROMPTS} prompts, whose mean {album.moved[1]} differs most between {label} labels, so "
+        "they are not typical"
+    )
+    return f"{rule}; the {matched} of the median change" if others else rule
 
 
 def _median(values: pd.Series[float]) -> Any:
     """The index of the lower median; ties go to the smallest index."""
     ordered = values.sort_index().sort_values(kind="stable")
     return ordered.index[(len(ordered) - 1) // 2]
-
-
-def _stacked(sheets: Sequence[Image.Image]) -> Image.Image:
-    whole = Image.new("RGB", (max(s.width for s in sheets), sum(s.height for s in sheets)), "white")
-    top = 0
-    for sheet in sheets:
-        whole.paste(sheet, (0, top))
-        top += sheet.height
-    return whole

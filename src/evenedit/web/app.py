@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
-from functools import partial
+from pathlib import Path
 
 from fastapi import FastAPI
 from fastapi.responses import FileResponse, RedirectResponse
@@ -32,6 +32,11 @@ def _simulated(file: StudyFile) -> bool:
     people = file.sections.survey is not None and file.sections.survey.simulated_people > 0
     names = [*(editor.id for editor in file.sections.editors), *(judge.id for judge in file.sections.judges)]
     return people or any(map(is_simulated, names))
+
+
+def _file(path: Path) -> Callable[[], FileResponse]:
+    """The handler of an address that is one file."""
+    return lambda: FileResponse(path)
 
 
 @asynccontextmanager
@@ -66,7 +71,7 @@ def create_app(study: Study, setup: Setup | None = None) -> FastAPI:
         for routes in survey.routers():
             app.include_router(routes)
     for asset in (PALETTE, *ASSETS):
-        app.add_api_route(f"/static/{asset.name}", partial(FileResponse, asset), include_in_schema=False)
+        app.add_api_route(f"/static/{asset.name}", _file(asset), include_in_schema=False)
     app.mount("/static", StaticFiles(directory=HERE / "static"), name="static")
     app.include_router(admin.router())
     app.include_router(pictures.router())

@@ -32,6 +32,7 @@ from evenedit.report.pages.facts import asked, facts_of, limits
 from evenedit.report.pages.verdicts import (
     LEVELS,
     ShownFinding,
+    carriers,
     finding_cards,
     finding_facts,
     shown_findings,
@@ -260,7 +261,7 @@ def _finding_pages(
                 cards=finding_cards(parts.index, f, parts.show, seen),
                 related=[o for o in related if o.finding.editor in (None, f.editor)],
                 numbers=len(findings),
-                caveats=getattr(f, "caveats", ()),
+                carriers=carriers(parts.index, f, own_links),
             ),
         )
 

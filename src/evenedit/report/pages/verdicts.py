@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
-from evenedit.protocol.measures import Measure
+from evenedit.protocol.measures import Measure, MeasureKind
+from evenedit.protocol.shifts import TWO_SIDED
 from evenedit.report.pages.example import ExampleCase, example_card
 from evenedit.report.render.index import Index, name
 from evenedit.report.render.selection import PEOPLE, CaseLinks, Selection
-from evenedit.report.render.table import Unit, format_number
+from evenedit.report.render.table import Number, Unit, format_number
 from evenedit.results.results import Finding
+from evenedit.results.words import count
 
 LEVELS = {
     "clear": "Clear",
@@ -37,8 +39,8 @@ PAIRS = 6
 TALLIED = ("clear", "suggestive")
 """Levels that a card counts."""
 UNITS: dict[str, Unit] = {"mean": "score", "delta": "change", "gap": "points", "shift": "points", "contrast": "points"}
-SIDES = {"skin_tone": ("skin_lighter", "skin_darker"), "age_drift": ("older", "younger")}
-"""By two-sided question, the rates above and below no change."""
+CARRIERS = 6
+"""Prompts and portraits that are named on the page of a finding: those that add most to it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,10 +59,10 @@ class ShownFinding:
 
     @property
     def size(self) -> str:
-        """The number of edits and faces it rests on."""
+        """The number of edits and faces it rests on, as far as its sentence does not say it."""
         f = self.finding
-        parts = [f"{f.n:,} edits" if f.n else "", f"{f.faces:,} faces" if f.faces else ""]
-        return ", ".join(filter(None, parts))
+        counts = ((f.n, "edit"), (f.faces, "face"))
+        return ", ".join(count(n, what) for n, what in counts if n and f"{n:,}" not in f.text)
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,8 +95,8 @@ def selection_of(f: Finding) -> Selection | None:
         return None
     rater = None if f.rater in (None, "ensemble") else PEOPLE if f.rater == "people" else f.rater
     measure = Measure(f.measure or "")
-    if measure.name in SIDES and measure.kind == "shift" and f.value:
-        side = SIDES[measure.name][f.value < 0]
+    if measure.name in TWO_SIDED and measure.kind == MeasureKind.SHIFT and f.value:
+        side = TWO_SIDED[measure.name][f.value < 0]
         measure = Measure.rate(side if rater is None else f"measured_{side}")
     group = {k: v for k, v in (f.group or {}).items() if v != "*"}
     return Selection(measure if f.value else "", f.experiment, f.condition or "baseline", f.editor, group, rater)
@@ -163,6 +165,29 @@ def finding_facts(index: Index, f: Finding) -> list[tuple[str, str]]:
         ("Faces", f"{f.faces:,}" if f.faces is not None else ""),
     ]
     return [(term, text) for term, text in facts if text]
+
+
+def carriers(index: Index, f: Finding, links: CaseLinks) -> list[tuple[str, list[tuple[str, str, str, str]]]]:
+    """Which prompts and which portraits add most to a finding: name, part of its value, share of the whole, cases."""
+    units = {"prompt": ("Prompts", "prompt"), "face": ("Portraits", "source")}
+    found = []
+    cases = selection_of(f) or Selection()
+    for unit, (title, field) in units.items():
+        own = [c for c in index.results.contributions if f.id and c.finding == f.id and c.unit == unit]
+        own = sorted(own, key=lambda c: -c.share)[:CARRIERS]
+        names = [index.prompt_name(c.name) if unit == "prompt" else c.name for c in own]
+        parts = [Number(c.value, "points", c.low, c.high) for c in own]
+        rows = [
+            (
+                name,
+                f"{part.shown} {part.interval}".strip(),
+                format_number(c.share, "share"),
+                links(replace(cases, measure="", group={field: c.name})),
+            )
+            for name, part, c in zip(names, parts, own, strict=True)
+        ]
+        found += [(title, rows)] if rows else []
+    return found
 
 
 def finding_cards(

@@ -34,7 +34,7 @@ class SheetRow:
 
 def collage(columns: Sequence[str], rows: Sequence[SheetRow], *, simulated: bool, side: int = 256) -> Image.Image:
     """Rows under named columns; each picture is fitted into a square of `side` pixels, never cut or stretched."""
-    size, gap = max(11, side // 16), round(side * GAP)
+    size, gap = max(11, side // 13), round(side * GAP)
     font = _font(size)
     beside = round(side * 0.55) + gap if any(row.name for row in rows) else 0
     heads = [list(_wrapped(text, font, side)) for text in columns]

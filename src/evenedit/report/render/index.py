@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cache, cached_property
 from typing import Literal
 
-from evenedit.core.records import Condition, Estimate
+from evenedit.core.records import Condition, Estimate, Prompt
 from evenedit.protocol import DEFAULT_RATES, QUESTIONS, Factor
 from evenedit.protocol.measures import Measure
+from evenedit.protocol.prompts import load_prompts
 from evenedit.results.judge_checks import COMPARED
 from evenedit.results.results import Contrast, GapTest, MitigationEffect, Results
 from evenedit.results.words import group_name as group_name
@@ -76,6 +78,18 @@ NAMES: dict[str, str] = {
     **{code: words.capitalize() for code, words in COMPARED.items()},
 }
 """The words for codes of the protocol; levels of factors have titles of their own."""
+
+
+PROMPT = "prompt"
+"""The key of groups of edits that one prompt asked for."""
+PROMPT_LETTERS = 44
+"""Letters of a prompt's text that stand for it."""
+
+
+@cache
+def _protocol_prompts() -> dict[str, Prompt]:
+    """The prompts of the protocol's own sets by id."""
+    return {p.id: p for p in load_prompts("diagnostic")}
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,7 +181,17 @@ class Index:
 
     def group_name(self, group: Mapping[str, str]) -> str:
         """A group in words."""
+        if PROMPT in group:
+            group = {**group, PROMPT: self.prompt_name(group[PROMPT])}
         return group_name(group, self.factors)
+
+    def prompt_name(self, code: str) -> str:
+        """A prompt in few words: its id with its name where it is one of the protocol's, else how its text begins."""
+        text = self.results.prompts.get(code, "")
+        known = _protocol_prompts().get(code)
+        if known is not None and known.text == text and known.name not in ("", code):
+            return f"{code} {known.name}"
+        return textwrap.shorten(text, PROMPT_LETTERS, placeholder=" …") or code
 
     def level_label(self, factor: str, code: str) -> Label:
         """A level as a cell of a table that names the factor elsewhere."""

@@ -11,6 +11,7 @@ from evenedit.core.records import Condition, Estimate
 from evenedit.protocol import DEFAULT_RATES, QUESTIONS
 from evenedit.protocol.measures import Measure, MeasureKind
 from evenedit.protocol.rubric import Rate
+from evenedit.protocol.shifts import TWO_SIDED
 from evenedit.report.render.index import Index
 
 GALLERY = "/gallery?"
@@ -53,7 +54,11 @@ class Selection:
     @classmethod
     def of(cls, e: Estimate, rater: str | None = None) -> Selection:
         """The edits behind an estimate: those that it counts, or all that it is over where it counts none."""
-        return cls(e.measure if e.value else "", e.experiment, e.condition, e.editor, e.group, rater)
+        measure = Measure(e.measure)
+        if e.value and measure.kind == MeasureKind.SHIFT and measure.name in TWO_SIDED:  # the side it leans to
+            side = TWO_SIDED[measure.name][e.value < 0]
+            measure = Measure.rate(side if rater is None else f"measured_{side}")
+        return cls(measure if e.value else "", e.experiment, e.condition, e.editor, e.group, rater)
 
 
 class CaseLinks:
