@@ -313,8 +313,8 @@ def run(_folder: Path, studies: int | None = None, worlds: tuple[World, ...] = W
         "Planted effects of the demo's size, and in how many of its studies each is clear. 90 % is asked of what was "
         "planted: a group's rate, a choice. The rest follows from that: what a third of the people adds to the rate of "
         "all, little above what is tolerated; a by-product of another rate; how much the feature prompt mends in 84 "
-        "cases. With four prompts, three degrees of freedom tell how far prompts differ, so a shift over everybody must "
-        "be large to be clear.",
+        "cases. With four prompts, three degrees of freedom tell how far prompts differ, so a shift over everybody "
+        "must be large to be clear.",
         "",
         *(table(powers) if powers else []),
     ]

@@ -6,14 +6,15 @@ from collections.abc import Sequence
 from html import escape
 from typing import TYPE_CHECKING
 
+from evenedit.report.text.findings import headline, numbered
 from evenedit.report.text.summary import EVERYTHING, summarise
-from evenedit.results.results import Finding, Results
+from evenedit.results.results import Results
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 MOST = 8
-"""Sentences that a notebook shows; `summary()` has all of them."""
+"""Findings that a notebook shows; `summary()` has all of them."""
 
 
 class ResultsViews:
@@ -38,11 +39,11 @@ class ResultsViews:
         return rates_plot(self._results, by, rates, editors)
 
     def summary(self) -> str:
-        """Return the findings, worst first, then the other sentences, those about one editor under its name."""
-        lines = [self._results.title, *self._mark()]
-        lines += [f"- [{f.level.replace('_', ' ')}] {_about(f)}{f.text}" for f in self._results.findings]
+        """Return every finding with its certainty, worst first, then what was measured, by editor."""
+        findings = self._results.findings
+        lines = [self._results.title, *self._mark(), *numbered(findings)]
         about = EVERYTHING
-        for sentence in summarise(self._results):
+        for sentence in (s for s in summarise(self._results) if not findings or s.certainty == "observed"):
             if sentence.about != about:
                 about = sentence.about
                 lines.append(f"{about}:")
@@ -51,12 +52,11 @@ class ResultsViews:
 
     def html(self) -> str:
         """Return the title, the first sentences, and what else there is."""
-        results, sentences = self._results, summarise(self._results)
-        told = [(f.level.replace("_", " "), f"{_about(f)}{f.text}") for f in results.findings]
-        told += [(s.certainty, s.text) for s in sentences]
-        items = "".join(f"<li><b>{escape(level)}</b>: {escape(text)}</li>" for level, text in told[:MOST])
-        left = len(told) - MOST
-        more = f"<p>{left} further sentences: <code>.summary()</code></p>" if left > 0 else ""
+        results = self._results
+        said = [headline(f) for f in results.findings] or [f"[{s.certainty}] {s.text}" for s in summarise(results)]
+        items = "".join(f"<li>{escape(text)}</li>" for text in said[:MOST])
+        left = len(said) - MOST
+        more = f"<p>{left} further findings: <code>.summary()</code></p>" if left > 0 else ""
         mark = "".join(f"<p><b>{escape(line)}</b></p>" for line in self._mark())
         counts = f"{results.counts.get('edits', 0):,} edits by {', '.join(results.editors) or 'no editor'}"
         return (
@@ -67,7 +67,3 @@ class ResultsViews:
     def _mark(self) -> list[str]:
         simulated = bool(self._results.simulated)
         return ["SIMULATED: these data say nothing about any real editor"] if simulated else []
-
-
-def _about(finding: Finding) -> str:
-    return f"{finding.editor}: " if finding.editor else ""

@@ -463,12 +463,18 @@ class Results:
         editor: str | None = None,
         group: Mapping[str, str] | None = None,
     ) -> Estimate | None:
-        """The estimate with exactly these coordinates, or None: the judges', or else an instrument's."""
+        """The estimate with exactly these coordinates, or None: the judges', or else an instrument's.
+
+        One that has a value stands before one that has none, as the judges' where no judge rated.
+        """
         wanted = (measure, experiment, condition, editor, dict(group or {}))
+        empty = None
         for e in (*self.estimates, *(e for m in self.measured for e in m.estimates)):
             if (e.measure, e.experiment, e.condition, e.editor, dict(e.group)) == wanted:
-                return e
-        return None
+                if e.value is not None:
+                    return e
+                empty = empty or e
+        return empty
 
     def estimate(
         self,

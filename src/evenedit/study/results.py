@@ -48,6 +48,7 @@ def rules_of(file: StudyFile) -> AnalysisRules:
         permutations=statistics.permutations,
         seed=statistics.seed,
         confidence=statistics.confidence,
+        tolerance=file.sections.findings.tolerance,
         mitigation_cases=file.sections.experiments.mitigation.choose if file.sections.experiments.mitigation else "",
     )
 
