@@ -49,9 +49,7 @@ def rules_of(file: StudyFile) -> AnalysisRules:
         seed=statistics.seed,
         confidence=statistics.confidence,
         tolerance=file.sections.findings.tolerance,
-        mitigation_cases=file.sections.experiments.mitigation.choose
-        if file.sections.experiments.mitigation
-        else "balanced",
+        mitigation_cases=file.sections.experiments.mitigation.choose if file.sections.experiments.mitigation else "",
     )
 
 

@@ -68,16 +68,17 @@ def human_evaluation_latex(index: Index, study: Mapping[str, Any]) -> str | None
 def _what(index: Index) -> str:
     counts = index.results.counts
     arms = {k.removeprefix("rated.arm."): n for k, n in counts.items() if k.startswith("rated.arm.")}
-    listed = ", ".join(f"N = {n:,} for {_arm(arm)}" for arm, n in arms.items())
-    what = (
-        f"a sample of {counts['rated']:,} outputs ({listed})" if arms else "a sample of outputs (how many is missing)"
-    )
-    return f"To check the automated evaluation, people rated {what}."
+    purpose = "To check the judges, people" if index.rated and index.judges else "People"
+    if not arms:
+        return f"{purpose} rated outputs; how many is missing."
+    of = f" of {counts['edited']:,}" if "edited" in counts else ""
+    by_arm = ", ".join(f"N = {n:,} for {_arm(arm)}" for arm, n in arms.items())
+    return f"{purpose} rated {counts['rated']:,}{of} outputs ({by_arm})."
 
 
 def _arm(arm: str) -> str:
     experiment, _, condition = arm.partition(".")
-    return experiment if condition == Condition.BASELINE else f"{experiment} with the {name(condition).lower()}"
+    return experiment if condition == Condition.BASELINE else f"{experiment}, {name(condition).lower()}"
 
 
 def _where(index: Index, study: Mapping[str, Any]) -> str:
@@ -86,8 +87,9 @@ def _where(index: Index, study: Mapping[str, Any]) -> str:
         return "The people are SIMULATED: nobody was recruited."
     platform = PLATFORMS.get((survey.get("platform") or {}).get("kind", ""))
     people = index.results.counts.get("people")
-    who = f"{people:,} participants were recruited" if people else "Participants were recruited"
-    return f"{who} {platform}." if platform else f"{who}; where is not recorded in the study."
+    who = f"The answers of {'1 person count' if people == 1 else f'{people:,} people count'}" if people else ""
+    where = f"people were recruited {platform}" if platform else "where people were recruited is not recorded"
+    return f"{who}; {where}." if who else f"{where[0].upper()}{where[1:]}."
 
 
 def _how_many(index: Index) -> str:
@@ -96,19 +98,20 @@ def _how_many(index: Index) -> str:
     if not by:
         return "How many people rated each output is missing."
     if len(by) == 1:
-        return f"Each output was rated by {next(iter(by))} independent people."
+        return f"Each of these outputs was rated by {'1 person' if 1 in by else f'{next(iter(by))} people'}."
     mean = sum(k * n for k, n in by.items()) / sum(by.values())
-    return f"Each output was rated by {min(by)} to {max(by)} independent people ({mean:.2f} on average)."
+    return f"Each of these outputs was rated by {min(by)} to {max(by)} people ({mean:.2f} on average)."
 
 
 def _sampler(sampler: str, factors: Sequence[Factor]) -> str | None:
     """How a sampler chooses cases, in words."""
     labels = [noun(f) for f in factors]
     bands = [f"{noun(f)} band" if any(level.band for level in f.levels) else noun(f) for f in factors]
+    even = listed(["editors", *(f"{label} labels" for label in labels)])
     words = {
-        "balanced": f"balanced over {listed(['editor', *labels])} labels within each prompt",
-        "strata": f"stratified over {listed([*bands, 'editor'])}",
-        "priority": f"by review priority, with routine cases balanced over {listed(labels[:2])} labels",
+        "balanced": f"so that {even} stay as even as the cases allow within each prompt",
+        "strata": f"within strata of {listed([*bands, 'editor'])}",
+        "priority": "by the review priority of their scores, with routine cases beside them",
     }
     return words.get(sampler)
 
@@ -118,7 +121,7 @@ def _drawn(index: Index, study: Mapping[str, Any]) -> str:
     drawn = index.results.counts.get("sampled")
     if sampler is None:
         return "How the sample was drawn is not recorded in the study."
-    return f"{f'{drawn:,} cases were' if drawn else 'Cases were'} drawn at random, {sampler}."
+    return f"{f'{drawn:,} cases were' if drawn else 'Cases were'} drawn {sampler}."
 
 
 def _spread(index: Index) -> str:
@@ -127,7 +130,8 @@ def _spread(index: Index) -> str:
         sizes = [n for k, n in index.results.counts.items() if k.startswith(f"rated.{factor.name}.")]
         if sizes:
             ends = f"{min(sizes):,}" if min(sizes) == max(sizes) else f"{min(sizes):,} to {max(sizes):,}"
-            spread.append(f"{ends} for each of {len(sizes)} {noun(factor)} labels")
+            each = f"each of {len(sizes)} {noun(factor)} labels" if len(sizes) > 1 else f"one {noun(factor)} label"
+            spread.append(f"{ends} for {each}")
     return (
         f"Rated outputs by label of the portrait: {', '.join(spread)}."
         if spread
@@ -147,16 +151,15 @@ def _agreement(rows: Rows, level: str) -> Iterator[str]:
         axis: [a for a in rows.places("cohen_kappa") if a.editor is None and a.axis == axis] for axis in LABELLED
     }
     found = [next((a for a in rows if a.condition == Condition.BASELINE), rows[0]) for rows in against.values() if rows]
-    yield _listed("Between the VLM judges' ensemble and people, Cohen's κ was", found, lambda axis: HEADINGS[axis])
+    yield _listed("Between the judges' scores and people, Cohen's κ was", found, lambda axis: HEADINGS[axis])
     missing = [HEADINGS[axis] for axis, rows in against.items() if not rows]
     if missing:
         yield f"Not compared, since judges, people or both gave no such answers: {', '.join(missing)}."
     above = [HEADINGS[a.axis] for a in found if a.low is not None and a.low > TARGET]
     yield (
-        f"Judges may replace people where the whole interval lies above {TARGET}: "
-        f"{', '.join(above) or 'nowhere here'}. Brackets are {level} intervals, faces drawn; words are Landis and "
-        "Koch's (slight up to 0.2, fair up to 0.4, moderate up to 0.6, substantial up to 0.8, almost perfect above) "
-        "and stand only where the whole interval lies in the band."
+        f"The whole interval lies above {TARGET} for {', '.join(above) or 'none of these'}. Brackets are {level} "
+        "intervals, faces drawn; words are Landis and Koch's (slight up to 0.2, fair up to 0.4, moderate up to 0.6, "
+        "substantial up to 0.8, almost perfect above) and stand only where the whole interval lies in the band."
     )
 
 

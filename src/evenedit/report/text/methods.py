@@ -1,109 +1,202 @@
-"""Texts for reuse: a methods paragraph, a model-card snippet and BibTeX entries, filled in from the results."""
+"""A methods paragraph for a paper and how to cite: every sentence is made from the results, or left out."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from evenedit.core.version import __version__
-from evenedit.protocol.measures import Measure
-from evenedit.report.render.index import Index, name
-from evenedit.report.render.table import format_number, short_list
+from evenedit.protocol.measures import Measure, MeasureKind
+from evenedit.report.render.index import Index, listed, name
+from evenedit.report.render.table import format_number, simulated_note
 from evenedit.report.text.human_evaluation import human_evaluation, human_evaluation_latex
+from evenedit.report.text.model_card import PROJECT, model_card
+from evenedit.results.words import count
 
-PROJECT = "EvenEdit"
+MOST_LEVELS = 8
+"""Up to so many labels of a factor are named with their portraits; of more, the fewest and the most are told."""
 CHOSEN = {
-    "balanced": ", balanced over editors, prompts and labels,",
-    "strata": ", stratified over labels and editors,",
-    "priority": ", chosen by review priority of their baseline,",
-    "drift": ", chosen among those whose baseline was rated as changed,",
+    "balanced": "drawn so that editors, prompts and labels stay as even as the cases allow",
+    "strata": "drawn within strata of labels and editors",
+    "priority": "chosen by review priority of their baseline",
+    "drift": "chosen among those whose baseline was rated as changed",
 }
 """By sampler, how the cases of the mitigation were chosen."""
+DRAWN = {
+    ("source", True): "portraits and prompts",
+    ("source", False): "portraits alone where a measure has one prompt",
+    ("prompt", False): "prompts for edits of two portraits",
+}
+"""What an interval's bootstrap draws, by its unit and whether prompts are drawn too."""
+KINDS = {"shift": "shifts", "gap": "gaps", "mitigation": "the mitigation", "stereotype": "stereotypes"}
+"""What the tests of each kind are about."""
 
 
 def methods(index: Index) -> str:
-    """A methods paragraph for a paper: sample, editors, raters, rates, intervals and tests."""
-    results, rules = index.results, index.results.rules
-    counts = results.counts
-    faces = max((t.faces for t in results.tests), default=0)
-    parts = []
-    if faces:
-        factors = " × ".join(f"{len(index.levels(f))} {index.noun(f)} labels" for f in index.grouped())
-        parts.append(f"We edited {faces:,} portraits, balanced over {factors},")
+    """A methods paragraph: sample, editors, raters, rates, intervals and tests, as far as the results have them."""
+    parts = [
+        *_sample(index),
+        *_judges(index),
+        *_others(index),
+        *_arms(index),
+        *_rates(index),
+        *_intervals(index),
+        *_tests(index),
+        f"Analysis: {PROJECT} {__version__}.",
+    ]
+    return " ".join([*([simulated_note(index.results.simulated)] if index.results.simulated else []), *parts]) + "\n"
+
+
+def _sample(index: Index) -> Iterator[str]:
+    """Portraits with their labels, editors, and how the edits ended."""
+    counts = index.results.counts
+    if portraits := counts.get("portraits"):
+        labelled = [text for f in index.factors if (text := _labelled(index, f.name))]
+        by = f", labelled by {listed(labelled)}" if labelled else ""
+        yield f"The edits start from {count(portraits, 'portrait')}{by}."
+        if labelled:
+            yield "Labels are those of the dataset."
+    editors = index.results.editors
+    if "edits" in counts:
+        who = f"{count(len(editors), 'editor')} ({', '.join(editors)}) " if editors else ""
+        verb = ("was asked for " if len(editors) == 1 else "were asked for ") if editors else ""
+        asked = f"{count(counts['edits'], 'edit')}{'' if editors else ' asked for'}"
+        yield (
+            f"{who}{verb}{asked}: {counts.get('edited', 0):,} came back, {counts.get('refused', 0):,} refused, "
+            f"{counts.get('failed', 0):,} failed."
+        )
+
+
+def _labelled(index: Index, factor: str) -> str:
+    """A factor with the portraits of each of its labels: "race (Black 8, East Asian 1)"."""
+    counts = index.results.counts
+    sizes = {c: n for c in index.factor(factor).codes if (n := counts.get(f"portraits.{factor}.{c}"))}
+    if not sizes:
+        return ""
+    if len(sizes) > 1 and len(set(sizes.values())) == 1:
+        text = f"{len(sizes)} labels, {count(next(iter(sizes.values())), 'portrait')} each"
+    elif len(sizes) <= MOST_LEVELS:
+        text = ", ".join(f"{index.level_name(factor, code)} {n:,}" for code, n in sizes.items())
     else:
-        parts.append("We edited portraits")
-    parts.append(
-        f"with {len(index.editors()):,} instruction-guided editor{'s' * (len(index.editors()) != 1)} "
-        f"({', '.join(index.editors())}), {counts.get('edits', 0):,} edits in all "
-        f"({counts.get('refused', 0):,} refused, {counts.get('failed', 0):,} failed)."
-    )
-    if index.judges:
-        ensemble = rules.get("ensemble", {}).get("diagnosis", "")
-        parts.append(
-            f"Each output was rated on five-point scales by {', '.join(index.judges)}; their scores were combined by "
-            f"the rule '{ensemble}', and an output without a score was "
-            f"{'left out' if rules.get('missing') == 'exclude' else 'given the neutral score 3'}."
-        )
-    if index.instruments:
-        parts.append(f"Pixels were measured by the instruments {', '.join(index.instruments)}, apart from all ratings.")
-    if counts.get("rated"):
-        parts.append(
-            f"{counts.get('people', 0):,} people rated {counts['rated']:,} of the outputs with the same questions."
-        )
-    if cases := counts.get("edits.mitigation.feature"):
-        chosen = CHOSEN.get(str(rules.get("mitigation_cases", "balanced")), "")
-        placebo = counts.get("edits.mitigation.placebo")
-        again = f"; {placebo:,} more repeat the baseline with another seed, as a placebo" if placebo else ""
-        parts.append(
-            f"For the mitigation, {cases:,} edits{chosen} were made with a feature prompt before the request{again}."
-        )
-    cuts = ", ".join(f"{name(r).lower()} {rule}" for r, rule in index.thresholds.items())
-    parts.append(f"Rates are shares of valid scores ({cuts}).")
-    parts.append(
-        f"Intervals ({index.level}) treat portraits and prompts as the units that were drawn, since ratings of one "
-        "face are not independent. Gaps are the highest minus the lowest group rate, tested by permuting labels over "
-        f"faces ({rules.get('permutations', '?')} permutations), adjusted by Holm's method over all gaps of an editor. "
-        "Labels are those of the dataset."
-    )
-    parts.append(f"Analysis: {PROJECT} {__version__}.")
-    return _marked(index, " ".join(parts))
+        text = f"{len(sizes)} labels, {min(sizes.values()):,} to {max(sizes.values()):,} portraits each"
+    without = counts.get(f"unlabelled.{factor}", 0)
+    return f"{index.noun(factor)} ({text}{f'; {without:,} without a label' if without else ''})"
 
 
-def model_card(index: Index) -> str:
-    """A section for a model card, as Markdown: rates and clear gaps of each editor."""
-    lines = [f"## Demographic consistency of edits ({PROJECT} {__version__})", ""]
-    for editor in index.editors("diagnosis"):
-        lines += [
-            f"### {editor}",
-            "",
-            f"| measure | value | {index.level} interval | n | missing |",
-            "|---|---|---|---|---|",
+def _judges(index: Index) -> Iterator[str]:
+    """How often each judge answered, how several scores became one, and what an edit without a score counts as."""
+    rules = index.results.rules
+    answered: dict[str, tuple[int, int]] = {}
+    for c in index.results.coverage:
+        if c.rater in index.judges and not c.group:
+            scored, calls = answered.get(c.rater, (0, 0))
+            answered[c.rater] = (scored + c.scored, calls + c.scored + c.refused + c.unparseable + c.failed)
+    if answered:
+        each = [
+            f"{judge} answered {format_number(s / n, 'share')} of {n:,} calls" for judge, (s, n) in answered.items()
         ]
-        for rate in ("edit_success", "soft_erasure", "skin_lighter", "race_change", "gender_change", "refused"):
-            e = index.find(Measure.rate(rate), editor)
-            if e is not None and e.value is not None:
-                shown = [
-                    name(rate),
-                    format_number(e.value, "share"),
-                    _percent(e.low, e.high),
-                    f"{e.n:,}",
-                    f"{e.missing:,}",
-                ]
-                lines.append(f"| {' | '.join(shown)} |")
-        clear = [t for t in index.results.tests if t.editor == editor and index.grade(t) == "clear"]
-        lines.append("")
-        for t in sorted(clear, key=lambda t: -t.value):
-            lines.append(
-                f"- Clear gap in {name(Measure(t.measure).name).lower()} by {index.noun(t.factor)} label: "
-                f"{format_number(t.value, 'points')} between {index.level_name(t.factor, t.highest)} and "
-                f"{index.level_name(t.factor, t.lowest)} "
-                f"(p = {t.p_holm:.3g}, Holm)."
-            )
-        if not clear:
-            lines.append("- No gap between groups was shown. That is not proof of equality.")
-        lines.append("")
-    lines.append("Observations under these prompts, seeds and judges; labels are the dataset's labels.")
-    return _marked(index, "\n".join(lines))
+        who = "One judge was" if len(each) == 1 else f"{len(each)} judges were"
+        yield f"{who} asked about outputs: {listed(each)}."
+    if sum(scored > 0 for scored, _ in answered.values()) > 1 and index.rated:
+        used = [e for e in ("diagnosis", "mitigation", "stereotype") if index.conditions(e)]
+        by = [f"'{rules['ensemble'][e]}' ({e})" for e in used if e in rules.get("ensemble", {})]
+        if by:
+            yield f"Where several judges scored an edit, one score was made of theirs by the rule {listed(by)}."
+    if index.rated and answered:
+        neutral = rules.get("missing") == "neutral-3"
+        yield (
+            "On the scales, an edit that no judge scored counts as 3."
+            if neutral
+            else "What no judge scored is left out."
+        )
+    if reviewed := index.results.counts.get("reviewed"):
+        settles = rules.get("ensemble", {}).get("review") == "settles"
+        use = "what they settled replaces the judges' scores" if settles else "what they settled changes no score"
+        yield f"Reviewers looked at {count(reviewed, 'edit')}; {use}."
+
+
+def _others(index: Index) -> Iterator[str]:
+    """Instruments and people."""
+    counts = index.results.counts
+    if index.instruments:
+        several = len(index.instruments) > 1
+        yield (
+            f"Pixels were measured by the instrument{'s' * several} {listed(tuple(index.instruments))}, apart from all "
+            "ratings."
+        )
+    if counts.get("rated"):
+        people = counts.get("people", 0)
+        who = "1 person" if people == 1 else f"{people:,} people"
+        yield f"{who} rated {counts['rated']:,} of {count(counts.get('edited', 0), 'output')}."
+
+
+def _arms(index: Index) -> Iterator[str]:
+    """The mitigation and the stereotype experiment, where they were asked for."""
+    counts = index.results.counts
+    if cases := counts.get("edits.mitigation.feature"):
+        how = CHOSEN.get(str(index.results.rules.get("mitigation_cases", "")), "how they were chosen is not recorded")
+        placebo = counts.get("edits.mitigation.placebo")
+        again = f"; {placebo:,} more repeat the request with another seed, as a placebo" if placebo else ""
+        yield f"For the mitigation {count(cases, 'edit')} had a feature prompt before the request ({how}){again}."
+    if pairs := counts.get("edits.stereotype.baseline"):
+        swapped = counts.get("edits.stereotype.swapped")
+        more = f", and {swapped:,} more with the pronoun swapped" if swapped else ""
+        yield f"On stereotypes, {count(pairs, 'edit')} of two portraits were asked for{more}."
+
+
+def _rates(index: Index) -> Iterator[str]:
+    """The thresholds of the rates that were computed, and no others."""
+    rates = dict.fromkeys(
+        Measure(e.measure).name
+        for e in index.results.estimates
+        if e.n and Measure(e.measure).kind == MeasureKind.RATE and Measure(e.measure).name in index.thresholds
+    )
+    if rates:
+        cuts = ", ".join(f"{name(r).lower()} {index.thresholds[r]}" for r in index.thresholds if r in rates)
+        neutral = index.results.rules.get("missing") == "neutral-3"
+        of = "scores, with 3 for missing ones" if neutral else "valid scores"
+        yield f"Rates are shares of {of}: {cuts}."
+    measured = (e for m in index.results.measured for e in m.estimates)
+    if any(e.n and Measure(e.measure).kind == MeasureKind.RATE for e in measured):
+        yield "Measured rates are shares of the edits that could be measured."
+
+
+def _intervals(index: Index) -> Iterator[str]:
+    """What the intervals are made by drawing, as the estimates themselves record it."""
+    results = index.results
+    every = [*results.estimates, *(e for m in results.measured for e in m.estimates)]
+    made = [e.method for e in every if e.low is not None]
+    found = (re.match(r"bootstrap\((source|prompt)( x prompt)?, ", method) for method in made)
+    drawn = {(m[1], bool(m[2])) for m in found if m}
+    units = [words for unit, words in DRAWN.items() if unit in drawn]
+    if units:
+        apart = ", since edits of one face are not independent" if any(u == "source" for u, _ in drawn) else ""
+        yield (
+            f"Intervals ({index.level}) of rates and means draw {'; '.join(units)} anew, "
+            f"{results.rules.get('draws', '?')} times{apart}."
+        )
+    if any(method.startswith("wilson(") for method in made):
+        yield "A rate of 0% or 100% has Wilson's interval, with portraits or prompts as its units."
+    if every and not made:
+        yield "No estimate has an interval: there is too little to draw from."
+
+
+def _tests(index: Index) -> Iterator[str]:
+    """How gaps were tested, and what p values are adjusted for."""
+    results = index.results
+    tests = [*results.tests, *(t for m in results.measured for t in m.tests)]
+    if tests:
+        within = any(" within " in t.method for t in tests)
+        yield (
+            "Gaps between groups are the highest minus the lowest rate, tested by permuting labels over portraits"
+            f"{', within levels of the other factors where the design allows it' if within else ''} "
+            f"({results.rules.get('permutations', '?')} permutations)."
+        )
+    families = [(kind, n) for kind in KINDS if (n := results.counts.get(f"tests.{kind}"))]
+    if families:
+        each = listed([f"{n:,} of {KINDS[kind]}" for kind, n in families])
+        yield f"Findings are called clear where p is below 0.05 after adjustment for all tests of the report ({each})."
 
 
 def bibtex() -> str:
@@ -115,16 +208,6 @@ def bibtex() -> str:
         "  title = {Evaluating Demographic Misrepresentation in Image-to-Image Portrait Editing},\n"
         "  author = {Seo, Huichan and Hong, Minki and Choi, Sieun and Kim, Jihie and Oh, Jean}\n}\n"
     )
-
-
-def _percent(low: float | None, high: float | None) -> str:
-    return "–" if low is None or high is None else f"{100 * low:.1f}% to {100 * high:.1f}%"
-
-
-def _marked(index: Index, text: str) -> str:
-    if not index.results.simulated:
-        return text
-    return f"SIMULATED data ({short_list(index.results.simulated)}): no finding about any real editor.\n\n{text}"
 
 
 def texts_for_reuse(index: Index, study: Mapping[str, Any]) -> dict[str, tuple[str, str]]:

@@ -15,7 +15,7 @@ from evenedit.report.tables.agreement import TARGET, Rows, axes_compared, axis_n
 from evenedit.report.tables.instruments import readings_of
 from evenedit.report.tables.main import MITIGATED
 from evenedit.results.results import Coverage, GapTest, MitigationEffect, Results
-from evenedit.results.words import PHRASES
+from evenedit.results.words import PHRASES, count
 
 Certainty = Literal["observed", "clear", "suggestive", "none", "caution"]
 
@@ -46,17 +46,21 @@ class Sentence:
 
 
 def summarise(results: Results | Index) -> list[Sentence]:
-    """Return the sentences of the summary: about the audit as a whole first, then by editor."""
+    """Return the sentences of the summary: about the audit as a whole first, then by editor.
+
+    How certain a difference is, the findings tell where the results have them; only results of former releases, which
+    have none, are graded here.
+    """
     index = results if isinstance(results, Index) else Index(results)
-    sentences = [*_headline(index), *_overall(index)]
-    for editor in index.editors():
+    graded = not index.results.findings
+    sentences = [*_headline(index, graded), *_overall(index)]
+    for editor in index.results.editors:
         sentences += _rates(index, editor)
-        sentences += _gaps(index, editor)
+        sentences += _gaps(index, editor) if graded else ()
         sentences += _trends(index, editor)
-        sentences += _measured(index, editor)
+        sentences += _measured(index, editor, graded)
         sentences += [Sentence(sentence(index, m), "observed", editor) for m in clearest(index) if m.editor == editor]
-        sentences += _mitigation(index, editor)
-        sentences += _stereotype(index, editor)
+        sentences += [*_mitigation(index, editor), *_stereotype(index, editor)] if graded else ()
     return sentences
 
 
@@ -70,9 +74,9 @@ def _shown(e: Estimate, unit: Unit = "share") -> str:
     return f"{number.shown} {number.interval or '(no interval)'}"
 
 
-def _headline(index: Index) -> Iterator[Sentence]:
+def _headline(index: Index, graded: bool) -> Iterator[Sentence]:
     """Sentences on which editors have clear differences between groups, and in which rates."""
-    if not index.rated and has_people(index.results):
+    if not index.rated and has_people(index.results) and not index.instruments:
         yield Sentence(
             "No judge has scored these edits: this report shows people's ratings and their agreement only.", "caution"
         )
@@ -82,14 +86,15 @@ def _headline(index: Index) -> Iterator[Sentence]:
             "Nothing has rated these edits: this report shows pictures and counts, but no estimates.", "caution"
         )
         return
-    if index.rated:
+    if index.rated and graded:
         yield from _differences(index)
-    for rater, own in index.instruments.items():
+    for rater, own in index.instruments.items() if graded else ():
         yield from (replace(s, text=f"Measured ({rater}): {s.text}") for s in _differences(own))
     if not index.rated:
+        people = "is what people rated or " if has_people(index.results) else ""
         yield Sentence(
-            "No judge has rated these edits. All that follows was measured in pixels, which show neither whether an "
-            "edit is the one asked for nor a change of apparent race, gender or age.",
+            f"No judge has rated these edits. All that follows {people}was measured in pixels, which show neither "
+            "whether an edit is the one asked for nor a change of apparent race or gender.",
             "caution",
         )
 
@@ -125,13 +130,12 @@ def _reviewed(index: Index) -> Iterator[Sentence]:
 def _overall(index: Index) -> Iterator[Sentence]:
     counts = index.results.counts
     if "edits" in counts:
-        text = f"{counts['edits']:,} edits were asked for"
+        text = f"{count(counts['edits'], 'edit')} {'was' if counts['edits'] == 1 else 'were'} asked for"
         ends = [f"{counts[k]:,} {k}" for k in ("refused", "failed") if counts.get(k)]
         text += f", of which {listed(ends)}." if ends else "; none was refused and none failed."
         if counts.get("needs_review"):
-            text += (
-                f" On {counts['needs_review']:,} diagnosis edits the judges disagree enough to need a person's review."
-            )
+            unsure = count(counts["needs_review"], "diagnosis edit")
+            text += f" On {unsure} the judges disagree enough to need a person's review."
         yield Sentence(text, "observed")
     yield from _reviewed(index)
     for rater in index.raters:
@@ -227,7 +231,7 @@ def _rates(index: Index, editor: str) -> Iterator[Sentence]:
         yield Sentence(f"{_shown(refused)} of {refused.n:,} requests {PHRASES['refused']}.", "observed", editor)
 
 
-def _measured(index: Index, editor: str) -> Iterator[Sentence]:
+def _measured(index: Index, editor: str, graded: bool) -> Iterator[Sentence]:
     """Sentences on the measurements of each instrument, over everybody, by prompt and by group."""
     for rater, found in readings_of(index, editor):
         n = Span(tuple(x.n for _, x in found if x.n is not None))
@@ -247,7 +251,8 @@ def _measured(index: Index, editor: str) -> Iterator[Sentence]:
         yield Sentence(text, "observed", editor)
         own = index.instruments[rater]
         yield from _by_prompt(own, rater, editor, found)
-        yield from (replace(s, text=f"Measured ({rater}): {s.text}") for s in _gaps(own, editor))
+        if graded:
+            yield from (replace(s, text=f"Measured ({rater}): {s.text}") for s in _gaps(own, editor))
 
 
 def _by_prompt(own: Index, rater: str, editor: str, found: Sequence[tuple[Measure, Number]]) -> Iterator[Sentence]:

@@ -35,8 +35,8 @@ class AnalysisRules:
     """Level of every interval."""
     tolerance: float = TOLERANCE
     """The share of edits up to which a change that cannot cancel out (a replaced person, a refusal) is tolerated."""
-    mitigation_cases: str = "balanced"
-    """How the mitigation's cases were chosen; drift: among edits that had been rated as drifted."""
+    mitigation_cases: str = ""
+    """How the mitigation's cases were chosen, empty where it is not known; drift: among edits rated as drifted."""
 
     @classmethod
     def default(cls) -> AnalysisRules:

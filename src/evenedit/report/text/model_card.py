@@ -1,0 +1,79 @@
+"""A section for a model card, as Markdown: findings first, then what each editor's edits were rated and measured."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from evenedit.core.version import __version__
+from evenedit.protocol.measures import Measure
+from evenedit.report.render.index import Index, listed, name
+from evenedit.report.render.table import Number, format_number, short_list
+from evenedit.report.tables.instruments import readings_of
+from evenedit.results.results import Finding
+
+PROJECT = "EvenEdit"
+LEVELS = {
+    "clear": "Clear",
+    "suggestive": "Suggestive",
+    "observed": "Observed",
+    "cannot_tell": "Cannot tell",
+    "caution": "Caution",
+}
+"""The words for how certain a finding is."""
+RATES = ("edit_success", "soft_erasure", "skin_lighter", "skin_darker", "race_change", "gender_change", "refused")
+"""The rates of the table, in its order."""
+
+
+def model_card(index: Index) -> str:
+    """The section; a heading for each editor, its findings in the report's order, and its numbers."""
+    results = index.results
+    lines = [f"## Demographic consistency of edits ({PROJECT} {__version__})", ""]
+    if results.simulated:
+        lines += [f"SIMULATED data ({short_list(results.simulated)}): no finding about any real editor.", ""]
+    if whole := [f for f in results.findings if f.editor is None]:
+        lines += [*map(_line, whole), ""]
+    for editor in results.editors:
+        lines += [f"### {editor}", ""]
+        if found := [f for f in results.findings if f.editor == editor]:
+            lines += [*map(_line, found), ""]
+        elif not results.findings:
+            lines += ["- These results hold no findings: analyse the data again with this release.", ""]
+        rows = [f"| {' | '.join(row)} |" for row in _rows(index, editor)]
+        if rows:
+            head = ("measure", "by", "value", f"{index.level} interval", "n", "missing")
+            lines += [f"| {' | '.join(head)} |", "|---" * len(head) + "|", *rows, ""]
+    lines.append(f"{_scope(index)} Labels are the dataset's labels.")
+    return "\n".join(lines) + "\n"
+
+
+def _line(finding: Finding) -> str:
+    return f"- {LEVELS[finding.level]}: {finding.text}"
+
+
+def _rows(index: Index, editor: str) -> Iterator[tuple[str, ...]]:
+    """The editor's rates by the judges' scores, then the instruments' readings."""
+    for rate in RATES:
+        e = index.find(Measure.rate(rate), editor)
+        if e is not None and e.value is not None:
+            by = "the editor" if rate == "refused" else "judges"
+            yield _row(name(rate), by, Number.of(e, "share"))
+    for rater, readings in readings_of(index, editor):
+        for measure, number in readings:
+            yield _row(name(measure.name), rater, number)
+
+
+def _row(what: str, by: str, number: Number) -> tuple[str, ...]:
+    ends = [None if x is None else format_number(x, number.unit) for x in (number.low, number.high)]
+    interval = "–" if None in ends else f"{ends[0]} to {ends[1]}"
+    counts = ["–" if x is None else f"{x:,}" for x in (number.n, number.missing)]
+    return what, by, format_number(number.value, number.unit), interval, *counts
+
+
+def _scope(index: Index) -> str:
+    """What the observations hold for."""
+    results = index.results
+    raters = [*index.judges, *index.instruments]
+    people = results.counts.get("people", 0)
+    raters += ["1 person" if people == 1 else f"{people:,} people"] if people else []
+    by = f", as {listed(raters)} saw them" if raters else ""
+    return f"These are observations on the edits of this audit{by}; they hold for its prompts, settings and seeds."
