@@ -142,6 +142,8 @@ class StudyFile:
         body = self.sections.model_dump(mode="json", exclude={"store", "executor", "cache", "curation"})
         if not body["factors"]:  # a table that came later does not rename the studies that leave it out
             del body["factors"]
+        if (diagnosis := body["experiments"]["diagnosis"]) and diagnosis["requests"] is None:
+            del diagnosis["requests"]
         return digest([body, [p.text for p in self.prompts], [p.text for p in self.wino]])
 
     def located(self, settings: Mapping[str, Any]) -> dict[str, Any]:
