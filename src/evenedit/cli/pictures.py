@@ -10,7 +10,7 @@ import click
 from evenedit.cli.base import INCOMPLETE, OUT, STUDY, example, folder_of, open_study, write_report
 
 
-def _print_example(context: click.Context, _option: click.Parameter, wanted: bool) -> None:
+def _example(context: click.Context, _option: click.Parameter, wanted: bool) -> None:
     """Print a table of pairs, and on the side how to try it."""
     if not wanted or context.resilient_parsing:
         return
@@ -29,9 +29,7 @@ def _print_example(context: click.Context, _option: click.Parameter, wanted: boo
 @click.option("--prompts", help="Prompt set whose ids the table or {prompt} names; the built-in ones when left out.")
 @click.option("--factors", metavar="NAMES", help="Columns to group by, with commas; race,gender,age when left out.")
 @click.option("--editor", default="audited", show_default=True, help="Whose edits they are.")
-@click.option(
-    "--example", is_flag=True, is_eager=True, expose_value=False, callback=_print_example, help="Print a CSV."
-)
+@click.option("--example", is_flag=True, is_eager=True, expose_value=False, callback=_example, help="Print such a CSV.")
 @click.option("--out", required=True, type=click.Path(path_type=Path), help="Study folder to write to.")
 @example(
     "evenedit audit --pairs edits.csv --editor my-editor --out audit\n"
@@ -60,7 +58,7 @@ def audit(
     if pairs is None:
         if edited is None or sources is None:
             raise EvenEditError("name a table with --pairs, or folders with --edited and --sources (and --pattern)")
-        table = table_of(edited, pattern, sources, prompts, out, names)
+        table = table_of(edited, pattern, sources, prompts, names)
         study = begin_audit(table, editor=editor, prompts=prompts, factors=names, out=out)
     else:
         study = begin_audit(

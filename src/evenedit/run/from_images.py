@@ -81,7 +81,7 @@ def _files(
     for factor in factors:
         for labels in portraits.values():
             labels[factor.name] = factor.code_of(labels[factor.name])
-    files = {table.name: table.to_csv()} if table.is_new else {}
+    files = {table.name: table.to_csv(out)} if table.is_new else {}
     return files | {
         "labels.csv": write_csv([{"file": os.path.relpath(s, out), **labels} for s, labels in portraits.items()]),
         PAIRS: write_csv([_written(table, pair, out) for pair in pairs]),
@@ -125,7 +125,7 @@ def _update_asks(out: Path, text: str) -> None:
 
 
 def table_of(
-    edited: Path, pattern: str, sources: Path, prompts: str | None, out: Path, factors: Sequence[str] | None = None
+    edited: Path, pattern: str, sources: Path, prompts: str | None, factors: Sequence[str] | None = None
 ) -> PairTable:
     """A table of pairs from files whose names follow a pattern such as `{prompt}_{source}.jpg`.
 
@@ -148,15 +148,15 @@ def table_of(
     known = known_set(prompts).resolve_all(m["prompt"] for m in found)
     rows = [
         {
-            "source": os.path.relpath(names[m["source"]], out),
-            "edited": os.path.relpath(edited / m.string, out),
+            "source": str(names[m["source"]]),
+            "edited": str(edited / m.string),
             "prompt": known[m["prompt"]].text,
             "prompt_id": known[m["prompt"]].id,
             **labels[m["source"]],
         }
         for m in found
     ]
-    return PairTable(rows, list(rows[0]), "edits.csv", "line", 2, out, is_new=True)
+    return PairTable(rows, list(rows[0]), "edits.csv", "line", 2, Path(), is_new=True)
 
 
 def _labels(sources: Path, names: Mapping[str, Path], factors: Sequence[str] | None) -> dict[str, Row]:

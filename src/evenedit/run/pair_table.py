@@ -84,9 +84,11 @@ class PairTable:
         prompt = "prompt_id" if "prompt" not in self.columns and "prompt_id" in self.columns else "prompt"
         need_columns(self.name, ("source", "edited", prompt, *labels), self.columns)
 
-    def to_csv(self) -> str:
-        """The table as a CSV file."""
-        return write_csv(self.rows)
+    def to_csv(self, folder: Path) -> str:
+        """The table as a CSV file in this folder."""
+        paths = ("source", "edited")
+        moved = [{name: os.path.relpath(self.folder / row[name], folder) for name in paths} for row in self.rows]
+        return write_csv([row | there for row, there in zip(self.rows, moved, strict=True)])
 
 
 def _cell(value: Any) -> str:
