@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
 NOTE = "evenedit-"
 """Text chunks under this prefix travel with a drawn picture (its parameters, its ground truth)."""
+PICTURES = (".png", ".jpg", ".jpeg", ".webp", ".tif", ".tiff", ".bmp")
+"""How files are called that are taken for pictures where a folder is searched."""
 REMEMBERED = 512
 """Encoded pictures kept in memory, those that were not asked for the longest dropped first."""
 _HEADER = 33
