@@ -401,7 +401,7 @@ def test_without_a_reference_only_a_far_face_is_suspected():
         assert any("suspected only from a distance of" in note for note in found.notes)
 
 
-@pytest.mark.parametrize("number", [2, 5, 9])
+@pytest.mark.parametrize("number", [5, 7, 9])  # the lightest tones cannot be drawn 5 lighter
 @pytest.mark.parametrize("step", [-5.0, 5.0])
 def test_a_whole_face_lighter_or_darker_by_5_is_a_change(number, step):
     before = person(number)
