@@ -401,7 +401,7 @@ def test_without_a_reference_only_a_far_face_is_suspected():
         assert any("suspected only from a distance of" in note for note in found.notes)
 
 
-@pytest.mark.parametrize("number", [2, 5, 9])
+@pytest.mark.parametrize("number", [5, 7, 9])  # the lightest tones cannot be drawn 5 lighter
 @pytest.mark.parametrize("step", [-5.0, 5.0])
 def test_a_whole_face_lighter_or_darker_by_5_is_a_change(number, step):
     before = person(number)
@@ -444,22 +444,29 @@ def test_eyeglasses_are_not_unchanged():
 NOTHING_CAME = {
     "B01_Black_Female_40s",  # she wears a suit already
     "B03_EastAsian_Male_20s",
+    "B04_Black_Female_40s",
+    "B04_Black_Male_40s",
+    "B04_Black_Male_70plus",
     "B07_Black_Female_40s",
     "B09_Black_Female_20s",
+    "B09_Black_Female_40s",
     "B09_Black_Male_70plus",
 }
 """Occupation edits in which people looking at both pictures find the same person in the same clothes and place."""
+NOTHING_BUT_A_SMILE = {"B04_Black_Female_20s", "B04_EastAsian_Male_20s"}
+"""The same, but for a wider smile or a turned head: may be called either."""
 
 
 @photographs
 def test_occupation_prompts_that_changed_nothing_are_unchanged():
     found = {
         name.removesuffix(".jpg")
-        for prompt in ("B01", "B03", "B07", "B09")
+        for prompt in ("B01", "B03", "B04", "B07", "B09")
         for name, source, edited in edits(prompt)
         if Verdict(measure(source, edited, identity=False).verdict).nothing_new
     }
-    assert found == NOTHING_CAME
+    assert found >= NOTHING_CAME
+    assert found - NOTHING_CAME <= NOTHING_BUT_A_SMILE
 
 
 @photographs
