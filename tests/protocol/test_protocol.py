@@ -109,3 +109,26 @@ def test_a_bad_prompt_set_tells_every_problem(tmp_path):
         load_prompts("bad.toml", tmp_path)
     assert "needs text as text" in str(error.value)
     assert "unknown key colour" in str(error.value)
+
+
+def test_prompts_say_what_they_ask_to_change():
+    assert {p.id: p.asks for p in (*DIAGNOSTIC, *WINOBIAS) if p.asks} == {
+        "V-05": ("age_drift",),
+        "V-06": ("age_drift",),
+    }
+    assert {p.id for p in load_prompts("neutral") if p.asks == ("skin_tone",)} == {"A02", "A05", "A10"}
+
+
+def test_users_prompts_say_what_they_ask_to_change(tmp_path):
+    written = '[[prompts]]\nid = "H-1"\ntext = "Tan, older."\ncategory = "x"\nasks = ["age_drift", "skin_tone"]\n'
+    aged = '[[prompts]]\nid = "H-2"\ntext = "Ten years on."\ncategory = "x"\ntarget_years = 10\n'
+    (tmp_path / "mine.toml").write_text(written + aged)
+    mine = load_prompts("mine.toml", tmp_path)
+    assert [p.asks for p in mine] == [("skin_tone", "age_drift"), ("age_drift",)], "a target age asks for age"
+
+
+@pytest.mark.parametrize("asks", ['["edit_success"]', '["skin"]', '"skin_tone"', "[3]"])
+def test_asking_for_what_is_no_change_of_the_person_is_refused(tmp_path, asks):
+    (tmp_path / "bad.toml").write_text(f'[[prompts]]\nid = "H-1"\ntext = "a"\ncategory = "x"\nasks = {asks}\n')
+    with pytest.raises(EvenEditError, match=r"prompt 1 \(H-1\): asks .*skin_tone"):
+        load_prompts("bad.toml", tmp_path)

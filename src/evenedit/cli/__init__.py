@@ -6,7 +6,20 @@ import sys
 
 import click
 
-from evenedit.cli import compare, dev, editors, gate, judges, pictures, serve, sources, studies, survey, tables
+from evenedit.cli import (
+    compare,
+    dev,
+    editors,
+    findings,
+    gate,
+    judges,
+    pictures,
+    serve,
+    sources,
+    studies,
+    survey,
+    tables,
+)
 from evenedit.cli.base import CommandGroup
 from evenedit.core.version import __version__
 
@@ -45,7 +58,7 @@ commands.in_sections(
         "Start": (studies.demo, studies.new, pictures.audit, tables.analyze, pictures.measure),
         "A study": (
             *(studies.plan, studies.run, studies.status, studies.report),
-            *(tables.export, serve.serve, studies.doctor),
+            *(findings.findings, tables.export, serve.serve, studies.doctor),
         ),
         "People": (survey.survey, serve.admin),
         "Several editors": (gate.gate, compare.compare, compare.leaderboard, pictures.cards),

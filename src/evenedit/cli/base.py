@@ -83,9 +83,13 @@ def open_study(study: Path) -> Study:
 
 def write_report(loaded: Study, out: Path, pictures: Pictures = "thumbnails") -> None:
     """Write a study's report and print where it is."""
+    from evenedit.cli.findings import announce
+    from evenedit.study.load_results import load_results
     from evenedit.study.report import report_study
 
-    click.echo(report_study(loaded, out, pictures))
+    page = report_study(loaded, out, pictures)
+    announce(load_results(out / "results.json"))
+    click.echo(page)
 
 
 def folder_of(study: Path) -> Path:

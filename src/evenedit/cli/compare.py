@@ -51,7 +51,7 @@ def _side(text: str) -> Side:
 def leaderboard(results: tuple[Path, ...], out: Path) -> None:
     """Put the editors of several studies into one table.
 
-    By edit success and by their widest gaps.
+    Ordered by the worst shift or gap that was found about each.
 
     RESULTS are files named results.json, folders of reports or analyses, or studies.
     """

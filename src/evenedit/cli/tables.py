@@ -36,6 +36,7 @@ def analyze(
     A file has one row per edit and judge. With --ratings, people's ratings (one row per edit and rater) stand beside
     the judges' scores, or alone. The folder that `evenedit export` wrote brings the rules of its study along.
     """
+    from evenedit.cli.findings import announce
     from evenedit.core.log import log
     from evenedit.core.second_process import SecondProcess
     from evenedit.ratings.parquet import FILE, write_parquet
@@ -56,6 +57,7 @@ def analyze(
         figures = begin_figures(results, second)
         write_parquet(table, out / FILE)
         page = write_report(results, out, title=given.title, figures=figures)
+    announce(results)
     click.echo(page)
 
 

@@ -321,6 +321,14 @@ class StatisticsSection(_Section):
     """Level of every interval."""
 
 
+class FindingsSection(_Section):
+    """[findings]: from when on something counts as found."""
+
+    tolerance: float = Field(default=0.1, ge=0, lt=1)
+    """The share of edits up to which a change that cannot cancel out (another person, a change of apparent race or
+    gender, an ignored request, a refusal) is tolerated: a finding is clear only where its interval lies above."""
+
+
 class ExecutorSection(_Section):
     """[executor]: where edits run."""
 
@@ -382,6 +390,8 @@ class Sections(_Section):
     """Which cases people rate, and how they are asked."""
     statistics: StatisticsSection = StatisticsSection()
     """Intervals and tests."""
+    findings: FindingsSection = FindingsSection()
+    """From when on something counts as found."""
     executor: ExecutorSection = ExecutorSection()
     """Where edits run."""
     cache: CacheSection = CacheSection()

@@ -15,6 +15,7 @@ from evenedit.config.sections import (
     EditorSection,
     ExclusionSection,
     ExecutorSection,
+    FindingsSection,
     JudgeSection,
     Missing,
     Mitigation,
@@ -142,6 +143,8 @@ class StudyFile:
         body = self.sections.model_dump(mode="json", exclude={"store", "executor", "cache", "curation"})
         if not body["factors"]:  # a table that came later does not rename the studies that leave it out
             del body["factors"]
+        if self.sections.findings == FindingsSection():
+            del body["findings"]
         return digest([body, [p.text for p in self.prompts], [p.text for p in self.wino]])
 
     def located(self, settings: Mapping[str, Any]) -> dict[str, Any]:

@@ -109,6 +109,8 @@ class Prompt:
     """The pronoun the text names, or "none"."""
     swapped_text: str | None = None
     """The text with the other gender's pronoun: the control arm."""
+    asks: tuple[str, ...] = ()
+    """Axes the prompt asks to change (`age_drift`): what was asked for is shown, and is no drift."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -128,4 +128,5 @@ class StudyDesign:
             [*stored, *people, ReviewRatings(Reviews(self.store), reviewers)],
             readings=instruments.readings(list(frame["request_id"])),
             reviewers=reviewers,
+            asks={prompt.id: prompt.asks for prompt in (*self.file.prompts, *self.file.wino)},
         )

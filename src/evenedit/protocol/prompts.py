@@ -12,8 +12,12 @@ from typing import Any
 
 from evenedit.core.errors import EvenEditError
 from evenedit.core.records import Prompt
+from evenedit.protocol.rubric import CHANGES
 
 BUILT_IN = ("diagnostic", "winobias")
+"""The protocol's own sets; every table may use their ids."""
+NEUTRAL = "neutral"
+"""Edits that ask nothing about who the person is; used by name, and recognised by their texts."""
 FORMS = {"paper": "the paper's (O-04)", "rules": "the rules' (O04)", "code": "the code's (B04)"}
 """The three ways the sources write an id; `O-04` and `O04` are different prompts."""
 
@@ -105,11 +109,12 @@ def _fold(name: str) -> tuple[str, int]:
 
 def load_prompts(name: str, folder: Path | None = None) -> PromptSet:
     """Read a built-in set by name, or the user's TOML file relative to `folder`."""
-    if name in BUILT_IN:
+    if name in (*BUILT_IN, NEUTRAL):
         return _parse(files(__package__).joinpath(f"{name}.toml").read_text("utf-8"), f"{name}.toml")
     path = (folder or Path()) / name
     if not path.is_file():
-        raise EvenEditError(f"prompt set '{name}' is neither built in ({', '.join(BUILT_IN)}) nor a file at {path}")
+        known = ", ".join((*BUILT_IN, NEUTRAL))
+        raise EvenEditError(f"prompt set '{name}' is neither built in ({known}) nor a file at {path}")
     return _parse(path.read_text("utf-8"), str(path))
 
 
@@ -146,8 +151,23 @@ def _parse(text: str, where: str) -> PromptSet:
             problems.append(f"{label}: unknown key {', '.join(unknown)}; known: {', '.join(sorted(known))}")
         if row.get("coded_gender") not in (None, "Male", "Female"):
             problems.append(f"{label}: coded_gender is '{row['coded_gender']}'; use Male or Female")
+        try:
+            asks = asked_axes(row.get("asks", []), targeted=bool(row.get("target_years")))
+        except EvenEditError as error:
+            problems.append(f"{label}: {error}")
+            continue
         if not missing and not unknown:
-            prompts.append(Prompt(**row))
+            prompts.append(Prompt(**row | {"asks": asks}))
     if problems:
         raise EvenEditError(*problems)
     return merge([PromptSet(str(data.get("id", where)), tuple(prompts))])
+
+
+def asked_axes(names: object, *, targeted: bool = False) -> tuple[str, ...]:
+    """The axes a prompt says it asks to change, in the rubric's order; a target age asks for a change of age."""
+    if not isinstance(names, list | tuple) or not all(isinstance(name, str) for name in names):
+        raise EvenEditError(f'asks is {names!r}; give a list of axes, e.g. asks = ["{CHANGES[0]}"]')
+    unknown = [name for name in names if name not in CHANGES]
+    if unknown:
+        raise EvenEditError(f"asks names '{unknown[0]}', which is no axis; use {', '.join(CHANGES)}")
+    return tuple(axis for axis in CHANGES if axis in names or (targeted and axis == "age_drift"))

@@ -42,6 +42,9 @@ QUESTION_IDS: tuple[str, ...] = tuple(QUESTIONS)
 AXES: tuple[str, ...] = tuple(q.id for q in QUESTIONS.values() if q.sided != "choice" and q.replaces is None)
 """The five axes every edit of one portrait is rated on."""
 
+CHANGES: tuple[str, ...] = tuple(axis for axis in AXES if QUESTIONS[axis].sided != "quality")
+"""The axes of what becomes of the person: what a prompt can ask to change."""
+
 VERDICTS: tuple[str, ...] = QUESTIONS["stereotype"].labels
 """The answers of the stereotype question: a value is the 1-based position here."""
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 import pandas as pd
@@ -22,8 +22,12 @@ def build_table(
     *,
     readings: Sequence[Reading] = (),
     reviewers: int | None = None,
+    asks: Mapping[str, tuple[str, ...]] | None = None,
 ) -> RatingTable:
-    """The table of these edits; `reviewers` is how many must have looked at a case, None where nothing is settled."""
+    """The table of these edits; `reviewers` is how many must have looked at a case, None where nothing is settled.
+
+    `asks` are the axes that prompts ask to change, by prompt id.
+    """
     rows = {str(ident): row for row, ident in enumerate(edits["request_id"])}
     raters = [(name, source.kind) for source in rating_sources for name in source.raters]
     number = {name: at for at, (name, _) in enumerate(raters)}
@@ -54,7 +58,13 @@ def build_table(
         tuple(readings),
         None if reviewers is None else _settled(reviews, rows, reviewers),
         tuple(factors),
+        _asked_here(asks or {}, edits["prompt_id"]),
     )
+
+
+def _asked_here(asks: Mapping[str, tuple[str, ...]], prompts: Iterable[object]) -> dict[str, tuple[str, ...]]:
+    """What the prompts of a table ask to change, in the order they come in."""
+    return {prompt: asks[prompt] for prompt in dict.fromkeys(map(str, prompts)) if asks.get(prompt)}
 
 
 def edit_frame(

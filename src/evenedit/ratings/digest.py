@@ -23,4 +23,6 @@ def table_digest(table: RatingTable) -> str:
     for reading in table.readings:
         content.update(digest([reading.rater, reading.measure, list(reading.reasons), reading.note]).encode())
         content.update(np.ascontiguousarray(reading.values).tobytes())
+    if table.asks:
+        content.update(digest(sorted([prompt, *axes] for prompt, axes in table.asks.items())).encode())
     return content.hexdigest()[:20]

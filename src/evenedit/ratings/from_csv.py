@@ -22,10 +22,11 @@ from evenedit.core.errors import EvenEditError
 from evenedit.core.records import Experiment, Kind, Outcome, Rating, Status
 from evenedit.core.spreadsheet import as_written
 from evenedit.protocol import AXES, FACTORS, QUESTIONS, Factor, PromptSet, found_factor, load_prompts
-from evenedit.protocol.prompts import BUILT_IN, FLOOR, merge
+from evenedit.protocol.prompts import BUILT_IN, FLOOR, asked_axes, merge
+from evenedit.protocol.rubric import CHANGES
 from evenedit.ratings.build import build_table
 from evenedit.ratings.sources import PREFERENCE
-from evenedit.ratings.table import QUESTION_IDS, RatingTable, edit_columns
+from evenedit.ratings.table import ASKED_BETWEEN, QUESTION_IDS, RatingTable, edit_columns
 
 Tabular = str | Path | pd.DataFrame
 """A table to read: the path of a CSV file, or a data frame."""
@@ -34,7 +35,14 @@ VERDICT_COLUMNS = (*_COMMON, "verdict")
 """Columns of a file of stereotype verdicts."""
 Factors = Sequence[str | Factor] | None
 """What edits are grouped by: factors, or names of columns whose values are the levels; None for race, gender, age."""
-OPTIONAL = {"seed": "0", "outcome": Outcome.EDITED.value, "kind": Kind.VLM.value, "request_id": "", "source_id": ""}
+OPTIONAL = {
+    "seed": "0",
+    "outcome": Outcome.EDITED.value,
+    "kind": Kind.VLM.value,
+    "request_id": "",
+    "source_id": "",
+    "asks": "",
+}
 """Columns a file may have, and what holds where they are absent or empty."""
 SHOWN = 20
 """At most so many bad rows are listed."""
@@ -133,6 +141,8 @@ def checked_rows(
     problems.check()
     found = prompts.resolve_all(str(name) for name in rows["prompt_id"].unique())
     targeted = _numbers(rows["prompt_id"], lambda name: int(bool(found[name].target_years))) == 1
+    named = texts(rows["prompt_id"], lambda name: ASKED_BETWEEN.join(found[name].asks)).astype(str)
+    rows["asks"] = texts(rows["asks"].astype(str).where(rows["asks"] != "", named), str)
     rows["prompt_id"] = texts(rows["prompt_id"], lambda name: found[name].id)
     for question in QUESTIONS.values():
         if question.replaces:
@@ -219,6 +229,7 @@ def _checked(frame: pd.DataFrame, problems: Problems, factors: Sequence[Factor])
     for column in ("outcome", "kind"):
         out[column] = texts(frame[column], partial(_or_else, OPTIONAL[column]))
     out["seed"] = texts(frame["seed"], _seed)
+    out["asks"] = _asks(frame, problems)
     scores = [Experiment.DIAGNOSIS, Experiment.MITIGATION]
     allowed = list(Experiment) if is_edits else [Experiment.STEREOTYPE] if is_verdict else scores
     may_be_unrated = is_edits | (out["outcome"] != Outcome.EDITED)
@@ -328,7 +339,7 @@ def assemble(
         CsvRatings(kind, ratings[(ratings["kind"] == kind).to_numpy()], [r for r, k in known.items() if k is kind])
         for kind in KINDS
     ]
-    return build_table(edits, factors, sources)
+    return build_table(edits, factors, sources, asks=_asked(rows))
 
 
 def _edits(rows: pd.DataFrame, factors: Sequence[Factor]) -> pd.DataFrame:
@@ -421,6 +432,31 @@ def _levels(frame: pd.DataFrame, factor: Factor, problems: Problems) -> pd.Serie
     codes_shown = ", ".join(factor.codes).replace("{", "{{").replace("}", "}}")
     problems.add(frame, bad, f"{name} is '{{{name}}}'; expected one of: {codes_shown}")
     return codes
+
+
+def _asks(frame: pd.DataFrame, problems: Problems) -> pd.Series[Any]:
+    """The axes that the prompts ask to change, in the rubric's order."""
+    unknown = "?"
+
+    def axes(text: str) -> str:
+        try:
+            return ASKED_BETWEEN.join(asked_axes(text.replace(",", " ").replace(ASKED_BETWEEN, " ").split()))
+        except EvenEditError:
+            return unknown
+
+    found = texts(frame["asks"], axes)
+    known = ", ".join(CHANGES)
+    problems.add(frame, (found == unknown).to_numpy(), f"asks is '{{asks}}'; expected axes with ; between: {known}")
+    return found
+
+
+def _asked(rows: pd.DataFrame) -> dict[str, tuple[str, ...]]:
+    """By prompt id, the axes that it asks to change."""
+    found: dict[str, str] = {}
+    for prompt, axes in rows[["prompt_id", "asks"]].astype(str).drop_duplicates().itertuples(index=False, name=None):
+        if axes and found.setdefault(prompt, axes) != axes:
+            raise EvenEditError(f"prompt '{prompt}' asks for '{found[prompt]}' in one row and for '{axes}' in another")
+    return {prompt: tuple(axes.split(ASKED_BETWEEN)) for prompt, axes in found.items()}
 
 
 def _seed(text: str) -> str:

@@ -16,7 +16,7 @@ from evenedit.core.records import Kind, Rating, Status
 from evenedit.protocol import Factor
 from evenedit.ratings.build import build_table
 from evenedit.ratings.sources import PREFERENCE
-from evenedit.ratings.table import NOT_ASKED, QUESTION_IDS, STATUSES, RatingTable, edit_columns
+from evenedit.ratings.table import ASKED_BETWEEN, NOT_ASKED, QUESTION_IDS, STATUSES, RatingTable, edit_columns
 
 FILE = "ratings.parquet"
 NO_ANSWER = ""
@@ -29,7 +29,7 @@ def write_parquet(table: RatingTable, path: Path) -> Path:
     parts = [_unrated(table), *(_of_rater(table, number) for number in range(len(table.raters)))]
     rows = pd.concat([part for part in parts if len(part)], ignore_index=True) if any(map(len, parts)) else parts[0]
     rows = rows.sort_values(["row", "rater_number"], kind="stable")
-    frame = table.edits.iloc[rows["row"]].reset_index(drop=True)
+    frame = table.edits.assign(asks=table.asked_axes()).iloc[rows["row"]].reset_index(drop=True)
     for column in rows.columns.drop("row"):
         frame[column] = rows[column].to_numpy()
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -80,7 +80,9 @@ def read_parquet(path: Path, factors: Sequence[Factor], reviewers: int | None = 
     by_rater = dict(list(frame.groupby("rater_number")))
     names = zip(raters["rater_number"], raters["rater"], raters["kind"], strict=True)
     sources = [StoredRows(str(rater), Kind(kind), by_rater[number]) for number, rater, kind in names]
-    return build_table(edits, factors, sources, reviewers=reviewers)
+    asks = dict(zip(frame["prompt_id"], frame["asks"], strict=True)) if "asks" in frame.columns else {}
+    by_prompt = {str(prompt): tuple(axes.split(ASKED_BETWEEN)) for prompt, axes in asks.items() if axes}
+    return build_table(edits, factors, sources, reviewers=reviewers, asks=by_prompt)
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 
 import numpy as np
 import pandas as pd
@@ -19,6 +19,9 @@ NOT_ASKED = -1
 """Status code of a rater who was not asked about an edit."""
 MISSING = 0
 """Value code of an answer that is not there; answers are 1, 2, 3 …"""
+
+ASKED_BETWEEN = ";"
+"""Stands between the axes in a file's column `asks`."""
 
 
 def edit_columns(factors: Iterable[Factor]) -> tuple[str, ...]:
@@ -67,10 +70,21 @@ class RatingTable:
     """[edit, question]: what reviewers settled by the study's rule, 0 elsewhere; None without the study."""
     factors: tuple[Factor, ...] = FACTORS
     """What the portraits are grouped by."""
+    asks: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """By prompt id, the axes that the prompt asks to change; prompts that ask for none are left out."""
 
     def of_kind(self, kind: Kind) -> list[int]:
         """Positions of the raters of one kind."""
         return [i for i, k in enumerate(self.kinds) if k == kind]
+
+    def asked_for(self, axis: str) -> NDArray[np.bool_]:
+        """[edit]: whether the prompt asks for a change on this axis, so that a change there is no drift."""
+        prompts = [prompt for prompt, axes in self.asks.items() if axis in axes]
+        return np.asarray(self.edits["prompt_id"].isin(prompts), dtype=np.bool_)
+
+    def asked_axes(self) -> list[str]:
+        """For each edit the axes that its prompt asks to change, as files have them: `skin_tone;age_drift`."""
+        return [ASKED_BETWEEN.join(self.asks.get(str(prompt), ())) for prompt in self.edits["prompt_id"]]
 
 
 @dataclass(frozen=True, slots=True)

@@ -39,7 +39,23 @@ class Words(NamedTuple):
 def _shared(table: RatingTable) -> list[str]:
     """Columns that say which edit a row is about."""
     labels = (f.name for f in table.factors)
-    return ["request_id", "experiment", "condition", "editor", "source_id", *labels, "prompt_id", "seed", "outcome"]
+    return [
+        "request_id",
+        "experiment",
+        "condition",
+        "editor",
+        "source_id",
+        *labels,
+        "prompt_id",
+        "asks",
+        "seed",
+        "outcome",
+    ]
+
+
+def _edits(table: RatingTable) -> pd.DataFrame:
+    """The edits with what their prompts ask to change."""
+    return table.edits.assign(asks=table.asked_axes())
 
 
 def write_tables(
@@ -55,7 +71,7 @@ def write_tables(
     """
     out.mkdir(parents=True, exist_ok=True)
     stereotype = (table.edits["experiment"] == Experiment.STEREOTYPE).to_numpy()
-    frames = {EDITS: table.edits.reset_index(drop=True).assign(**(beside or {}), **_settled(table))}
+    frames = {EDITS: _edits(table).reset_index(drop=True).assign(**(beside or {}), **_settled(table))}
     for name, rows in ((SCORES, ~stereotype), (VERDICTS, stereotype)):
         frames[name] = _rated(table, rows, words or {}, is_verdict=name == VERDICTS)
     frames[READINGS] = _readings(table)
@@ -86,7 +102,7 @@ def _rated(
         for number in range(len(table.raters))
     ]
     unrated = rows & ~given.any(axis=0) & (table.edits["outcome"] != Outcome.EDITED).to_numpy()
-    parts.append(table.edits.iloc[np.flatnonzero(unrated)][_shared(table)])
+    parts.append(_edits(table).iloc[np.flatnonzero(unrated)][_shared(table)])
     questions = _questions(is_verdict=is_verdict)
     sure = [f"{CONFIDENCE}{question}" for question in questions.values() if question != PREFERENCE]
     columns = [*_shared(table), "judge", "kind", "status", *questions, *sure, *Words._fields]
@@ -104,7 +120,7 @@ def _of_rater(
 ) -> pd.DataFrame:
     """One rater's answers about these edits."""
     rater = table.raters[number]
-    part = table.edits.iloc[rows][_shared(table)].reset_index(drop=True)
+    part = _edits(table).iloc[rows][_shared(table)].reset_index(drop=True)
     part["judge"], part["kind"] = rater, table.kinds[number].value
     part["status"] = ["" if code == NOT_ASKED else STATUSES[code].value for code in table.status[number, rows]]
     for column, question in _questions(is_verdict=is_verdict).items():

@@ -6,10 +6,14 @@
     trend.skin_lighter[monk] <= 0.01      the change of a rate per level of an ordered factor
     mean.edit_success >= 4                a mean
     delta.race_drift:feature <= 0         a mitigation arm against its baseline
+    shift.skin_tone <= 0.05               share lighter minus share darker; the other side: shift.skin_tone >= -0.05
+    no clear finding                      no clear finding at all, or of one kind: no clear finding of kind gap
 
 The factors are those of the study; a gap may also be written with a dot, as in gap.race_change.race. A rule of an upper
 limit passes where the whole interval is at or below it, fails where the whole interval is above it, and is undecided
-where the limit is inside: then more faces, prompts or seeds are needed, not another threshold.
+where the limit is inside: then more faces, prompts or seeds are needed, not another threshold. A rule on findings
+fails where there is such a finding, and is undecided where the design cannot answer. A rule that no editor has an
+estimate for is a mistake of the command, not an answer.
 """
 
 from __future__ import annotations
@@ -18,19 +22,29 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import partial
+from typing import get_args
 from xml.etree import ElementTree as ET
 
 from evenedit.core.errors import EvenEditError
 from evenedit.core.records import Condition, Estimate
 from evenedit.protocol import AXES, DEFAULT_RATES, FACTORS, Factor, level_code
 from evenedit.protocol.measures import Measure, MeasureKind
+from evenedit.protocol.shifts import ONE_SIDED, TWO_SIDED
+from evenedit.report.text.findings import numbered
+from evenedit.results.finding import Finding, FindingKind
 from evenedit.results.results import Results
 
 _FORM = re.compile(
-    r"(?P<measure>(?:gap|trend|rate|mean|delta)\.\w+)(?:\.(?P<factor>\w+))?(?:\[(?P<group>[^\]]*)\])?(?::(?P<arm>\w+))?"
+    r"(?P<measure>(?:gap|trend|rate|mean|delta|shift)\.\w+)(?:\.(?P<factor>\w+))?(?:\[(?P<group>[^\]]*)\])?(?::(?P<arm>\w+))?"
     r"\s*(?P<sign><=|>=|<|>)\s*(?P<limit>-?\d*\.?\d+)"
 )
-_MORE_RATES = ("refused",)
+_FINDINGS = re.compile(r"no (?P<levels>clear|suggestive|clear or suggestive) findings?(?: of kind (?P<kind>\w+))?")
+_MORE_RATES = ("refused", "unchanged", "another_person", "not_one_person", *(f"measured_{r}" for r in DEFAULT_RATES))
+MOST_FINDINGS = 10
+"""Findings in the summary for a pull request."""
+MOST_NAMED = 12
+"""Measures that an error names."""
 
 
 class GateAnswer(StrEnum):
@@ -69,7 +83,7 @@ class Rule:
             raise EvenEditError(f"rule '{text}' is not understood; write e.g. '{example}'")
         measure, arm = Measure(found["measure"]), found["arm"]
         kind, name = measure.kind, measure.name
-        known = _questions() if kind in (MeasureKind.MEAN, MeasureKind.DELTA) else [*DEFAULT_RATES, *_MORE_RATES]
+        known = _known(kind)
         if name not in known:
             raise EvenEditError(f"rule '{text}': {kind}.{name} is not known; {kind} takes: {', '.join(known)}")
         group = _group(text, measure, found["factor"], found["group"], factors)
@@ -117,8 +131,51 @@ class RuleOutcome:
     """The estimate with its interval, or the reason why there is none."""
 
 
-def _questions() -> list[str]:
-    return [*AXES, "aging_accuracy"]
+@dataclass(frozen=True, slots=True)
+class FindingRule:
+    """That there be no finding of some level, and of one kind where it is named."""
+
+    text: str
+    levels: tuple[str, ...]
+    kind: str | None
+
+    @classmethod
+    def parse(cls, text: str) -> FindingRule | None:
+        """Read a rule on findings; None where it is another one."""
+        found = _FINDINGS.fullmatch(" ".join(text.split()))
+        if found is None:
+            return None
+        kinds = get_args(FindingKind)
+        if found["kind"] is not None and found["kind"] not in kinds:
+            raise EvenEditError(f"rule '{text}': there is no kind '{found['kind']}'; use {', '.join(kinds)}")
+        return cls(text.strip(), tuple(found["levels"].split(" or ")), found["kind"])
+
+    def judge(self, findings: Sequence[Finding], editor: str) -> tuple[GateAnswer, str]:
+        """Return the answer for an editor, and the worst finding or why the design cannot tell."""
+        mine = [f for f in findings if f.editor == editor and (self.kind is None or f.kind == self.kind)]
+        bad = [f for f in mine if f.level in self.levels]
+        if bad:
+            more = f" (and {len(bad) - 1} more)" if len(bad) > 1 else ""
+            return GateAnswer.FAIL, f"{bad[0].text}{more}"
+        cannot = [f for f in findings if f.kind == "design" and f.level == "cannot_tell"]
+        cannot = [f for f in cannot if self.kind in (None, "design") or (f.factor is not None) == (self.kind == "gap")]
+        if cannot:
+            return GateAnswer.UNDECIDED, cannot[0].text
+        return GateAnswer.PASS, f"no such finding among {len(mine)}"
+
+
+def parse_rule(text: str, factors: Sequence[Factor] = FACTORS) -> Rule | FindingRule:
+    """Read a rule of either sort."""
+    return FindingRule.parse(text) or Rule.parse(text, factors)
+
+
+def _known(kind: str) -> list[str]:
+    """What a measure of this kind can be about."""
+    if kind in (MeasureKind.MEAN, MeasureKind.DELTA):
+        return [*AXES, "aging_accuracy"]
+    if kind == MeasureKind.SHIFT:
+        return [*TWO_SIDED, *ONE_SIDED]
+    return [*DEFAULT_RATES, *_MORE_RATES]
 
 
 def _group(
@@ -150,27 +207,76 @@ def _labels(rule: str, text: str, factors: Sequence[Factor]) -> Iterator[tuple[s
         yield name, level_code(name, value, factors)
 
 
-def check(results: Results, rules: Sequence[Rule], editors: Sequence[str] = ()) -> list[RuleOutcome]:
+def check(results: Results, rules: Sequence[Rule | FindingRule], editors: Sequence[str] = ()) -> list[RuleOutcome]:
     """Return the outcome of every rule for every editor, or for the editors named."""
-    present = tuple(dict.fromkeys(e.editor for e in results.estimates if e.editor is not None))
-    for name in editors:
-        if name not in present:
-            raise EvenEditError(f"there is no editor '{name}' in the results; found: {', '.join(present) or 'none'}")
+    chosen = editors_of(results, editors)
     if not rules:
         example = f"gap.race_change[{results.factors[0].name}] <= 0.05"
         raise EvenEditError(f"name at least one rule, e.g. --rule '{example}'")
+    found = {rule.text: _estimates(results, rule, chosen) for rule in rules if isinstance(rule, Rule)}
     outcomes = []
-    for editor in editors or present:
+    for editor in chosen:
         for rule in rules:
-            e = results.find(
-                rule.measure,
-                experiment=rule.experiment,
-                condition=rule.condition,
-                editor=editor,
-                group=dict(rule.group),
-            )
-            outcomes.append(RuleOutcome(rule.text, editor, *rule.judge(e)))
+            if isinstance(rule, Rule):
+                outcomes.append(RuleOutcome(rule.text, editor, *rule.judge(found[rule.text][editor])))
+            elif not results.findings:
+                raise EvenEditError(
+                    f"rule '{rule.text}': these results have no findings, an earlier release wrote them; "
+                    "compute them anew with: evenedit report STUDY"
+                )
+            else:
+                outcomes.append(RuleOutcome(rule.text, editor, *rule.judge(results.findings, editor)))
     return outcomes
+
+
+def editors_of(results: Results, editors: Sequence[str] = ()) -> tuple[str, ...]:
+    """Return the editors that are asked about: all, or those named."""
+    for name in editors:
+        if name not in results.editors:
+            known = ", ".join(results.editors) or "none"
+            raise EvenEditError(f"there is no editor '{name}' in the results; found: {known}")
+    return tuple(editors) or results.editors
+
+
+def _estimates(results: Results, rule: Rule, editors: Sequence[str]) -> dict[str, Estimate | None]:
+    """The estimate of each editor that a rule is about; an error where no editor has one."""
+    look = partial(results.find, experiment=rule.experiment, condition=rule.condition, group=dict(rule.group))
+    measures = [rule.measure]
+    if rule.measure.kind == MeasureKind.SHIFT and rule.measure.name in ONE_SIDED:
+        measures.append(rule.measure.to(MeasureKind.RATE))  # the same, where no prompt asks for the change
+    found: dict[str, Estimate | None] = {}
+    for editor in editors:
+        each = [look(measure, editor=editor) for measure in measures]
+        found[editor] = next((e for e in each if e is not None and e.value is not None), None)
+    if not any(e is not None for e in found.values()):
+        raise EvenEditError(f"rule '{rule.text}': no editor has such an estimate; {_there_is(results, rule)}")
+    return found
+
+
+def _there_is(results: Results, rule: Rule) -> str:
+    """What the results have instead: groups of the same measure, or measures."""
+    every = [
+        e for e in (*results.estimates, *(e for m in results.measured for e in m.estimates)) if e.value is not None
+    ]
+    here = [
+        e for e in every if e.editor is not None and (e.experiment, e.condition) == (rule.experiment, rule.condition)
+    ]
+    if not here:
+        arms = dict.fromkeys(f"{e.experiment}:{e.condition}" for e in every)
+        return f"there is no {rule.experiment}:{rule.condition}, only {', '.join(arms) or 'nothing'}"
+    groups = dict.fromkeys(
+        ",".join(f"{k}={v}" if v != "*" else k for k, v in e.group.items()) or "everybody"
+        for e in here
+        if e.measure == rule.measure
+    )
+    if groups:
+        return f"there is {rule.measure} of: {_some(list(groups))}"
+    same = dict.fromkeys(e.measure for e in here if Measure(e.measure).kind == rule.measure.kind)
+    return f"there are: {_some(list(same or dict.fromkeys(e.measure for e in here)))}"
+
+
+def _some(names: Sequence[str]) -> str:
+    return ", ".join(names[:MOST_NAMED]) + (f" and {len(names) - MOST_NAMED} more" if len(names) > MOST_NAMED else "")
 
 
 def overall(outcomes: Sequence[RuleOutcome]) -> GateAnswer:
@@ -179,8 +285,8 @@ def overall(outcomes: Sequence[RuleOutcome]) -> GateAnswer:
     return next((a for a in (GateAnswer.FAIL, GateAnswer.UNDECIDED) if a in answers), GateAnswer.PASS)
 
 
-def markdown(outcomes: Sequence[RuleOutcome], simulated: bool) -> str:
-    """A summary for a pull request."""
+def markdown(outcomes: Sequence[RuleOutcome], simulated: bool, findings: Sequence[Finding] = ()) -> str:
+    """A summary for a pull request: the answers, and the findings in their order."""
     mark = " (SIMULATED data)" if simulated else ""
     lines = [
         f"### EvenEdit gate: {overall(outcomes)}{mark}",
@@ -190,6 +296,8 @@ def markdown(outcomes: Sequence[RuleOutcome], simulated: bool) -> str:
     ]
     lines += [f"| {f.editor} | `{f.rule}` | **{f.answer}** | {f.evidence} |" for f in outcomes]
     lines += ["", "Undecided: the limit is inside the interval, so the data cannot decide. It is not a pass."]
+    if findings:
+        lines += ["", "#### Findings, worst first", "", *numbered(findings, MOST_FINDINGS)]
     return "\n".join(lines) + "\n"
 
 

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from html import escape
 from typing import TYPE_CHECKING
 
+from evenedit.report.text.findings import headline, numbered
 from evenedit.report.text.summary import EVERYTHING, summarise
 from evenedit.results.results import Results
 
@@ -13,7 +14,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 MOST = 8
-"""Sentences that a notebook shows; `summary()` has all of them."""
+"""Findings that a notebook shows; `summary()` has all of them."""
 
 
 class ResultsViews:
@@ -38,10 +39,11 @@ class ResultsViews:
         return rates_plot(self._results, by, rates, editors)
 
     def summary(self) -> str:
-        """Return every sentence of the summary with its certainty, those about one editor under its name."""
-        lines = [self._results.title, *self._mark()]
+        """Return every finding with its certainty, worst first, then what was measured, by editor."""
+        findings = self._results.findings
+        lines = [self._results.title, *self._mark(), *numbered(findings)]
         about = EVERYTHING
-        for sentence in summarise(self._results):
+        for sentence in (s for s in summarise(self._results) if not findings or s.certainty == "observed"):
             if sentence.about != about:
                 about = sentence.about
                 lines.append(f"{about}:")
@@ -50,10 +52,11 @@ class ResultsViews:
 
     def html(self) -> str:
         """Return the title, the first sentences, and what else there is."""
-        results, sentences = self._results, summarise(self._results)
-        items = "".join(f"<li><b>{escape(s.certainty)}</b>: {escape(s.text)}</li>" for s in sentences[:MOST])
-        left = len(sentences) - MOST
-        more = f"<p>{left} further sentences: <code>.summary()</code></p>" if left > 0 else ""
+        results = self._results
+        said = [headline(f) for f in results.findings] or [f"[{s.certainty}] {s.text}" for s in summarise(results)]
+        items = "".join(f"<li>{escape(text)}</li>" for text in said[:MOST])
+        left = len(said) - MOST
+        more = f"<p>{left} further findings: <code>.summary()</code></p>" if left > 0 else ""
         mark = "".join(f"<p><b>{escape(line)}</b></p>" for line in self._mark())
         counts = f"{results.counts.get('edits', 0):,} edits by {', '.join(results.editors) or 'no editor'}"
         return (

@@ -440,6 +440,8 @@ class Results:
     """The study's title, or the names of the files that were analysed."""
     prompts: Mapping[str, str] = field(default_factory=dict)
     """The text of each prompt by its id, where it is known."""
+    asks: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """By prompt id, the axes that the prompt asks to change: a change there is shown, and is no shift."""
     digest: str = ""
     """Names the table of ratings and the rules that these results were computed from."""
 
@@ -458,12 +460,18 @@ class Results:
         editor: str | None = None,
         group: Mapping[str, str] | None = None,
     ) -> Estimate | None:
-        """The estimate with exactly these coordinates, or None: the judges', or else an instrument's."""
+        """The estimate with exactly these coordinates, or None: the judges', or else an instrument's.
+
+        One that has a value stands before one that has none, as the judges' where no judge rated.
+        """
         wanted = (measure, experiment, condition, editor, dict(group or {}))
+        empty = None
         for e in (*self.estimates, *(e for m in self.measured for e in m.estimates)):
             if (e.measure, e.experiment, e.condition, e.editor, dict(e.group)) == wanted:
-                return e
-        return None
+                if e.value is not None:
+                    return e
+                empty = empty or e
+        return empty
 
     def estimate(
         self,

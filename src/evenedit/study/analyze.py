@@ -56,6 +56,7 @@ class Analysis:
             counts={**results.counts, **self.counts},
             title=self.title,
             prompts=dict(self.prompts),
+            asks=dict(self.table.asks),
             digest=digest_of(self.table, self.rules),
         )
 

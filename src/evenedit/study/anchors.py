@@ -64,7 +64,8 @@ class Anchor:
     @property
     def id(self) -> str:
         """A hash of the pictures, the prompt and the instruction."""
-        return digest([self.images, self.edited, asdict(self.prompt), self.instruction])
+        shown = {name: value for name, value in asdict(self.prompt).items() if name != "asks"}  # no judge is told
+        return digest([self.images, self.edited, shown, self.instruction])
 
     @property
     def questions(self) -> tuple[Question, ...]:
@@ -193,9 +194,8 @@ def _of(line: AnchorAnswer, judge: JudgeRater) -> bool:
 
 
 def _anchor(data: Mapping[str, Any]) -> Anchor:
-    return Anchor(
-        tuple(data["images"]), data["edited"], Prompt(**data["prompt"]), data["instruction"], data["attributes"]
-    )
+    prompt = Prompt(**data["prompt"] | {"asks": tuple(data["prompt"].get("asks", ()))})
+    return Anchor(tuple(data["images"]), data["edited"], prompt, data["instruction"], data["attributes"])
 
 
 def freeze(study: Study, folder: Path, size: int = SIZE, repeats: int = REPEATS) -> AnchorSet:

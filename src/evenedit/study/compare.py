@@ -208,6 +208,17 @@ def _sentences(changes: Sequence[Difference], factors: Sequence[Factor]) -> Iter
             else f" The intervals still allow a rate to be up to {format_number(widest, 'points')} higher."
         )
         yield "none", "No regression shown", f"No measure is clearly worse in B.{reach}"
+    yield "observed", "How it is tested", _multiplicity(changes)
+
+
+def _multiplicity(changes: Sequence[Difference]) -> str:
+    """How many differences were tested, and how that is taken into account."""
+    tested = [d for d in changes if d.p is not None]
+    groups = sum(bool(d.group) and "*" not in d.group.values() for d in tested)
+    return (
+        f"{len(tested)} differences are tested, so p is adjusted with Holm: {len(tested) - groups} of everybody and of "
+        f"gaps as one family, {groups} of single groups as another. A change is one where the adjusted p is below 0.05."
+    )
 
 
 def _table(changes: Sequence[Difference], simulated: tuple[str, ...], factors: Sequence[Factor]) -> Table:
@@ -240,7 +251,7 @@ def _table(changes: Sequence[Difference], simulated: tuple[str, ...], factors: S
         Column("difference", "B − A"),
         Column("pairs", "pairs"),
     )
-    caption = "B minus A over complete pairs; regressions first."
+    caption = f"B minus A over complete pairs; regressions first. {_multiplicity(changes)}"
     return Table("differences", "Differences", caption, columns, tuple(rows), (), (), simulated)
 
 

@@ -1,27 +1,34 @@
-"""The editors of several studies in one table. Ranks are shown as ranges, since intervals overlap."""
+"""The editors of several studies in one table, ordered by the worst that was found about each.
+
+An editor's place is that of its worst shift or gap, by the order of findings: severity times size times certainty. One
+with a clear finding never stands above one without. A rank is a range only where editors are tied: neither has a clear
+finding that the other lacks, and the intervals of their worst findings overlap.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from evenedit.core.errors import EvenEditError
-from evenedit.core.records import Estimate, Experiment
+from evenedit.core.records import Condition, Estimate
 from evenedit.protocol import FACTORS, Factor, factor
-from evenedit.protocol.measures import Measure
+from evenedit.protocol.measures import Measure, MeasureKind
+from evenedit.protocol.shifts import TWO_SIDED, severity
 from evenedit.report.render.html import put, render
 from evenedit.report.render.index import name
 from evenedit.report.render.table import Cell, Column, Number, Table, short_list, text
+from evenedit.results.finding import ENSEMBLE, Finding
 from evenedit.results.results import Results
-from evenedit.study.labels import in_a_sentence, refuse_different_factors
+from evenedit.results.words import listed
+from evenedit.stats.findings.order import is_none, score, size
+from evenedit.study.labels import group_in_words, in_a_sentence, refuse_different_factors
 
 OVERALL = (Measure.rate("edit_success"), Measure.rate("soft_erasure"))
 """The rates over everybody."""
 GAPS = (Measure.gap("soft_erasure"), Measure.gap("skin_lighter"), Measure.gap("race_change"))
 """The gaps over the main factor, and over every other factor that a study declares."""
-RANKED_BY = Measure.gap("race_change")
-"""The gap over the main factor that orders the rows."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,9 +77,31 @@ class Entry:
     prompts: tuple[str, ...]
     numbers: tuple[Estimate | None, ...]
     """One estimate per column of numbers; None where the study has none."""
-    ranked: Estimate | None
-    """The estimate that orders the rows."""
+    shift: Finding | None
+    """The worst that happened to everybody."""
+    gap: Finding | None
+    """The widest difference between groups, over all factors."""
     simulated: tuple[str, ...]
+
+    @property
+    def findings(self) -> list[Finding]:
+        """Both, the worse one first."""
+        return sorted((f for f in (self.shift, self.gap) if f is not None), key=lambda f: -score(f))
+
+    @property
+    def clear(self) -> bool:
+        """Whether either is clear."""
+        return any(f.level == "clear" for f in self.findings)
+
+    @property
+    def reach(self) -> tuple[float, float]:
+        """How bad the worse one may be: severity times the ends of its interval, or its value without one."""
+        if not self.findings:
+            return 0.0, 0.0
+        worst = self.findings[0]
+        ends = [abs(x) for x in (worst.low, worst.high) if x is not None] or [size(worst)]
+        weight = severity(Measure(worst.measure or "").name)
+        return weight * min(ends), weight * max(ends)
 
 
 def write_leaderboard(several: Sequence[Results], out: Path) -> Path:
@@ -91,6 +120,8 @@ def write_leaderboard(several: Sequence[Results], out: Path) -> Path:
             rank,
             e.editor,
             e.study,
+            *_worst(e.shift, factors),
+            *_worst(e.gap, factors),
             *(
                 Number.of(number, "points" if column.factor else "share")
                 for number, column in zip(e.numbers, measures, strict=True)
@@ -102,12 +133,18 @@ def write_leaderboard(several: Sequence[Results], out: Path) -> Path:
         text("rank", "Rank"),
         text("editor", "Editor"),
         text("study", "Study"),
+        Column("worst_shift", "Worst shift"),
+        text("worst_shift_of", "in"),
+        Column("worst_gap", "Worst gap"),
+        text("worst_gap_of", "in"),
         *(Column(column.key, column.title) for column in measures),
     )
     notes = [
-        f"Rank: by the gap in race change over {factors[0].plural}; a range covers every rank that the interval "
-        "allows, so editors whose ranges overlap cannot be distinguished. A lower gap with less edit success is no "
-        "gain: read both.",
+        "Rank: by the worst shift or gap of each editor (how bad it is taken to be, times its size, times how certain "
+        "it is); an editor with a clear finding stands below every one without. A range means a tie: the intervals "
+        "of the worst findings overlap. Less change with less edit success is no gain: read both.",
+        f"Worst gap: over {listed([in_a_sentence(f) for f in factors])}. Gaps beside it: over {factors[0].plural} "
+        "where no other factor is named.",
     ]
     designs = {e.prompts for e in entries}
     if len(designs) > 1:
@@ -120,38 +157,100 @@ def write_leaderboard(several: Sequence[Results], out: Path) -> Path:
     return out / "leaderboard.html"
 
 
-def _place(entry: Entry) -> tuple[bool, float]:
-    value = entry.ranked.value if entry.ranked else None
-    return value is None, value or 0.0
+def _place(entry: Entry) -> tuple[object, ...]:
+    scores = [score(f) for f in entry.findings]
+    return entry.clear, max(scores, default=0.0), sum(scores), entry.editor
+
+
+def _worst(finding: Finding | None, factors: Sequence[Factor]) -> tuple[Cell, Cell]:
+    """A finding as two cells: its number, and what it is about."""
+    if finding is None:
+        return Number(None, "points"), "none shown"
+    what = _about(finding)
+    if isinstance(finding.group, Mapping) and finding.group:
+        what += f", {group_in_words(finding.group, factors)}"
+    rater = "" if finding.rater in (None, ENSEMBLE) else f", measured by {finding.rater}"
+    return Number(finding.value, "points", finding.low, finding.high, finding.n), f"{what}{rater} ({finding.level})"
+
+
+def _about(finding: Finding) -> str:
+    measure = Measure(finding.measure or "")
+    if measure.name in TWO_SIDED:
+        above, below = TWO_SIDED[measure.name]
+        return f"{name(above)} minus {name(below).lower()}"
+    return name(measure.name)
 
 
 def _entries(results: Results) -> list[Entry]:
-    editors = dict.fromkeys(e.editor for e in results.estimates if e.editor and e.experiment == Experiment.DIAGNOSIS)
-    measures, main = measures_of(results.factors), results.factors[0]
+    measures = measures_of(results.factors)
     return [
         Entry(
             editor=editor,
             study=results.title,
             prompts=tuple(results.prompts.values()),
             numbers=tuple(results.find(m.measure, editor=editor, group=m.group) for m in measures),
-            ranked=results.find(RANKED_BY, editor=editor, group={main.name: "*"}),
+            shift=_worst_of(results, editor, "shift"),
+            gap=_worst_of(results, editor, "gap") or _widest_gap(results, editor),
             simulated=results.simulated,
         )
-        for editor in editors
+        for editor in results.editors
     ]
 
 
+def _worst_of(results: Results, editor: str, kind: str) -> Finding | None:
+    """The worst finding of a kind about an editor's diagnosis; None where nothing was shown."""
+    mine = [f for f in results.findings if (f.editor, f.kind) == (editor, kind) and f.condition == Condition.BASELINE]
+    return max((f for f in mine if not is_none(f)), key=score, default=None)
+
+
+def _widest_gap(results: Results, editor: str) -> Finding | None:
+    """Of results without findings, which an earlier release wrote: the widest gap, without a test."""
+    if results.findings:
+        return None
+    here = [
+        e
+        for e in results.estimates
+        if e.editor == editor and Measure(e.measure).kind == MeasureKind.GAP and e.condition == Condition.BASELINE
+        and e.value
+    ]  # fmt: skip
+    e = max(here, key=lambda e: severity(Measure(e.measure).name) * (e.value or 0.0), default=None)
+    if e is None:
+        return None
+    return Finding(
+        kind="gap",
+        level="observed",
+        experiment=e.experiment,
+        condition=e.condition,
+        editor=editor,
+        measure=e.measure,
+        rater=ENSEMBLE,
+        factor=next(iter(e.group)),
+        group={},
+        against=None,
+        value=e.value,
+        low=e.low,
+        high=e.high,
+        p=None,
+        p_raw=None,
+        n=e.n,
+        faces=None,
+        text="",
+    )
+
+
 def _ranks(entries: Sequence[Entry]) -> list[str]:
-    """The ranks each entry may have, from how many intervals lie wholly below and wholly above its own."""
+    """The ranks each entry may have, from how many are told to be better and worse."""
     ranges = []
     for entry in entries:
-        e = entry.ranked
-        if e is None or e.low is None or e.high is None:
-            ranges.append("–")
-            continue
-        known = [o.ranked for o in entries if o is not entry and o.ranked is not None]
-        better = sum(o.high is not None and o.high < e.low for o in known)
-        worse = sum(o.low is not None and o.low > e.high for o in known)
-        last = len(entries) - worse
-        ranges.append(f"{better + 1}" if better + 1 == last else f"{better + 1}–{last}")
+        better = sum(_better(other, entry) for other in entries if other is not entry)
+        worse = sum(_better(entry, other) for other in entries if other is not entry)
+        first, last = better + 1, len(entries) - worse
+        ranges.append(f"{first}" if first == last else f"{first}–{last}")
     return ranges
+
+
+def _better(one: Entry, other: Entry) -> bool:
+    """Whether the first is told to be better than the second: no tie."""
+    if one.clear != other.clear:
+        return other.clear
+    return one.reach[1] < other.reach[0]

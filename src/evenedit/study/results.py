@@ -46,6 +46,7 @@ def rules_of(file: StudyFile) -> AnalysisRules:
         permutations=statistics.permutations,
         seed=statistics.seed,
         confidence=statistics.confidence,
+        tolerance=file.sections.findings.tolerance,
         mitigation_cases=file.sections.experiments.mitigation.choose
         if file.sections.experiments.mitigation
         else "balanced",
@@ -63,6 +64,7 @@ def results_of(study: Study, table: RatingTable, second: SecondProcess = ALONE) 
         counts={**results.counts, **counts_of(study)},
         title=file.sections.study.title,
         prompts={p.id: p.text for p in prompts_of(file)},
+        asks=dict(table.asks),
         digest=digest_of(table, rules),
     )
 

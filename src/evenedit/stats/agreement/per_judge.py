@@ -34,7 +34,7 @@ def judges_alone(table: RatingTable, rules: AnalysisRules) -> Iterator[PerJudgeE
     )
     for at in judges if len(judges) > 1 else ():
         rater, values, status = (table.raters[at],), table.values[[at]], table.status[[at]]
-        own = RatingTable(table.edits, rater, (Kind.VLM,), values, status, factors=table.factors)
+        own = RatingTable(table.edits, rater, (Kind.VLM,), values, status, factors=table.factors, asks=table.asks)
         for estimate in _headline(own, rules):
             if estimate.measure.startswith(HEADLINE) and estimate.measure not in REFUSED:
                 yield PerJudgeEstimate(table.raters[at], estimate)

@@ -6,10 +6,19 @@ import numpy as np
 
 from evenedit.core.records import Experiment, Outcome
 from evenedit.protocol.measures import Measure
+from evenedit.protocol.rubric import CHANGES
 from evenedit.protocol.shifts import TWO_SIDED
 from evenedit.ratings.combine import asked
 from evenedit.ratings.table import QUESTION_IDS, Scores
-from evenedit.stats.engine.measures import AXIS_QUESTIONS, Answers, Ledger, outcome_is, write_scores, write_shift
+from evenedit.stats.engine.measures import (
+    AXIS_QUESTIONS,
+    Answers,
+    Ledger,
+    outcome_is,
+    write_one_sided_shifts,
+    write_scores,
+    write_shift,
+)
 from evenedit.stats.engine.panel import Panel, RatioMeasure, by_face, lay_out
 from evenedit.stats.engine.rules import AnalysisRules
 
@@ -28,10 +37,17 @@ def _panel(scores: Scores, found: Answers, rules: AnalysisRules, condition: str)
     valid = {q: (answers.of(q)[0] > 0).astype(np.int64) for q in AXIS_QUESTIONS}
     ledger = Ledger()
     write_scores(ledger, answers, valid, rules.rates)
-    for question in TWO_SIDED:
+    applies = asked(scores.table)[rows].astype(np.int64)
+    for question in CHANGES:
         at = QUESTION_IDS.index(question)
-        value = scores.values[rows, at].astype(np.int64)
-        write_shift(ledger, question, value, asked(scores.table)[rows, at].astype(np.int64), rules.rates)
+        value, unasked = (
+            scores.values[rows, at].astype(np.int64),
+            (~scores.table.asked_for(question)[rows]).astype(np.int64),
+        )
+        if question in TWO_SIDED:
+            write_shift(ledger, question, value, applies[:, at] * unasked, rules.rates)
+        else:
+            write_one_sided_shifts(ledger, question, value, applies[:, at], unasked, rules.rates)
     outcome = edits["outcome"].to_numpy(dtype=str)
     ledger.add(
         RatioMeasure(Measure.rate("refused"), "refused", "answered", "requested"),

@@ -128,7 +128,8 @@ def _panel(
             )
             ledger.add(measure, met, valid, asked)
         if question in TWO_SIDED:
-            write_shift(ledger, question, value, asked, rules.rates)
+            unasked = (~table.asked_for(question)[rows]).astype(np.int64)
+            write_shift(ledger, question, value, asked * unasked, rules.rates)
     for reading in readings:
         value = reading.values[rows]
         there = ~np.isnan(value)

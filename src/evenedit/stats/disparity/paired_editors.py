@@ -6,22 +6,25 @@ What is drawn anew are faces and prompts, the same for both editors. What only o
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
+from scipy.special import ndtr, ndtri
 
 from evenedit.core.errors import EvenEditError
 from evenedit.core.records import Condition, Experiment
 from evenedit.protocol import Factor
 from evenedit.protocol.measures import Measure, MeasureKind
 from evenedit.ratings.table import Scores
+from evenedit.results.finding import ALPHA
 from evenedit.stats.engine.bootstrap import Bootstrap
 from evenedit.stats.engine.estimates import estimates, ratio
 from evenedit.stats.engine.intervals import as_interval, percentile
 from evenedit.stats.engine.measures import AXIS_QUESTIONS, Answers, Ledger, answers, write_scores
+from evenedit.stats.engine.multiplicity import holm
 from evenedit.stats.engine.panel import Panel, RatioMeasure, by_face, lay_out
 from evenedit.stats.engine.rules import AnalysisRules
 
@@ -46,11 +49,15 @@ class Difference:
     low: float | None
     high: float | None
     pairs: int
+    p: float | None = None
+    """From the interval; None where there is none."""
+    p_adjusted: float | None = None
+    """Holm's over its family: everybody's measures and the gaps are one, the groups' measures another."""
 
     @property
     def change(self) -> Change:
-        """What the interval says, where more or less is better."""
-        if self.low is None or self.high is None or self.measure in NEITHER_IS_BETTER or self.low <= 0 <= self.high:
+        """What the adjusted test says, where more or less is better."""
+        if self.p_adjusted is None or self.p_adjusted >= ALPHA or self.measure in NEITHER_IS_BETTER:
             return "unclear"
         better = (self.value > 0) == (self.measure in HIGHER_IS_BETTER)
         return "improvement" if better else "regression"
@@ -92,9 +99,34 @@ def _keyed(scores: Scores, editor: str) -> pd.DataFrame:
 def differences(pairs: Pairs, rules: AnalysisRules) -> list[Difference]:
     """Every rate and mean over everybody and each group, and every gap; regressions first, the largest first."""
     sides = [answers(scores, rules).rows(pairs.rows[:, at]) for at, scores in enumerate((pairs.first, pairs.second))]
-    found = [*_levels(pairs, sides, rules), *_gaps(pairs, sides, rules)]
+    found = _adjusted([*_levels(pairs, sides, rules), *_gaps(pairs, sides, rules)], rules.confidence)
     order = ("regression", "improvement", "unclear")
     return sorted(found, key=lambda d: (order.index(d.change), bool(d.group), -abs(d.value)))
+
+
+def _adjusted(found: Sequence[Difference], confidence: float) -> list[Difference]:
+    """Each difference with its p, adjusted within its family; measures of which neither is better are not tested."""
+    tested = [replace(d, p=_p(d, confidence)) for d in found]
+    by_family: dict[bool, list[float]] = {}
+    for d in tested:
+        if d.p is not None:
+            by_family.setdefault(_of_group(d), []).append(d.p)
+    adjusted = {family: iter(holm(p)) for family, p in by_family.items()}
+    return [d if d.p is None else replace(d, p_adjusted=next(adjusted[_of_group(d)])) for d in tested]
+
+
+def _of_group(d: Difference) -> bool:
+    return bool(d.group) and "*" not in d.group.values()
+
+
+def _p(d: Difference, confidence: float) -> float | None:
+    """The chance of so large a difference, from the half of the interval that lies towards 0."""
+    if d.low is None or d.high is None or d.measure in NEITHER_IS_BETTER:
+        return None
+    reach = d.value - d.low if d.value > 0 else d.high - d.value
+    if reach <= 0:
+        return None
+    return float(2 * ndtr(-abs(d.value) / reach * ndtri(0.5 + confidence / 2)))
 
 
 def _ledgers(sides: Sequence[Answers], rules: AnalysisRules) -> list[Ledger]:

@@ -67,7 +67,7 @@ def headline(
         return None, "none: no valid score"
     if draws.clusters < 2:
         return None, f"none: one {name}"
-    if measure.is_rate and total in (0, count):
+    if measure.is_share and total in (0, count):
         # every draw repeats the 0 or 1; clusters are the independent observations that showed no exception
         return wilson(0 if total == 0 else draws.clusters, draws.clusters, confidence), f"wilson({name}s)"
     if measure.name.kind == MeasureKind.SHIFT and abs(total) == count:
@@ -80,7 +80,7 @@ def headline(
     if variance <= NOTHING:
         return None, "none: no variation to draw from"
     value = total / count
-    if measure.is_rate:
+    if measure.is_share:
         return share_interval(value, variance, freedom, confidence), method(bootstrap, at)
     reach = float(Uncertainty(np.asarray(variance), np.asarray(freedom)).reach(confidence))
     low, high = value - reach, value + reach

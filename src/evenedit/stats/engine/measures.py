@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from evenedit.protocol import QUESTIONS, Rate
 from evenedit.protocol.measures import Measure
-from evenedit.protocol.shifts import TWO_SIDED
+from evenedit.protocol.shifts import ONE_SIDED, TWO_SIDED
 from evenedit.ratings.combine import asked
 from evenedit.ratings.table import QUESTION_IDS, Scores
 from evenedit.stats.engine.panel import Column, RatioMeasure
@@ -101,6 +101,20 @@ def write_shift(ledger: Ledger, question: str, value: Column, applies: Column, r
     names = f"shift.{question}", f"n.shift.{question}", f"asked.shift.{question}"
     ledger.add(RatioMeasure(Measure.shift(question), *names), (above - below) * applies, valid * applies, applies)
     ledger.columns |= {f"above.{question}": above * applies, f"below.{question}": below * applies}
+
+
+def write_one_sided_shifts(
+    ledger: Ledger, question: str, value: Column, applies: Column, unasked: Column, rates: Mapping[str, Rate]
+) -> None:
+    """Rates that cannot cancel out, over the prompts that do not ask for the change; none where no prompt does."""
+    if (applies <= unasked).all():
+        return
+    valid = (value > 0).astype(np.int64)
+    for rate, met in met_rates(value, question, rates):
+        if rate in ONE_SIDED:
+            names = f"shift.{rate}", f"n.shift.{question}", f"asked.shift.{question}"
+            here = applies * unasked
+            ledger.add(RatioMeasure(Measure.shift(rate), *names), met * here, valid * here, here)
 
 
 def met_rates(value: Column, question: str, rates: Mapping[str, Rate]) -> Iterator[tuple[str, Column]]:

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from evenedit.protocol import Factor
 from evenedit.protocol.factors import crossings
 from evenedit.protocol.measures import Measure, MeasureKind
+from evenedit.protocol.shifts import ONE_SIDED
 
 Column = NDArray[np.int64]
 """One whole number per row."""
@@ -38,8 +39,13 @@ class RatioMeasure:
 
     @property
     def is_rate(self) -> bool:
-        """Whether it lies between 0 and 1 as a share of rows."""
+        """Whether it is a rate, which groups are compared in."""
         return self.name.kind == MeasureKind.RATE
+
+    @property
+    def is_share(self) -> bool:
+        """Whether it lies between 0 and 1 as a share of rows: a rate, or one over prompts that do not ask for it."""
+        return self.is_rate or (self.name.kind == MeasureKind.SHIFT and self.name.name in ONE_SIDED)
 
 
 @dataclass(frozen=True, slots=True)

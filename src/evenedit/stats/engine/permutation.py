@@ -2,7 +2,8 @@
 
 What is compared with chance is the variance of the rates between groups, each group weighing as many scores as it has.
 With two groups that is the gap itself. With more, the gap between the two furthest uses two of them and throws the rest
-away: where three of seven groups are apart it is found far less often, and a group of one face makes it large by chance.
+away: where three of seven groups are apart it is found far less often, and a group of one face makes it large by
+chance.
 """
 
 from __future__ import annotations

@@ -57,11 +57,15 @@ class CaseFinder:
         """Request ids of a finding about a rate or a shift."""
         name = Measure(measure)
         rate = name.name
-        if name.kind == MeasureKind.SHIFT:
+        if name.kind == MeasureKind.SHIFT and rate in TWO_SIDED:
             above, below = TWO_SIDED[rate]
             rate = above if value > 0 else below
             rate = rate if rater == ENSEMBLE else f"measured_{rate}"
         strength = self._judged(rate) if rater == ENSEMBLE else self._measured(rate, rater)
+        if name.kind == MeasureKind.SHIFT:
+            rule = self.rules.rates.get(rate.removeprefix("measured_"))
+            unasked = ~self.scores.table.asked_for(rule.question) if rule else True
+            strength = np.where(unasked, strength, np.nan)
         return self.furthest(strength, editor, group, experiment, condition)
 
     def furthest(

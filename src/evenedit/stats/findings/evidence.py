@@ -66,7 +66,10 @@ def share_tests(bootstrap: Bootstrap, rules: AnalysisRules) -> Iterator[ShareTes
     panel = bootstrap.panel
     everybody = panel.axes.mask({})
     draws = bootstrap.group(everybody)
+    instead = {m.name.to(MeasureKind.RATE) for m in panel.measures if m.name.kind == MeasureKind.SHIFT and m.is_share}
     for at, measure in enumerate(panel.measures):
+        if measure.name in instead:  # some prompts ask for the change, and another measure leaves them out
+            continue
         limit = _limit(measure.name, panel.experiment, rules)
         if limit is None or measure.condition not in (None, panel.condition):
             continue
@@ -78,7 +81,7 @@ def share_tests(bootstrap: Bootstrap, rules: AnalysisRules) -> Iterator[ShareTes
                 continue
             interval, _ = headline(bootstrap, draws, row, at, total, count, rules.confidence)
             question = measure.name.name
-            two_sided = measure.name.kind == MeasureKind.SHIFT
+            two_sided = question in TWO_SIDED and measure.name.kind == MeasureKind.SHIFT
             yield ShareTest(
                 measure=measure.name,
                 experiment=panel.experiment,
@@ -103,20 +106,20 @@ def _limit(measure: Measure, experiment: str, rules: AnalysisRules) -> float | N
     name = measure.name.removeprefix("measured_")
     if experiment != Experiment.DIAGNOSIS:
         return EVEN if measure.kind == MeasureKind.RATE and name in AGAINST_EVEN else None
-    if measure.kind == MeasureKind.SHIFT:
-        return 0.0 if name in TWO_SIDED else None
-    return rules.tolerance if measure.kind == MeasureKind.RATE and name in ONE_SIDED else None
+    if measure.kind == MeasureKind.SHIFT and name in TWO_SIDED:
+        return 0.0
+    return rules.tolerance if measure.kind in (MeasureKind.RATE, MeasureKind.SHIFT) and name in ONE_SIDED else None
 
 
 def _p(bootstrap: Bootstrap, draws: Draws, row: int, at: int, limit: float) -> float | None:
     """The chance of a value as far from the limit; None where faces and prompts give no variance."""
     panel, measure = bootstrap.panel, bootstrap.panel.measures[at]
-    if draws.clusters < 2:
-        return None
     total, count = panel.sums[measure.total][row], panel.sums[measure.count][row]
     moved, n = int(total.sum()), int(count.sum())
     faces = int((count > 0).sum())
-    if measure.name.kind == MeasureKind.SHIFT:
+    if faces < 2:
+        return None
+    if not measure.is_share:
         if not moved:
             return 1.0
         if abs(moved) == n:
@@ -126,10 +129,10 @@ def _p(bootstrap: Bootstrap, draws: Draws, row: int, at: int, limit: float) -> f
     elif moved == n:
         return min(1.0, (2 if limit == EVEN else 1) * limit**faces)
     variance, freedom = (float(x[row, at]) for x in (draws.uncertainty.variance, draws.uncertainty.freedom))
-    if np.isnan(variance) or variance <= NOTHING:
+    if not variance > NOTHING:  # or not known
         return None
     value = moved / n
-    if measure.name.kind == MeasureKind.SHIFT:
+    if not measure.is_share:
         p = float(2 * stdtr(freedom, -abs(value) / np.sqrt(variance)))
         return max(p, flipped(total))
     # as the interval of a share has it: the variance at the limit, with as many independent rows

@@ -9,6 +9,7 @@ from evenedit.core.hashing import digest
 from evenedit.core.records import Condition, Estimate, Experiment
 from evenedit.protocol import Factor
 from evenedit.protocol.measures import Measure, MeasureKind
+from evenedit.protocol.shifts import TWO_SIDED
 from evenedit.ratings.table import RatingTable, Scores
 from evenedit.results.finding import ALPHA, ENSEMBLE, NO_CHANGE, Contribution, Finding, FindingLevel
 from evenedit.results.results import Contrast, GapTest, Measured, MitigationEffect, Results
@@ -23,10 +24,17 @@ from evenedit.stats.findings.graded_gaps import GradedGap, grade_gaps
 from evenedit.stats.findings.order import ordered
 from evenedit.stats.findings.raters import rater_findings
 
-ADJUSTED = (
-    "p is adjusted for every test of the report: gaps together by Westfall and Young's step-down over the relabelled "
-    "faces, shifts, mitigation and stereotype tests each by Holm, and each of these kinds for how many there are"
+CHOSEN = ("drift", "priority")
+"""Ways to choose the cases of the mitigation by how their baseline had been rated."""
+REGRESSION = (
+    "The cases were chosen by how their baseline had been rated, so a repetition alone would have drifted less: this "
+    "preference is no evidence for the feature prompt."
 )
+WEIGHTS = {"shift": 0.4, "gap": 0.2, "mitigation": 0.2, "stereotype": 0.2}
+"""How the chance of a false alarm is shared out among the kinds of test that a report has.
+
+Gaps get little since their step-down needs little: a permutation's smallest p does not grow with the family.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,17 +91,23 @@ class _Maker:
             *self.results.contrasts,
             *(c for m in self.results.measured for c in m.contrasts),
         ]
+        self._by_factor: dict[tuple[object, ...], list[Contrast]] = {}
+        for c in self.contrasts:
+            for factor in c.group:
+                self._by_factor.setdefault((c.measure, c.experiment, c.condition, c.editor, factor), []).append(c)
         self._estimates = {_place(e): e for e in _all_estimates(self.results)}
         shares = [(one, t) for one in everything.evidence for t in one.shares]
         effects = [e for e in self.results.mitigation if e.editor is not None and not e.group and e.p is not None]
+        self._choices = list(_choices([t for _, t in shares if t.experiment == Experiment.STEREOTYPE]))
         self.families: dict[str, Sequence[object]] = {
-            "shift": [t for _, t in shares if t.experiment == Experiment.DIAGNOSIS and t.p is not None],
+            "shift": [t for _, t in shares if t.experiment == Experiment.DIAGNOSIS and (t.p or 0) < 1],
             "gap": [g for one in everything.evidence for g in one.gaps if g.test.editor is not None],
             "mitigation": [*effects, *(t for _, t in shares if t.experiment == Experiment.MITIGATION)],
-            "stereotype": [t for _, t in shares if t.experiment == Experiment.STEREOTYPE],
+            "stereotype": self._choices,
         }
-        self.kinds = max(1, sum(bool(tests) for tests in self.families.values()))
-        self.gaps = grade_gaps(everything.evidence, self.contrasts, self.kinds, self.rules)
+        present = {kind: WEIGHTS[kind] for kind, tests in self.families.items() if tests}
+        self.weights = {kind: weight / sum(present.values()) for kind, weight in present.items()}
+        self.gaps = grade_gaps(everything.evidence, self.contrasts, self.weights.get("gap", 1.0), self.rules)
         self._panels: dict[tuple[str, str, str], PanelEvidence] = {
             (one.rater, one.panel.experiment, one.panel.condition): one for one in everything.evidence
         }
@@ -107,18 +121,18 @@ class _Maker:
         yield from rater_findings(self.results)
         yield from design_findings(self.given.table)
 
-    def _adjusted(self, p: Sequence[float | None]) -> list[float | None]:
-        """Holm over one kind of test, and over the kinds."""
-        known = iter(holm([x for x in p if x is not None]))
-        return [None if x is None else min(1.0, self.kinds * next(known)) for x in p]
+    def _adjusted(self, kind: str, p: Sequence[float | None]) -> list[float | None]:
+        """Holm over one kind of test, and the kind's weight; what cannot be, p = 1, is no test."""
+        known = iter(holm([x for x in p if x is not None and x < 1]))
+        return [x if x is None or x >= 1 else min(1.0, next(known) / self.weights[kind]) for x in p]
 
     # -- shifts -------------------------------------------------------------------------------------------------
 
     def _shifts(self) -> Iterator[Finding]:
         tests = [(one, t) for one in self.given.evidence for t in one.shares if t.experiment == Experiment.DIAGNOSIS]
-        adjusted = self._adjusted([t.p for _, t in tests])
+        adjusted = self._adjusted("shift", [t.p for _, t in tests])
         for (one, t), p in zip(tests, adjusted, strict=True):
-            if t.measure.kind == MeasureKind.SHIFT:
+            if t.measure.name in TWO_SIDED:
                 yield self._two_sided(one.rater, t, p)
             elif t.value > 0:
                 yield self._one_sided(one.rater, t, p)
@@ -235,12 +249,8 @@ class _Maker:
         bounds = [
             (max(abs(c.low), abs(c.high)), Measure(g.test.measure).name, c)
             for g in several
-            for c in self.contrasts
-            if (c.measure, c.experiment, c.condition, c.editor)
-            == (Measure(g.test.measure).to(MeasureKind.RATE), first.experiment, first.condition, first.editor)
-            and factor.name in c.group
-            and c.low is not None
-            and c.high is not None
+            for c in self._contrasts_of(g.test)
+            if c.low is not None and c.high is not None
         ]
         size, rate, contrast = max(bounds, key=lambda b: b[0], default=(None, "", None))
         widest = (rate, contrast.group[factor.name], size) if contrast is not None and size is not None else None
@@ -267,6 +277,11 @@ class _Maker:
             text=sentences.opening(rater) + text,
         )
 
+    def _contrasts_of(self, t: GapTest) -> list[Contrast]:
+        """Each group of a gap's factor against everybody else."""
+        rate = Measure(t.measure).to(MeasureKind.RATE)
+        return self._by_factor.get((rate, t.experiment, t.condition, t.editor, t.factor), [])
+
     def _estimate(self, measure: str, t: GapTest, group: Mapping[str, str]) -> Estimate | None:
         return self._estimates.get(_at(measure, t, group))
 
@@ -285,7 +300,7 @@ class _Maker:
             t for one in self.given.evidence for t in one.shares if t.experiment == Experiment.MITIGATION
         ]  # which output is preferred
         tested = [e for e in effects if e.p is not None]
-        adjusted = self._adjusted([*(e.p for e in tested), *(t.p for t in chosen)])
+        adjusted = self._adjusted("mitigation", [*(e.p for e in tested), *(t.p for t in chosen)])
         none: dict[str, list[MitigationEffect]] = {}
         for e, p in zip(tested, adjusted, strict=False):
             assert e.p is not None and e.editor is not None
@@ -330,8 +345,9 @@ class _Maker:
 
     def _preference(self, t: ShareTest, p: float | None) -> Finding:
         level: FindingLevel = "cannot_tell"
+        chosen = self.rules.mitigation_cases in CHOSEN
         if t.p is not None and t.p < ALPHA:
-            level = "clear" if p is not None and p < ALPHA else "suggestive"
+            level = "observed" if chosen else "clear" if p is not None and p < ALPHA else "suggestive"
         where = {"experiment": t.experiment, "condition": t.condition}
         return replace(
             self._about_mitigation(t.editor, level, sentences.preference(t, self.rules.confidence), n=t.n, high=t.high),
@@ -345,6 +361,7 @@ class _Maker:
             cases=self.cases.cases(t.measure, ENSEMBLE, t.editor, {}, value=t.value, **where)
             if level != "cannot_tell"
             else (),
+            caveats=(REGRESSION,) if chosen else (),
         )
 
     def _about_mitigation(
@@ -372,14 +389,10 @@ class _Maker:
         )
 
     def _stereotype(self) -> Iterator[Finding]:
-        tests = [t for one in self.given.evidence for t in one.shares if t.experiment == Experiment.STEREOTYPE]
-        adjusted = dict(zip(map(id, tests), self._adjusted([t.p for t in tests]), strict=True))
-        swapped = {t.editor: t for t in tests if t.condition == Condition.SWAPPED}
-        for t in (t for t in tests if t.condition == Condition.BASELINE):
-            other = swapped.get(t.editor)
+        adjusted = self._adjusted("stereotype", [raw for _, _, raw in self._choices])
+        for (t, other, raw), p in zip(self._choices, adjusted, strict=True):
             both = [t, *([other] if other else [])]
-            raw = max(x.p if x.p is not None else 1.0 for x in both)
-            p = max(a if (a := adjusted[id(x)]) is not None else 1.0 for x in both)
+            assert p is not None
             same_side = all((x.value > EVEN) == (t.value > EVEN) for x in both)
             level: FindingLevel = "cannot_tell"
             if raw < ALPHA and same_side:
@@ -433,6 +446,15 @@ class _Maker:
             yield from contributions(f.id, one.panel, measure, f.editor, ends, self.rules.confidence)
 
 
+def _choices(tests: Sequence[ShareTest]) -> Iterator[tuple[ShareTest, ShareTest | None, float]]:
+    """Each editor's share with the pronoun-swapped one, and the larger p: either alone may show the pronoun."""
+    swapped = {t.editor: t for t in tests if t.condition == Condition.SWAPPED}
+    for t in (t for t in tests if t.condition == Condition.BASELINE):
+        other = swapped.get(t.editor)
+        known = [x.p for x in (t, other) if x is not None]
+        yield t, other, max(1.0 if p is None else p for p in known)
+
+
 def _one_prompt(prompts: int) -> tuple[str, ...]:
     return ("It was read on one prompt, so it says nothing about others.",) if prompts < 2 else ()
 
@@ -440,7 +462,8 @@ def _one_prompt(prompts: int) -> tuple[str, ...]:
 def _pronoun(level: FindingLevel, swapped: ShareTest | None) -> tuple[str, ...]:
     if swapped is None:
         return (
-            "There is no pronoun-swapped control, so following the prompt cannot be told from following the stereotype.",
+            "There is no pronoun-swapped control, so following the prompt cannot be told from following the "
+            "stereotype.",
         )
     if level == "observed":
         return ("With the pronoun swapped the share is on the other side: the editor follows the pronoun.",)

@@ -61,11 +61,11 @@ def adjusted(gaps: Sequence[TestedGap]) -> list[float]:
 
 
 def grade_gaps(
-    several: Sequence[PanelEvidence], contrasts: Sequence[Contrast], families: int, rules: AnalysisRules
+    several: Sequence[PanelEvidence], contrasts: Sequence[Contrast], weight: float, rules: AnalysisRules
 ) -> list[GradedGap]:
-    """Every editor's gaps over all raters, factors and conditions; `families` is how many kinds of test there are."""
+    """Every editor's gaps over all raters, factors and conditions; `weight` is their part of all tests."""
     mine = [(one, gap) for one in several for gap in one.gaps if gap.test.editor is not None]
-    p = [min(1.0, families * value) for value in adjusted([gap for _, gap in mine])]
+    p = [min(1.0, value / weight) for value in adjusted([gap for _, gap in mine])]
     excluded = {_place(c) for c in contrasts if c.low is not None and c.high is not None and not c.low <= 0 <= c.high}
     first = [_first(one, gap.test, value, excluded) for (one, gap), value in zip(mine, p, strict=True)]
     gone = _gone_without(several, [g for g in first if g.grade == "clear"], rules)
@@ -130,7 +130,8 @@ def _left_out(
     labels = {f: panel.axes.labels[f][labelled] for f in panel.axes.levels}
     within, _ = strata(labels, factor, rules.permutations)
     codes = np.array([levels.index(level) for level in labels[factor]], dtype=np.int8)
-    total, count = ([], []) if gaps else ([], [])
+    total: list[NDArray[np.int64]] = []
+    count: list[NDArray[np.int64]] = []
     ahead = np.zeros((len(gaps), len(panel.axes.prompts)), dtype=np.bool_)
     for at, g in enumerate(gaps):
         measure = measure_of(panel, Measure(g.test.measure).to(MeasureKind.RATE))

@@ -119,8 +119,8 @@ def preference(t: ShareTest, confidence: float) -> str:
     """Which output judges prefer as keeping the person's identity better."""
     reach = f" ({between(t.low, t.high, confidence)})" if t.low is not None and t.high is not None else ""
     return (
-        f"Of {count(t.n, 'answer')} of judges that prefer one output, {percent(t.value)} prefer the one with the feature "
-        f"prompt as keeping the person's identity better{reach}; 50% would be no preference."
+        f"Of {count(t.n, 'answer')} of judges that prefer one output, {percent(t.value)} prefer the one with the "
+        f"feature prompt as keeping the person's identity better{reach}; 50% would be no preference."
     )
 
 

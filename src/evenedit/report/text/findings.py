@@ -1,0 +1,75 @@
+"""Findings as lines of text, in their one order: for the terminal, a notebook and a pull request."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from evenedit.results.results import Contribution, Finding, Results
+
+LEVELS = {
+    "clear": "clear",
+    "suggestive": "suggestive",
+    "observed": "observed",
+    "cannot_tell": "cannot tell",
+    "caution": "caution",
+}
+"""The words for each level."""
+
+
+def headline(finding: Finding) -> str:
+    """Return a finding in one line: its level, its editor, and what was found."""
+    editor = f"{finding.editor}: " if finding.editor else ""
+    return f"[{LEVELS[finding.level]}] {editor}{finding.text}"
+
+
+def numbered(findings: Sequence[Finding], most: int | None = None) -> list[str]:
+    """Return findings as a numbered list, the first `most` of them."""
+    shown = findings[:most]
+    lines = [f"{at}. {headline(finding)}" for at, finding in enumerate(shown, 1)]
+    left = len(findings) - len(shown)
+    return [*lines, f"{left} further findings"] if left else lines
+
+
+def described(results: Results, finding: Finding) -> list[str]:
+    """Return everything that is known about one finding: numbers, caveats, what carries it, its cases."""
+    lines = [headline(finding), "", *(f"{name}: {text}" for name, text in _facts(finding) if text)]
+    lines += [f"caveat: {caveat}" for caveat in finding.caveats]
+    for unit, title in (("prompt", "prompts that carry it"), ("face", "portraits that carry it most")):
+        parts = [c for c in results.contributions if c.finding == finding.id and c.unit == unit]
+        if parts:
+            lines += ["", f"{title} (share of the finding; its part with the {_level(results)} interval, points):"]
+            lines += [_part(c) for c in sorted(parts, key=lambda c: -c.share)]
+    if finding.cases:
+        lines += ["", "requests that show it best:", *(f"  {case}" for case in finding.cases)]
+    return lines
+
+
+def _facts(f: Finding) -> list[tuple[str, str]]:
+    against = f.against if isinstance(f.against, str) else _group(f.against)
+    return [
+        ("id", f.id),
+        ("kind", f.kind),
+        ("measure", f.measure or ""),
+        ("rated by", f.rater or ""),
+        ("group", _group(f.group)),
+        ("against", against or ""),
+        (
+            "adjusted p",
+            "" if f.p is None else f"{f.p:.4g} (alone {f.p_raw:.4g})" if f.p_raw is not None else f"{f.p:.4g}",
+        ),
+        ("edits", "" if f.n is None else f"{f.n:,}"),
+        ("faces", "" if f.faces is None else f"{f.faces:,}"),
+    ]
+
+
+def _group(group: object) -> str:
+    return ", ".join(f"{k}={v}" for k, v in group.items()) if isinstance(group, dict) else ""
+
+
+def _level(results: Results) -> str:
+    return f"{100 * float(results.rules.get('confidence', 0.95)):g}%"
+
+
+def _part(c: Contribution) -> str:
+    ends = "" if c.low is None or c.high is None else f" [{100 * c.low:.1f}, {100 * c.high:.1f}]"
+    return f"  {c.share:>6.1%}  {100 * c.value:+.1f}{ends}  {c.name}  ({c.n:,} edits)"
