@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from evenedit.core.records import Condition
 from evenedit.protocol import QUESTIONS, Factor
-from evenedit.protocol.measures import Measure, MeasureKind
+from evenedit.protocol.measures import Measure
 from evenedit.results.finding import ENSEMBLE
 from evenedit.results.results import GapTest, MitigationEffect
 from evenedit.results.words import between, count, group_name, listed, noun, percent, phrase, points, scale_points
@@ -154,7 +154,8 @@ def _label(factor: Factor, code: str, title: str) -> str:
 
 
 def _plain(rate: str) -> str:
-    return Measure(rate).name.replace("_", " ") if Measure(rate).kind == MeasureKind.GAP else rate.replace("_", " ")
+    """A rate's name in words; that it was measured stands at the beginning of the sentence."""
+    return rate.removeprefix("measured_").replace("_", " ")
 
 
 def _minus(value: float | None) -> float | None:
