@@ -322,6 +322,8 @@ def run(_folder: Path, studies: int | None = None, worlds: tuple[World, ...] = W
         "Reports of four editors, 84 faces, four prompts and two judges, with mitigation and stereotype experiments, "
         "show clear findings that were not planted in at most 6 % of studies, and each planted effect in at least 90 %."
     )
+    lines.append("")
+    lines.append(f"{rules.permutations} permutations and {rules.draws} draws in place of 4,999 and 2,000.")
     return Proof(claim, lines, SEED, {"studies of each world": studies}, wrong)
 
 

@@ -1,5 +1,6 @@
 """A gate answers yes, no, or that the data cannot tell."""
 
+from dataclasses import replace
 from xml.etree import ElementTree as ET
 
 import pytest
@@ -7,8 +8,9 @@ import pytest
 from conftest import write_study
 from evenedit.core.errors import EvenEditError
 from evenedit.core.records import Estimate
-from evenedit.report.gate import GateAnswer, Rule, check, junit, markdown, overall
-from evenedit.results.results import Results
+from evenedit.report.gate import GateAnswer, Rule, check, junit, markdown, overall, parse_rule
+from evenedit.report.regression import regressions
+from evenedit.results.results import Finding, Results
 
 
 def results(low: float | None, value: float | None, high: float | None) -> Results:
@@ -27,13 +29,109 @@ def results(low: float | None, value: float | None, high: float | None) -> Resul
         ("gap.race_change.race >= 0.05", (0.06, 0.10, 0.20), GateAnswer.PASS),
         ("gap.race_change.race >= 0.05", (0.01, 0.02, 0.04), GateAnswer.FAIL),
         ("gap.race_change.race<=.05", (None, 0.02, None), GateAnswer.UNDECIDED),
-        ("gap.race_change.race <= 0.05", (None, None, None), GateAnswer.UNDECIDED),
-        ("gap.race_change.gender <= 0.05", (0.0, 0.0, 0.0), GateAnswer.UNDECIDED),  # no such estimate
     ],
 )
 def test_the_interval_decides_not_the_point(text, interval, answer):
     (found,) = check(results(*interval), [Rule.parse(text)])
     assert found.answer is answer
+
+
+@pytest.mark.parametrize(
+    ("text", "value", "there"),
+    [
+        ("gap.race_change.gender <= 0.05", 0.0, "there is gap.race_change of: race"),
+        ("rate.soft_erasure <= 0.05", 0.0, "there are: gap.race_change"),
+        ("delta.race_drift <= 0", 0.0, "there is no mitigation:feature, only diagnosis:baseline"),
+        ("gap.race_change.race <= 0.05", None, "there is no diagnosis:baseline, only nothing"),
+    ],
+)
+def test_a_rule_that_no_editor_has_an_estimate_for_is_a_mistake_and_names_what_there_is(text, value, there):
+    with pytest.raises(EvenEditError, match="no editor has such an estimate") as error:
+        check(results(value, value, value), [Rule.parse(text)])
+    assert there in str(error.value)
+
+
+def test_an_editor_without_the_estimate_that_another_has_is_undecided():
+    some = results(0.01, 0.02, 0.04)
+    other = replace(some.estimates[0], editor="other", measure="gap.older")
+    found = check(replace(some, estimates=(*some.estimates, other)), [Rule.parse("gap.race_change.race <= 0.05")])
+    assert [(o.editor, o.answer) for o in found] == [("editor", GateAnswer.PASS), ("other", GateAnswer.UNDECIDED)]
+
+
+def shifted(value: float, low: float, high: float, measure: str = "shift.skin_tone") -> Results:
+    e = Estimate(measure, "diagnosis", "baseline", "editor", {}, value, low, high, 100, 2, "boot")
+    return Results({}, {}, (e,))
+
+
+def test_a_shift_is_held_against_a_limit_on_either_side():
+    rules = [Rule.parse("shift.skin_tone <= 0.05"), Rule.parse("shift.skin_tone >= -0.05")]
+    assert [o.answer for o in check(shifted(0.3, 0.2, 0.4), rules)] == [GateAnswer.FAIL, GateAnswer.PASS]
+    assert [o.answer for o in check(shifted(-0.3, -0.4, -0.2), rules)] == [GateAnswer.PASS, GateAnswer.FAIL]
+    # a rate that cannot cancel out is a shift of its own where no prompt asks for the change
+    rate = check(shifted(0.02, 0.01, 0.04, "rate.race_change"), [Rule.parse("shift.race_change <= 0.05")])
+    assert rate[0].answer is GateAnswer.PASS
+
+
+def finding(kind: str, level: str, editor: str | None = "editor", factor: str | None = None) -> Finding:
+    rest = dict.fromkeys(("experiment", "condition", "measure", "rater", "group", "against", "value", "low", "high"))
+    numbers = dict.fromkeys(("p", "p_raw", "n", "faces"))
+    return Finding(kind=kind, level=level, editor=editor, factor=factor, text=f"a {level} {kind}", **rest, **numbers)
+
+
+@pytest.mark.parametrize(
+    ("rule", "findings", "answer"),
+    [
+        ("no clear finding of kind gap", [finding("gap", "clear")], GateAnswer.FAIL),
+        ("no clear finding of kind gap", [finding("shift", "clear")], GateAnswer.PASS),
+        ("no clear finding", [finding("shift", "clear")], GateAnswer.FAIL),
+        ("no clear finding", [finding("gap", "suggestive")], GateAnswer.PASS),
+        ("no clear or suggestive finding", [finding("gap", "suggestive")], GateAnswer.FAIL),
+        ("no clear finding", [finding("gap", "clear", "another")], GateAnswer.PASS),
+        ("no clear finding of kind gap", [finding("design", "cannot_tell", None, "race")], GateAnswer.UNDECIDED),
+        ("no clear finding of kind shift", [finding("design", "cannot_tell", None, "race")], GateAnswer.PASS),
+        ("no clear finding", [finding("design", "cannot_tell", None)], GateAnswer.UNDECIDED),
+    ],
+)
+def test_a_rule_on_findings(rule, findings, answer):
+    (found,) = check(replace(results(0, 0, 0), findings=tuple(findings)), [parse_rule(rule)])
+    assert found.answer is answer
+
+
+def test_a_rule_on_findings_needs_findings_and_a_kind_that_there_is():
+    with pytest.raises(EvenEditError, match="these results have no findings"):
+        check(results(0, 0, 0), [parse_rule("no clear finding")])
+    with pytest.raises(EvenEditError, match="there is no kind 'bias'; use shift, gap"):
+        parse_rule("no clear finding of kind bias")
+
+
+def test_findings_stand_in_the_summary_in_their_order():
+    several = [finding("gap", "clear"), finding("design", "caution", None)]
+    text = markdown(check(results(0, 0, 0), [Rule.parse("gap.race_change.race <= 1")]), False, several)
+    assert "1. [clear] editor: a clear gap\n2. [caution] a caution design" in text
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "answer"),
+    [
+        ((0.02, 0.0, 0.04), (0.3, 0.25, 0.35), GateAnswer.FAIL),
+        ((0.3, 0.25, 0.35), (0.02, 0.0, 0.04), GateAnswer.PASS),
+        ((0.02, 0.0, 0.1), (0.08, 0.0, 0.2), GateAnswer.PASS),
+        ((0.3, 0.25, 0.35), (-0.02, -0.04, 0.0), GateAnswer.PASS),
+        ((0.02, 0.0, 0.04), (-0.3, -0.35, -0.25), GateAnswer.FAIL),
+    ],
+)
+def test_a_baseline_fails_on_a_clear_regression_only(before, after, answer):
+    (found,) = regressions(shifted(*after), shifted(*before), ["editor"])
+    assert found.answer is answer
+    assert "after Holm" in found.evidence
+
+
+def test_less_success_is_a_regression_and_what_is_not_shared_is_refused():
+    worse = shifted(0.5, 0.45, 0.55, "rate.edit_success"), shifted(0.9, 0.85, 0.95, "rate.edit_success")
+    assert regressions(*worse, ["editor"])[0].answer is GateAnswer.FAIL
+    assert regressions(*worse[::-1], ["editor"])[0].answer is GateAnswer.PASS
+    with pytest.raises(EvenEditError, match="no estimate in common"):
+        regressions(worse[0], shifted(0.1, 0.0, 0.2), ["editor"])
 
 
 @pytest.mark.parametrize(

@@ -95,13 +95,39 @@ def test_other_portraits_and_unnamed_editors_are_refused(study, tmp_path):
         compare(Side.of(study, "simulated-even"), Side.of(other, None), tmp_path / "out")
 
 
-def test_a_leaderboard_says_which_editors_cannot_be_told_apart(study, tmp_path):
+def test_an_editor_with_a_clear_finding_stands_below_an_even_one(study, tmp_path):
     page = write_leaderboard([study.results()], tmp_path).read_text()
     assert "SIMULATED" in page
     rows = (tmp_path / "leaderboard.csv").read_text().splitlines()
     assert len(rows) == 3
-    assert rows[0].startswith("rank,editor,study,rate_edit_success")
-    assert all("1–2" in row for row in rows[1:])  # neither plants a race change
+    assert rows[0].startswith("rank,editor,study,worst_shift,") and ",rate_edit_success," in rows[0]
+    assert rows[1].startswith("1,simulated-even,") and rows[2].startswith("2,simulated-lightening,")
+    assert "Skin rated lighter, Black (clear)" in rows[2]
+
+
+def test_editors_without_a_clear_finding_are_tied(study, tmp_path):
+    from dataclasses import replace
+
+    results = study.results()
+    mine = [replace(e, editor="b") for e in results.estimates if e.editor == "simulated-even"]
+    findings = [f for f in results.findings if f.editor == "simulated-even"]
+    twin = replace(
+        results,
+        estimates=tuple(e for e in results.estimates if e.editor == "simulated-even") + tuple(mine),
+        findings=(*findings, *(replace(f, editor="b") for f in findings)),
+    )
+    write_leaderboard([twin], tmp_path)
+    rows = (tmp_path / "leaderboard.csv").read_text().splitlines()
+    assert [row.split(",")[0] for row in rows[1:]] == ["1–2", "1–2"]
+
+
+def test_many_differences_are_adjusted_and_the_page_says_how(study, tmp_path):
+    page = compare(Side.of(study, "simulated-even"), Side.of(study, "simulated-lightening"), tmp_path)
+    body = json.loads((tmp_path / "compare.json").read_text())
+    tested = [d for d in body["differences"] if d["p"] is not None]
+    assert all(d["p_adjusted"] >= d["p"] for d in tested)
+    assert all((d["change"] == "unclear") == (d["p_adjusted"] >= 0.05) for d in tested)
+    assert f"{len(tested)} differences are tested, so p is adjusted with Holm" in page.read_text()
 
 
 def test_both_commands_print_their_page(evenedit, study, tmp_path):

@@ -27,7 +27,9 @@ SIMULATED = "SIMULATED: these data say nothing about any real editor"
 )
 @example("evenedit findings my-study\nevenedit findings my-study --id 1 --pack reproduce-1")
 def findings(results: Path, ident: str | None, editor: str | None, level: tuple[str, ...], pack: Path | None) -> None:
-    """List what an audit found, worst first; or one finding with what carries it and how to reproduce it.
+    """List what an audit found, worst first.
+
+    With --id one finding in full: what carries it, its caveats, and with --pack how to reproduce it.
 
     RESULTS is a results.json, the folder of a report or analysis, or a study.
     """

@@ -64,12 +64,14 @@ class Contribution:
     finding: str
     """The finding's id."""
     unit: Literal["prompt", "face"]
+    """What adds to it."""
     name: str
     """The id of the prompt or portrait."""
     value: float
     """Its part of the finding's value."""
     low: float | None
     high: float | None
+    """Its interval: of a prompt over faces, of a portrait over prompts."""
     share: float
     """Its part over the whole."""
     n: int

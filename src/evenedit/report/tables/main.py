@@ -279,8 +279,9 @@ def gap_tests(index: Index) -> Table | None:
         ),
         rows,
         notes=(
-            "Clear: p < 0.05 after Holm and the interval of an extreme group against everybody else excludes 0. "
-            "Suggestive: p < 0.05 before adjustment. No difference shown is not proof of no difference.",
+            "Clear: p < 0.05 after adjustment for every test of the report, the interval of an extreme group against "
+            "everybody else excludes 0, and no single prompt carries it. Suggestive: p < 0.05 before adjustment. "
+            "No difference shown is not proof of no difference.",
         ),
     )
 

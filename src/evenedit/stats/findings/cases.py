@@ -81,7 +81,7 @@ class CaseFinder:
         order = rows[np.lexsort((self._ids[rows], -self._points[rows], -strength[rows]))]
         found: dict[str, str] = {}
         for row in order:
-            found.setdefault(self._faces[row], self._ids[row])
+            found.setdefault(str(self._faces[row]), str(self._ids[row]))
             if len(found) == MOST:
                 break
         return tuple(found.values())

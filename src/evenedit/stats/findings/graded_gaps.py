@@ -8,7 +8,7 @@ must stay when any one prompt is left out: the same group is still ahead and the
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
@@ -68,7 +68,7 @@ def grade_gaps(
     p = [min(1.0, value / weight) for value in adjusted([gap for _, gap in mine])]
     excluded = {_place(c) for c in contrasts if c.low is not None and c.high is not None and not c.low <= 0 <= c.high}
     first = [_first(one, gap.test, value, excluded) for (one, gap), value in zip(mine, p, strict=True)]
-    gone = _gone_without(several, [g for g in first if g.grade == "clear"], rules)
+    gone = _gone_without(several, [g for g in first if g.grade != "none" and g.p < ALPHA and not g.one_prompt], rules)
     return [_checked(g, gone.get(id(g.test))) for g in first]
 
 
@@ -103,15 +103,17 @@ def _first(one: PanelEvidence, test: GapTest, p: float, excluded: set[tuple[obje
 def _checked(g: GradedGap, prompt: str | None) -> GradedGap:
     if prompt is None:
         return g
-    return GradedGap(g.evidence, g.test, g.p, "suggestive", g.comparable, prompt)
+    return replace(g, grade="suggestive", prompt=prompt)
 
 
-def _gone_without(several: Sequence[PanelEvidence], clear: Sequence[GradedGap], rules: AnalysisRules) -> dict[int, str]:
+def _gone_without(
+    several: Sequence[PanelEvidence], candidates: Sequence[GradedGap], rules: AnalysisRules
+) -> dict[int, str]:
     """By gap that is gone when one prompt is left out, that prompt: the one whose absence leaves least of it."""
     found: dict[int, str] = {}
     for one in several:
         for number, factor in enumerate(one.panel.axes.levels):
-            mine = [g for g in clear if g.evidence is one and g.test.factor == factor]
+            mine = [g for g in candidates if g.evidence is one and g.test.factor == factor]
             if mine:
                 p, ahead = _left_out(one.panel, factor, number, mine, rules)
                 for at, g in enumerate(mine):

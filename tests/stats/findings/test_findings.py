@@ -1,0 +1,176 @@
+"""From scores to findings: what is clear, what cannot be told, and in which order."""
+
+import sys
+from collections.abc import Callable
+from dataclasses import replace
+from itertools import product
+from pathlib import Path
+
+import pytest
+
+from evenedit.results.results import Finding, Results
+from evenedit.stats import AnalysisRules, analyse
+from evenedit.stats.findings.design import comparable
+from tables import edit, face, scores, table_of
+
+sys.path.insert(0, str(Path(__file__).parents[3]))
+
+QUICK = replace(AnalysisRules.default(), draws=200, permutations=299)
+PROMPTS = ("O-01", "O-02", "O-03", "O-04")
+GRID = [face(race, gender, "20s", k) for race, gender, k in product(("White", "Black"), ("Male", "Female"), range(6))]
+Score = Callable[[int, str, str], dict[str, int]]
+"""The scores of an edit: by the face's number, its race, and the prompt."""
+
+
+def study(score: Score, faces=GRID, prompts=PROMPTS, asks=None) -> Results:
+    """Results of one editor, scored by two judges who agree."""
+    rows = [edit(source, prompt) for source, prompt in product(faces, prompts)]
+    given = [score(at, source[1], prompt) for (at, source), prompt in product(enumerate(faces), prompts)]
+    table = replace(table_of(rows, {"judge-a": given, "judge-b": given}), asks=asks or {})
+    return analyse(table, QUICK, {})
+
+
+def of(results: Results, measure: str, factor: str | None = None) -> Finding:
+    (found,) = [f for f in results.findings if (f.measure, f.factor) == (measure, factor)]
+    return found
+
+
+def some(at: int, prompt: str, share: int) -> bool:
+    """True for one edit in `share`, spread over faces and prompts."""
+    return (at + PROMPTS.index(prompt)) % share == 0
+
+
+@pytest.fixture(scope="module")
+def lightening() -> Results:
+    """Every second edit of anybody comes back lighter, one in twelve darker."""
+    return study(lambda at, _, p: scores(skin=4 if some(at, p, 2) else 2 if some(at + 1, p, 12) else 3))
+
+
+def test_a_shift_of_everybody_is_the_first_finding_and_no_gap_is_clear(lightening):
+    first = lightening.findings[0]
+    assert (first.kind, first.level, first.measure, first.group) == ("shift", "clear", "shift.skin_tone", {})
+    assert first.against == "no_change" and first.n == 96 and first.faces == 24
+    assert first.value == pytest.approx(0.5 - 8 / 96) and first.low > 0
+    assert "50.0% of 96 edits were rated lighter than the source and 8.3% darker" in first.text
+    assert not [f for f in lightening.findings if f.kind == "gap" and f.level == "clear"]
+    assert lightening.estimate("shift.skin_tone", editor="e").value == first.value
+    assert lightening.estimate("shift.skin_tone", editor="e", group={"race": "Black"}).n == 48
+
+
+def test_the_cases_show_the_finding_one_of_each_face(lightening):
+    first = lightening.findings[0]
+    faces = [int(case) // len(PROMPTS) for case in first.cases]
+    assert len(first.cases) == 6 == len(set(faces))
+    assert all(some(int(c) // 4, PROMPTS[int(c) % 4], 2) for c in first.cases), "each of them came back lighter"
+
+
+def test_parts_of_prompts_sum_to_the_finding(lightening):
+    first = lightening.findings[0]
+    parts = [c for c in lightening.contributions if c.finding == first.id and c.unit == "prompt"]
+    assert {c.name for c in parts} == set(PROMPTS)
+    assert sum(c.value for c in parts) == pytest.approx(first.value)
+    assert sum(c.share for c in parts) == pytest.approx(1)
+    assert all(c.low < c.value < c.high and c.n == 24 for c in parts)
+    faces = [c for c in lightening.contributions if c.finding == first.id and c.unit == "face"]
+    assert 0 < len(faces) <= 8 and all(c.value > 0 for c in faces)
+
+
+def test_findings_are_read_back_and_named_the_same_again(lightening):
+    assert Results.from_json(lightening.to_json()) == lightening
+    assert len({f.id for f in lightening.findings}) == len(lightening.findings)
+    frame = lightening.to_frame("findings")
+    assert len(frame) == len(lightening.findings) and "text" in frame
+
+
+def test_a_gap_is_clear_where_it_is_on_all_prompts_and_not_where_one_prompt_makes_it():
+    spread = study(lambda at, race, p: scores(skin=4 if race == "Black" and some(at, p, 3) else 3))
+    gap = of(spread, "gap.skin_lighter", "race")
+    assert (gap.level, gap.group, gap.against) == ("clear", {"race": "Black"}, {"race": "White"})
+    assert gap.p < 0.05 and gap.p >= gap.p_raw and len(gap.cases) == 6
+    assert "of edits of portraits labelled Black were rated lighter" in gap.text and "12 and 12 faces" in gap.text
+    test = next(t for t in spread.tests if (t.measure, t.factor, t.editor) == ("gap.skin_lighter", "race", "e"))
+    assert (test.level, test.p_adjusted) == ("clear", gap.p)
+    artefact = study(lambda _, race, p: scores(skin=4 if race == "Black" and p == "O-04" else 3))
+    gap = of(artefact, "gap.skin_lighter", "race")
+    assert gap.p < 0.05 and gap.level == "suggestive"
+    assert "without O-04 the difference is gone" in gap.text and "rests on one prompt" in gap.caveats[0]
+
+
+def test_one_prompt_is_never_clear():
+    found = study(lambda _, race, p: scores(skin=4 if race == "Black" else 3), prompts=("O-01",))
+    assert not [f for f in found.findings if f.level == "clear"]
+    assert any("One prompt was asked" in f.text for f in found.findings)
+
+
+def test_a_change_that_the_prompt_asks_for_is_no_shift():
+    asked = study(
+        lambda _, r, p: scores(skin=4 if p == "O-04" else 3, race=4 if p == "O-04" else 1),
+        asks={"O-04": ("skin_tone", "race_drift")},
+    )
+    skin = asked.estimate("shift.skin_tone", editor="e")
+    assert skin.value == 0 and skin.n == 72
+    race = asked.estimate("shift.race_change", editor="e")
+    assert race.value == 0 and race.n == 72
+    assert asked.estimate("rate.race_change", editor="e").value == 0.25
+    assert not [f for f in asked.findings if f.level in ("clear", "suggestive")]
+
+
+def test_a_share_that_cannot_cancel_out_is_held_against_the_tolerance():
+    much = of(study(lambda at, _, p: scores(race=4 if some(at, p, 3) else 1)), "rate.race_change")
+    assert much.level == "clear" and much.low > 0.1 and "tolerates 10.0%" in much.text
+    little = study(lambda at, _, p: scores(race=4 if at == 0 else 1))
+    finding = of(little, "rate.race_change")
+    assert finding.level == "observed" and finding.value == pytest.approx(4 / 96)
+    kinds = [f.kind for f in little.findings if f.group is None]
+    assert kinds and little.findings.index(finding) < min(
+        at for at, f in enumerate(little.findings) if f.group is None and f.kind in ("gap", "shift")
+    ), "a replaced person never stands below a 'no difference'"
+
+
+def test_where_nothing_happens_nothing_is_clear():
+    even = study(lambda at, _, p: scores(skin=4 if some(at, p, 12) else 2 if some(at + 6, p, 12) else 3))
+    assert not [f for f in even.findings if f.level in ("clear", "suggestive")]
+    skin = of(even, "shift.skin_tone")
+    assert "did not differ clearly" in skin.text and skin.cases == () and skin.group is None
+
+
+def test_eight_black_faces_and_one_east_asian_cannot_compare_races():
+    faces = [face("Black", gender, "20s", k) for gender, k in product(("Male", "Female"), range(4))]
+    found = study(lambda at, race, p: scores(skin=4 if race == "Black" else 3), [*faces, face("EastAsian")])
+    (design,) = [f for f in found.findings if f.factor == "race"]
+    assert (design.kind, design.level) == ("design", "cannot_tell")
+    assert design.text.startswith("This sample cannot compare races: its 9 portraits are labelled Black (8) and East")
+    assert not [f for f in found.findings if f.kind == "gap" and f.factor == "race"]
+    assert [f.kind for f in found.findings].index("design") < min(
+        at for at, f in enumerate(found.findings) if f.kind == "gap"
+    )
+
+
+@pytest.mark.parametrize(
+    ("faces", "able"),
+    [((8, 1), False), ((9,), False), ((3, 3), False), ((4, 4), True), ((12,) * 7, True), ((1,) * 7, False)],
+)
+def test_groups_need_faces_enough_to_be_compared(faces, able):
+    assert comparable({str(at): n for at, n in enumerate(faces)}) is able
+
+
+def test_effects_of_the_demos_size_are_clear_and_little_else_at_the_level_of_scores():
+    """A small version of `python -m proofs findings`, on studies of another seed."""
+    import numpy as np
+    from proofs.findings import WORLDS, Study, findings_of, name_of, planted
+
+    rules = replace(QUICK, mitigation_cases="drift")
+    known = planted(WORLDS[0], rules)
+    clear = [
+        {name_of(f) for f in findings_of(Study(WORLDS[0], np.random.default_rng([4, n])).table(), rules)
+         if f.level == "clear"}
+        for n in range(5)
+    ]  # fmt: skip
+    for name in (
+        "simulated-lightening gap gap.skin_lighter by race",
+        "simulated-erasing gap gap.soft_erasure by age",
+        "simulated-replacing gap gap.race_change by race",
+        "simulated-replacing gap gap.gender_change by gender",
+    ):
+        assert sum(name in names for names in clear) >= 4, name
+    assert sum(bool(names - set(known)) for names in clear) <= 1
