@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from evenedit.core.errors import EvenEditError
 from evenedit.core.given import checked
+from evenedit.instruments import age_model
 from evenedit.judges.python import GivenJudge
 from evenedit.protocol import Factor
 from evenedit.run.from_images import begin
@@ -41,7 +42,8 @@ def audit(
     are optional: prompt_id (a label), asks (axes the prompt asks to change), editor and seed where there are several,
     refused (why there is no picture). Paths are relative to the CSV, or to `sources` and `edited`. Ids are those of
     `prompts`, a prompt set; of the diagnostic and neutral prompts without one. `judges` are objects by id, as for
-    `Study.run`; `instruments` measure pixels and need none. The study is written to `out`, by default to a new folder
+    `Study.run`; `instruments` measure pixels and need none; "age" can be among them (see
+    `evenedit instruments`). The study is written to `out`, by default to a new folder
     evenedit-audit-N here; a folder that holds an audit of the same pairs goes on.
     """
     study = begin_audit(
@@ -68,7 +70,7 @@ def begin_audit(
     prompts: str | None = None,
     factors: Sequence[str | Factor] | None = None,
     judges: Mapping[str, Any] | None = None,
-    instruments: Sequence[str] = ("skin", "change"),
+    instruments: Sequence[str] | None = None,
     out: str | os.PathLike[str] | None = None,
 ) -> Study:
     """Write the study of `audit` without running it."""
@@ -85,9 +87,14 @@ def begin_audit(
         edited=None if edited is None else Path(edited),
         prompts=prompts,
         factors=factors,
-        instruments=tuple(instruments),
+        instruments=_usual() if instruments is None else tuple(instruments),
     )
     return Study.load(where)
+
+
+def _usual() -> tuple[str, ...]:
+    """The instruments of an audit that names none."""
+    return ("skin", "change", "age") if age_model.ready() else ("skin", "change")
 
 
 def _new_folder() -> Path:
