@@ -5,5 +5,5 @@ from evenedit.instruments.measure import Measurement, examine, measure
 
 __all__ = ["VERSION", "ChangeInstrument", "Instrument", "Measurement", "SkinInstrument", "examine", "measure"]
 
-VERSION = 2
+VERSION = 3
 """Raised whenever the same pair could be measured differently: measurements of another version are repeated."""
