@@ -39,13 +39,17 @@ STEADY = 0.03
 """Log ratio within which the light counts as the same."""
 MOST_JUDGED = 1500
 """Pixels the light is fitted to, spread evenly over those that can be judged."""
+BEYOND = 0.5
+"""Logarithms of light by which the curve goes on beyond what it was judged by."""
+GAMMA = 2.2
+"""Bytes are about this root of light."""
 MOST_FACTOR = 10.0
 """A change of light beyond it means another picture."""
 
 
 @dataclass(frozen=True, slots=True)
 class Relighting:
-    """Per channel, log edited = gain + gamma · log source + slope · place, within the range of source light it was seen on."""
+    """Per channel, log edited = gain + gamma · log source + slope · place, in the range of light it was seen on."""
 
     gain: NDArray[np.float64]
     gamma: NDArray[np.float64]
@@ -69,22 +73,23 @@ class Relighting:
 
     def factor(self, light: NDArray[np.floating], place: NDArray[np.floating] | None = None) -> NDArray[np.float64]:
         """The factor by which light of this source value was multiplied, at a place in longer sides of the source."""
-        seen = np.clip(np.log(np.maximum(light, DARK)), self.low, self.high)
+        seen = np.clip(np.log(np.maximum(light, DARK)), self.low - BEYOND, self.high + BEYOND)
         there = 0.0 if place is None else ((place - self.centre) @ self.slope)[..., None]
         factor: NDArray[np.float64] = np.exp(self.gain + (self.gamma - 1) * seen + there)
         return factor
 
-    def apply(self, rgb: picture.Pixels) -> picture.Light:
-        """A source in linear light as it would look in the edit's light."""
+    def apply(self, rgb: picture.Pixels) -> picture.Pixels:
+        """A source as it would look in the edit's light."""
         levels = picture.linear(np.arange(256, dtype=np.uint8)).reshape(256, 1)
-        table = np.clip(levels * self.factor(np.repeat(levels, 3, axis=1)), 0, 1).astype(np.float32)
-        lit = np.asarray(cv2.LUT(rgb, table.reshape(256, 1, 3)), dtype=np.float32)
+        table = np.clip(levels * self.factor(np.repeat(levels, 3, axis=1)), 0, 1)
+        lit = np.asarray(cv2.LUT(rgb, picture.encoded(table).reshape(256, 1, 3)), dtype=np.uint8)
         if not self.slope.any():
             return lit
         high, wide = rgb.shape[:2]
         x, y = np.arange(wide) / max(high, wide), np.arange(high) / max(high, wide)
-        across, down = np.exp((x - self.centre[0]) * self.slope[0]), np.exp((y - self.centre[1]) * self.slope[1])
-        return np.minimum(lit * (down[:, None] * across).astype(np.float32)[..., None], 1)
+        across, down = (x - self.centre[0]) * self.slope[0], (y - self.centre[1]) * self.slope[1]
+        power = np.exp((down[:, None] + across) / GAMMA).astype(np.float32)
+        return np.asarray(cv2.multiply(lit, cv2.merge([power] * 3), dtype=cv2.CV_8U), dtype=np.uint8)
 
     @property
     def shift_L(self) -> float:  # noqa: N802

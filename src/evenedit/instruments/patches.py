@@ -139,7 +139,13 @@ def _name(u: float, v: float) -> str:
     return "left cheek" if u < 0 else "right cheek"
 
 
-def outline(place: NDArray[np.float64]) -> Polygon:
-    """The convex hull of a patch's points."""
-    hull = cv2.convexHull(place.astype(np.float32))
-    return np.asarray(hull[:, 0], dtype=np.float64)
+def skin_patches(one: Sampled, used: Mask, skin: Mask) -> tuple[SkinPatch, ...]:
+    """The used patches in one picture, for drawing them."""
+    work = patchwork()
+    found = []
+    for number in np.flatnonzero(used):
+        here = (work.of == number) & skin
+        hull = cv2.convexHull(one.place[here].astype(np.float32))[:, 0]
+        lab = picture.lab_of(np.median(one.light[here], axis=0))
+        found.append(SkinPatch(work.names[number], np.asarray(hull, dtype=np.float64), lab))
+    return tuple(found)

@@ -6,7 +6,6 @@ in either picture are left out; the rest must agree, on both sides of the face, 
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -24,20 +23,16 @@ from evenedit.instruments.patches import (
     Sampled,
     SkinPatch,
     labs,
-    outline,
     patchwork,
     sampled,
     skin_colour,
+    skin_patches,
 )
 from evenedit.instruments.picture import Mask, Picture, Pixels
+from evenedit.instruments.tone import LEAST_SKIN, skin_light
 
 CUTS = (-10.0, -3.0, 3.0, 10.0)
 """L* steps between the five answers of the skin axis: half-way between planted steps of 0, ±6 and ±14."""
-LUMINANCE = np.array([0.2126, 0.7152, 0.0722])
-MIDDLE = (40.0, 60.0)
-"""Percentiles of luminance that make up the tone."""
-LEAST_SKIN = 60
-"""Points of skin that a source must show."""
 IN_PLACE = 0.08
 """Where the mesh of an edit is this close to where registration puts the source's, both are read at the same spots."""
 CLIPPED = 0.97
@@ -62,11 +57,21 @@ class SkinChange:
     """Standard error of delta L*, calibrated on portraits with planted changes."""
     left_right_L: tuple[float | None, float | None]  # noqa: N815
     """L* of the left minus the right cheek, before and after."""
-    patches_before: tuple[SkinPatch, ...]
-    patches_after: tuple[SkinPatch, ...]
+    sampled: tuple[Sampled, Sampled]
+    """What was read in the source and in the edit."""
     discarded: Mapping[str, str]
     """Parts of the face of which nothing was used, and why."""
     agreement: Agreement
+
+    @property
+    def patches_before(self) -> tuple[SkinPatch, ...]:
+        """The source's patches that were used."""
+        return skin_patches(self.sampled[0], self.agreement.used, self.agreement.skin)
+
+    @property
+    def patches_after(self) -> tuple[SkinPatch, ...]:
+        """The edit's patches that were used."""
+        return skin_patches(self.sampled[1], self.agreement.used, self.agreement.skin)
 
     @property
     def corrected(self) -> Lab:
@@ -81,13 +86,6 @@ class SkinChange:
         """By how many degrees ITA rose; None where b* makes it meaningless."""
         first, second = color.ita(self.before), color.ita(after)
         return None if first is None or second is None else second - first
-
-
-def tone(rgb: Pixels, face: Face) -> Lab | None:
-    """The skin tone of one face; None where too little skin is in sight."""
-    found = sampled(rgb, face, find_mesh(rgb, face).points)
-    skin = skin_colour(labs(found.light), found.clear)
-    return picture.lab_of(_middle(found.light[skin])) if skin.sum() >= LEAST_SKIN else None
 
 
 def skin_change(
@@ -117,13 +115,12 @@ def skin_change(
     found = agree(before, after, skin, relit, light)
     if isinstance(found, str):
         return found
-    return _change(before, after, skin, found, light is not None)
+    was = source.once(_tone, source_face)
+    return _change(was, (before, after), found, light is not None)
 
 
 def in_old_light(before: Sampled, after: Sampled, light: Relighting, shape: tuple[int, ...]) -> NDArray[np.float64]:
     """The light at the edit's points with the change of light removed."""
-    if light.steady:
-        return after.light
     place = before.place / max(shape[:2])
     source = after.light
     for _ in range(6):  # the factor depends on the source's value: iterate to the fixed point
@@ -155,40 +152,22 @@ def _skin(source: Picture, face: Face) -> Mask:
     return skin_colour(labs(found.light), found.clear)
 
 
-def _middle(light: NDArray[np.float64]) -> NDArray[np.float64]:
-    """The mean light of the middle fifth by luminance: shine and shadow lie outside it."""
-    bright = light @ LUMINANCE
-    low, high = np.percentile(bright, MIDDLE)
-    mean: NDArray[np.float64] = light[(bright >= low) & (bright <= high)].mean(axis=0)
-    return mean
+def _tone(source: Picture, face: Face) -> NDArray[np.float64]:
+    return skin_light(source.rgb, face, source.once(_sampled, face), source.once(_skin, face))
 
 
-def _change(before: Sampled, after: Sampled, skin: Mask, found: Agreement, lit: bool) -> SkinChange:
-    was = _middle(before.light[skin])
+def _change(was: NDArray[np.float64], read: tuple[Sampled, Sampled], found: Agreement, lit: bool) -> SkinChange:
     lab = picture.lab_of(was)
     work = patchwork()
-    used = [number for number, good in enumerate(found.used) if good]
-    gone = {name for name in work.names if name not in {work.names[number] for number in used}}
-    pairs = [
-        tuple(
-            SkinPatch(
-                work.names[number], outline(one.place[work.of == number]), picture.lab_of(_middle(one.light[here]))
-            )
-            for one in (before, after)
-        )
-        for number in used
-        if (here := (work.of == number) & found.skin).any()
-    ]
-    first, second = zip(*pairs, strict=True)
+    gone = set(work.names) - {name for name, good in zip(work.names, found.used, strict=True) if good}
     return SkinChange(
         before=lab,
         after=_moved(lab, found.raw),
         after_relit=_moved(lab, found.shift) if lit else None,
         light_before=was,
         uncertainty_L=found.error,
-        left_right_L=(_left_right(first), _left_right(second)),
-        patches_before=first,
-        patches_after=second,
+        left_right_L=(_left_right(read[0], found), _left_right(read[1], found)),
+        sampled=read,
         discarded=dict.fromkeys(sorted(gone), "covered, turned away or unlike the rest"),
         agreement=found,
     )
@@ -199,6 +178,14 @@ def _moved(lab: Lab, shift: NDArray[np.float64]) -> Lab:
     return lightness, a, b
 
 
-def _left_right(patches: Sequence[SkinPatch]) -> float | None:
-    sides = [[patch.lab[0] for patch in patches if patch.name == f"{side} cheek"] for side in ("left", "right")]
-    return math.fsum(sides[0]) / len(sides[0]) - math.fsum(sides[1]) / len(sides[1]) if all(sides) else None
+def _left_right(one: Sampled, found: Agreement) -> float | None:
+    """L* of the left minus the right cheek over the patches that agree."""
+    work = patchwork()
+    sides = []
+    for name in ("left cheek", "right cheek"):
+        good = found.used & (np.array(work.names) == name)
+        light = one.light[found.skin & good[work.of]]
+        if not len(light):
+            return None
+        sides.append(picture.lab_of(np.median(light, axis=0))[0])
+    return sides[0] - sides[1]

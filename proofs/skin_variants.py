@@ -352,6 +352,77 @@ def smoothed(sitter: Sitter) -> Pixels:
     return over(sitter.rgb, soft, sitter.skin)
 
 
+def reshaded(sitter: Sitter, strength: float, chance: np.random.Generator) -> Pixels:
+    """Drawn anew: lights and shadows of the face elsewhere, on average as before, and everything moved a little."""
+    noise = chance.normal(0, 1, sitter.shape).astype(np.float32)
+    field_ = cv2.GaussianBlur(noise, (0, 0), 0.22 * sitter.face.unit)
+    skin = sitter.skin > 0.8
+    field_ = (field_ - field_[skin].mean()) / field_[skin].std() * strength
+    out = in_lab(sitter.rgb, (1, 0, 0), (field_ * sitter.skin).astype(np.float32))
+    high, wide = sitter.shape
+    y, x = np.mgrid[:high, :wide].astype(np.float32)
+    moves = [cv2.GaussianBlur(chance.normal(0, 1, (high, wide)).astype(np.float32), (0, 0), 20) * 160 for _ in range(2)]
+    return np.asarray(cv2.remap(out, x + moves[0], y + moves[1], cv2.INTER_CUBIC, borderMode=cv2.BORDER_REFLECT))
+
+
+def wrapped(sitter: Sitter, colour: Any) -> Pixels:
+    """A headscarf that leaves the front of the face open."""
+    u, v = sitter.own[..., 0], sitter.own[..., 1]
+    head = (u / 1.5) ** 2 + ((v - 0.35) / 1.9) ** 2 < 1
+    front = (u / 0.82) ** 2 + ((v - 0.42) / 1.12) ** 2 < 1
+    folds = 1 + 0.15 * np.sin(9 * u + 5 * v)
+    return over(sitter.rgb, np.clip(np.asarray(colour) * folds[..., None], 0, 255), sitter.blurred(head & ~front))
+
+
+def scarf(sitter: Sitter, chance: np.random.Generator) -> Pixels:
+    """A checked scarf over mouth and chin."""
+    u, v = sitter.own[..., 0], sitter.own[..., 1]
+    checks = ((np.floor(6 * u) + np.floor(6 * v)) % 2)[..., None]
+    colours = chance.uniform(20, 230, (2, 3))
+    where = (v > 0.8 + 0.1 * np.abs(u)) & (v < 2.2) & (np.abs(u) < 1.3)
+    return over(sitter.rgb, colours[0] * checks + colours[1] * (1 - checks), sitter.blurred(where))
+
+
+def headband(sitter: Sitter, colour: Any) -> Pixels:
+    """A band across the forehead."""
+    u, v = sitter.own[..., 0], sitter.own[..., 1]
+    return over(sitter.rgb, colour, sitter.blurred((np.abs(v + 0.55 - 0.08 * u**2) < 0.14) & (np.abs(u) < 1.25)))
+
+
+def goggles(sitter: Sitter) -> Pixels:
+    """Ski goggles over eyes, brows and the upper cheeks."""
+    u, v = sitter.own[..., 0], sitter.own[..., 1]
+    where = (np.abs(u) < 1.0) & (np.abs(v) < 0.45 - 0.1 * np.abs(u))
+    return over(sitter.rgb, (60, 40, 90), sitter.blurred(where))
+
+
+def haze(rgb: Pixels, share: float) -> Pixels:
+    """A white veil over everything."""
+    return np.asarray(np.rint(rgb * (1 - share) + 235 * share), dtype=np.uint8)
+
+
+def vignette(rgb: Pixels) -> Pixels:
+    """Darker towards the corners."""
+    high, wide = rgb.shape[:2]
+    y, x = np.mgrid[-1 : 1 : high * 1j, -1 : 1 : wide * 1j]
+    return np.asarray(np.rint(rgb * (1 - 0.3 * np.minimum(1, (x**2 + y**2) / 2))[..., None]), dtype=np.uint8)
+
+
+def spot_light(sitter: Sitter) -> Pixels:
+    """A soft lamp from above one side, on the person and what is near."""
+    u, v = sitter.own[..., 0], sitter.own[..., 1]
+    factor = 0.92 + 0.3 * np.exp(-((u + 0.9) ** 2 + (v + 0.6) ** 2) / 2)
+    return np.asarray(np.clip(np.rint(sitter.rgb * factor[..., None]), 0, 255), dtype=np.uint8)
+
+
+def contrast(rgb: Pixels, factor: float) -> Pixels:
+    return np.asarray(np.clip(np.rint((rgb - 128.0) * factor + 128), 0, 255), dtype=np.uint8)
+
+
+def sharpened(rgb: Pixels) -> Pixels:
+    return np.asarray(cv2.addWeighted(rgb, 1.8, cv2.GaussianBlur(rgb, (0, 0), 2), -0.8, 0))
+
+
 VARIANTS = (
     *(Variant(f"skin {step:+d}", "skin", shift=(step, 0, 0)) for step in (-20, -10, -5, -2, 2, 5, 10, 20)),
     Variant("skin redder", "skin", shift=(0, 5, 0)),
@@ -377,6 +448,8 @@ VARIANTS = (
     Variant("zoomed out", "moved", lambda s, c: padded(s.rgb, 0.1), held=True),
     Variant("smile", "moved", lambda s, c: smile(s, 0.1)),
     Variant("head moved", "moved", lambda s, c: bent(s, c)),
+    Variant("shading redrawn", "moved", lambda s, c: reshaded(s, 3, c)),
+    Variant("shading redrawn, more", "moved", lambda s, c: reshaded(s, 5, c), held=True),
     Variant("brighter 10 %", "light", lambda s, c: brighter(s.rgb, 1.1)),
     Variant("darker 10 %", "light", lambda s, c: brighter(s.rgb, 0.9)),
     Variant("darker 25 %", "light", lambda s, c: brighter(s.rgb, 0.75), held=True),
@@ -412,4 +485,30 @@ VARIANTS = (
         "skin +10, suit, JPEG 50", "both", lambda s, c: jpeg(dressed(s, s.rgb, c), 50), shift=(10, 0, 0), held=True
     ),
 )
-"""All of them; those held back judge what the calibration did not see."""
+"""What the instrument was made with; those held back were seen, but stay out of the calibration of its errors."""
+
+UNSEEN = (
+    Variant("headscarf", "covered", lambda s, c: wrapped(s, (40, 45, 90)), held=True),
+    Variant("brown headscarf", "covered", lambda s, c: wrapped(s, (120, 85, 62)), held=True),
+    Variant("scarf over the mouth", "covered", lambda s, c: scarf(s, c), held=True),
+    Variant("headband", "covered", lambda s, c: headband(s, (190, 40, 45)), held=True),
+    Variant("ski goggles", "covered", lambda s, c: goggles(s), held=True),
+    Variant("black mask", "covered", lambda s, c: mask(s, (28, 28, 30), c), held=True),
+    Variant("brown mask", "covered", lambda s, c: mask(s, (122, 84, 60), c), held=True),
+    Variant("haze", "light", lambda s, c: haze(s.rgb, 0.15), held=True),
+    Variant("vignette", "light", lambda s, c: vignette(s.rgb), held=True),
+    Variant("lamp from above", "light", lambda s, c: spot_light(s), held=True),
+    Variant("more contrast", "light", lambda s, c: contrast(s.rgb, 1.2), held=True),
+    Variant("blue dusk", "light", lambda s, c: tinted(s.rgb, (0.82, 0.92, 1.08)), held=True),
+    Variant("brighter 30 %", "light", lambda s, c: brighter(s.rgb, 1.3), held=True),
+    Variant("sharpened", "file", lambda s, c: sharpened(s.rgb), held=True),
+    Variant("a quarter of the size", "file", lambda s, c: resized(s.rgb, 0.25), held=True),
+    Variant("zoomed, turned, brighter", "moved", lambda s, c: brighter(turned(s.rgb, 6, 1.15), 1.08), held=True),
+    Variant("warm light, backdrop", "place", lambda s, c: tinted(backdrop(s, c), (1.08, 1.0, 0.9)), held=True),
+    Variant("suit, headscarf", "place", lambda s, c: dressed(s, wrapped(s, (150, 60, 60)), c), held=True),
+    Variant("skin +4, shading redrawn", "both", lambda s, c: reshaded(s, 3, c), shift=(4, 0, 0), held=True),
+    Variant("skin -12, headscarf", "both", lambda s, c: wrapped(s, (40, 45, 90)), shift=(-12, 0, 0), held=True),
+    Variant("skin +7, darker 15 %", "both", lambda s, c: brighter(s.rgb, 0.85), shift=(7, 0, 0), held=True),
+    Variant("skin -5, mask", "both", lambda s, c: mask(s, (150, 195, 215), c), shift=(-5, 0, 0), held=True),
+)
+"""Made before, and looked at only after, the instrument and its calibration were finished."""
