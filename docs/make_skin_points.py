@@ -66,6 +66,7 @@ def outline(layout, edges, grow: float) -> np.ndarray:
 
 
 def main() -> None:
+    """Lay the points out and write the file."""
     known = runpy.run_path(sys.argv[1])
     layout = mean_mesh()
     allowed = outline(layout, known["FACEMESH_FACE_OVAL"], -EDGE)

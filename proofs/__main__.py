@@ -8,7 +8,7 @@ from pathlib import Path
 
 from proofs.page import PAGES, commit, page
 
-PROOFS = ("coverage", "fuzz", "kills", "load", "survey_kills")
+PROOFS = ("coverage", "fuzz", "instruments", "kills", "load", "survey_kills")
 NAMED = ("mutation",)
 """Those that run only when named: they need another Python, and write no page themselves."""
 

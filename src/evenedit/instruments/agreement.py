@@ -26,6 +26,11 @@ QUORUM = 0.6
 """The least share of the patches of skin that must agree."""
 CENTRE = np.array([0.0, 0.45])
 """The middle of a face, in its own coordinates: where the change is read."""
+MOST_ERROR = 4.0
+"""Standard error in L* beyond which there is no number: what remains is not one change."""
+DISPUTED, UNEXPLAINED, STEEP = 3.0, 1.2, 25.0
+"""L* that removing the light may take away, where so much L* of it is unexplained; L* by which it may slope."""
+UNEVEN = "the light changed too unevenly to be removed"
 APART = "parts of the face changed differently"
 COVERED = "too little skin in sight in both pictures"
 ONE_SIDE = "skin in sight on one side of the face only"
@@ -46,7 +51,13 @@ class Agreement:
     skin: Mask
     """The points that show skin in both pictures."""
     signs: NDArray[np.float64]
-    """What the error is computed from."""
+    """What the error is computed from, see SIGNS."""
+
+    @property
+    def uneven(self) -> bool:
+        """Whether the light changed too unevenly to be removed."""
+        removed, unexplained, slope = self.signs[4:7]
+        return bool((removed > DISPUTED and unexplained > UNEXPLAINED) or slope > STEEP)
 
 
 def agree(
@@ -57,43 +68,56 @@ def agree(
     was, raw = labs(before.light), labs(after.light)
     now = raw if relit is None else labs(relit)
     still = still_skin(was, now, skin & after.clear)
-    total = np.bincount(work.of[skin], minlength=len(work.names))
-    left = np.bincount(work.of[still], minlength=len(work.names))
-    visible = np.flatnonzero((total >= LEAST_POINTS) & (left >= np.maximum(LEAST_POINTS, LEAST_SHARE * total)))
+    total, left = (np.bincount(work.of[points], minlength=len(work.names)) for points in (skin, still))
+    shown = total >= LEAST_POINTS
+    visible = np.flatnonzero(shown & (left >= np.maximum(LEAST_POINTS, LEAST_SHARE * total)))
     if len(visible) < LEAST_PATCHES:
         return COVERED
     moves = medians(now - was, work.of, still, len(work.names))[visible]
-    where = work.where[visible]
     kept = _same_surface(was[:, 0], now[:, 0], work.of, still)[visible]
-    known = bool(kept.sum() >= LEAST_PATCHES and both_sides(where[kept]))
-    middle, tolerance = _densest(moves[kept, 0] if known else moves[:, 0])
-    inside = np.abs(moves[:, 0] - middle) <= tolerance
     names = np.array(work.names)[visible]
-    odd = sum(not inside[names == name].any() or np.mean(inside[names == name]) < 0.5 for name in set(names))
-    asked = kept if known else np.ones(len(visible), dtype=bool)
-    if inside[asked].mean() < QUORUM or odd > (1 if known else 0) or inside.sum() < LEAST_PATCHES:
-        return APART
-    if not both_sides(where[inside]):
-        return ONE_SIDE
-    shift, slope, rest = plane(where[inside], moves[inside])
-    unlit, _, _ = plane(where[inside], medians(raw - was, work.of, still, len(work.names))[visible][inside])
-    used = np.zeros(len(work.names), dtype=bool)
-    used[visible[inside]] = True
-    zones = [float(np.median(moves[inside & (names == name), 0])) for name in set(names[inside])]
+    inside = _inside(moves[:, 0], work.where[visible], kept, names)
+    if isinstance(inside, str):
+        return inside
+    chosen = visible[inside]
+    shift, slope, rest = plane(work.where[chosen], moves[inside])
+    unlit, _, _ = plane(work.where[chosen], medians(raw - was, work.of, still, len(work.names))[chosen])
+    parts = [float(np.median(moves[inside & (names == name), 0])) for name in sorted(set(names[inside]))]
     signs = np.array(
         [
             1.0,
             float(np.std(rest)),
-            float(np.std(zones)),
+            float(np.std(parts)),
             float(np.hypot(*slope)),
             abs(float(shift[0] - unlit[0])),
             *_light_signs(light, np.median(before.light[still], axis=0), float(np.median(was[still, 0]))),
-            1 - int(inside.sum()) / int((total >= LEAST_POINTS).sum()),
+            1 - len(chosen) / int(shown.sum()),
             1 - float(kept.mean()),
             abs(float(shift[0])),
         ]
     )
-    return Agreement(shift, unlit, error(signs), used, still, signs)
+    unsure = error(signs)
+    if unsure > MOST_ERROR:
+        return APART
+    used = np.zeros(len(work.names), dtype=bool)
+    used[chosen] = True
+    return Agreement(shift, unlit, unsure, used, still, signs)
+
+
+def _inside(moves: NDArray[np.float64], where: NDArray[np.float64], kept: Mask, names: NDArray[np.str_]) -> Mask | str:
+    """The patches that agree, or why too few do.
+
+    Where enough patches kept their surface, they decide, and one part of the face may differ from the rest: a cap, a
+    hand, a beard. Where the face was drawn anew, no part may differ.
+    """
+    known = bool(kept.sum() >= LEAST_PATCHES and both_sides(where[kept]))
+    asked = kept if known else np.ones(len(moves), dtype=bool)
+    middle, tolerance = _densest(moves[asked])
+    inside: Mask = np.abs(moves - middle) <= tolerance
+    odd = sum(float(np.mean(inside[names == name])) < 0.5 for name in set(names))
+    if inside[asked].mean() < QUORUM or odd > known or inside.sum() < LEAST_PATCHES:
+        return APART
+    return inside if both_sides(where[inside]) else ONE_SIDE
 
 
 SIGNS = (
@@ -110,7 +134,7 @@ SIGNS = (
     "size of the change, L*",
 )
 """What makes a reading less sure."""
-WEIGHTS = np.array([0.1, 0.3, 0.3, 0.1, 0.05, 0.5, 0.1, 1.0, 0.3, 0.3, 0.02])
+WEIGHTS = np.array([0.033, 0.167, 0.05, 0.5, 0.0125, 0.142, 0.01, 1.11, 0.125, 0.208, 0.0083])
 """What a unit of each adds to the standard error: fitted by `python -m proofs instruments` to its calibration half."""
 
 

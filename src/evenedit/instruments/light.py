@@ -181,11 +181,10 @@ def _fitted(
 
 def _middle_of_face(usable: Mask) -> NDArray[np.float64]:
     """The middle of what is not usable, which is mostly the face; of the picture where all is usable."""
+    high, wide = usable.shape
     rows, columns = np.nonzero(~usable[::4, ::4])
-    if not len(rows):
-        high, wide = usable.shape
-        return np.array([wide, high]) / (2 * max(high, wide))
-    return np.array([columns.mean() * 4, rows.mean() * 4]) / max(usable.shape)
+    x, y = (4 * columns.mean(), 4 * rows.mean()) if len(rows) else (wide / 2, high / 2)
+    return np.array([float(x), float(y)]) / float(max(high, wide))
 
 
 def _robust(

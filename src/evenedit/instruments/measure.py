@@ -230,8 +230,8 @@ def _skin_numbers(found: SkinChange | str) -> tuple[dict[str, Any], dict[str, st
         "monk_after": None if relit is None else color.nearest_monk(relit),
     }
     why = {
-        **dict.fromkeys(numbers, UNLIT),
-        "skin_delta_ITA": UNLIT if relit is None else "b* too low for an angle",
+        **dict.fromkeys(numbers, found.unlit),
+        "skin_delta_ITA": found.unlit if relit is None else "b* too low for an angle",
         "skin_delta_ITA_raw": "b* too low for an angle",
         "left_right_L_before": "only one cheek in sight",
         "left_right_L_after": "only one cheek in sight",

@@ -81,7 +81,8 @@ def sampled(rgb: Pixels, face: Face, mesh: NDArray[np.float64]) -> Sampled:
 
 def labs(light: NDArray[np.float64]) -> NDArray[np.float64]:
     """CIELAB of colours in linear light, one a row."""
-    return picture.lab_map(np.clip(light, 0, 1).astype(np.float32)[None])[0].astype(np.float64)
+    found = picture.lab_map(np.clip(light, 0, 1).astype(np.float32)[None])
+    return np.asarray(found[0], dtype=np.float64)
 
 
 def skin_colour(lab: NDArray[np.float64], clear: Mask) -> Mask:

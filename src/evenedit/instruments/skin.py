@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from evenedit.core import color
 from evenedit.core.color import Lab
 from evenedit.instruments import picture
-from evenedit.instruments.agreement import Agreement, agree
+from evenedit.instruments.agreement import UNEVEN, Agreement, agree
 from evenedit.instruments.face import Face
 from evenedit.instruments.light import Relighting
 from evenedit.instruments.mesh import LEAST_SCORE, Mesh, find_mesh
@@ -51,6 +51,8 @@ class SkinChange:
     """In the edit's own light."""
     after_relit: Lab | None
     """In the source's light; None where the light could not be judged."""
+    unlit: str
+    """Why it could not; empty where it could."""
     light_before: NDArray[np.float64]
     """`before` in linear light."""
     uncertainty_L: float  # noqa: N815
@@ -116,7 +118,8 @@ def skin_change(
     if isinstance(found, str):
         return found
     was = source.once(_tone, source_face)
-    return _change(was, (before, after), found, light is not None)
+    unlit = UNLIT if light is None else UNEVEN if found.uneven else ""
+    return _change(was, (before, after), found, unlit)
 
 
 def in_old_light(before: Sampled, after: Sampled, light: Relighting, shape: tuple[int, ...]) -> NDArray[np.float64]:
@@ -156,14 +159,15 @@ def _tone(source: Picture, face: Face) -> NDArray[np.float64]:
     return skin_light(source.rgb, face, source.once(_sampled, face), source.once(_skin, face))
 
 
-def _change(was: NDArray[np.float64], read: tuple[Sampled, Sampled], found: Agreement, lit: bool) -> SkinChange:
+def _change(was: NDArray[np.float64], read: tuple[Sampled, Sampled], found: Agreement, unlit: str) -> SkinChange:
     lab = picture.lab_of(was)
     work = patchwork()
     gone = set(work.names) - {name for name, good in zip(work.names, found.used, strict=True) if good}
     return SkinChange(
         before=lab,
         after=_moved(lab, found.raw),
-        after_relit=_moved(lab, found.shift) if lit else None,
+        after_relit=None if unlit else _moved(lab, found.shift),
+        unlit=unlit,
         light_before=was,
         uncertainty_L=found.error,
         left_right_L=(_left_right(read[0], found), _left_right(read[1], found)),
