@@ -77,7 +77,7 @@ def to_rgb(image: Image.Image) -> Image.Image:
     converted = _in_srgb(colour, upright.info.get("icc_profile"))
     if alpha is None:
         return converted
-    ground = Image.new("RGB", image.size, BACKGROUND)
+    ground = Image.new("RGB", converted.size, BACKGROUND)
     ground.paste(converted, mask=alpha)
     ground.info = {key: value for key, value in converted.info.items() if key != "transparency"}
     return ground

@@ -22,7 +22,7 @@ SEARCH_SIDE = 128
 LEAST_GAIN = 0.01
 """A move is taken only if the gradients agree by this much more than without it."""
 IN_PLACE = 0.85
-"""Agreement from which no finer move is searched."""
+"""Agreement from which no finer move is searched: everything is where it was."""
 MOST_SCALE = 2.5
 FLOW_SIDE = 256
 """Small moves are searched at this longer side."""
@@ -49,6 +49,8 @@ class Aligned:
     """2x3: from source pixels to edited pixels."""
     moved: bool
     """Whether more than a change of size was needed."""
+    fit: float = 0.0
+    """How well the gradients agree, from 0 to 1."""
     drift: float = 0.0
     """How far the small moves went beyond that: their 90th percentile as a share of the longer side."""
 
@@ -69,21 +71,21 @@ def align(source: Picture, edited: Pixels, source_face: Face | None, edited_face
     if refined is not None and _plausible(refined, stretch):
         value = _fit(small, edited, refined, scale)
         if value > score + LEAST_GAIN:
-            best = refined
+            best, score = refined, value
     moved = best is not stretch
     if not moved and edited.shape == source.rgb.shape:
-        return Aligned(edited, np.ones((high, wide), dtype=bool), best, moved)
+        return Aligned(edited, np.ones((high, wide), dtype=bool), best, moved, score)
     if not moved:
         how = cv2.INTER_AREA if edited.shape[0] > high else cv2.INTER_LINEAR
         resized = np.asarray(cv2.resize(edited, (wide, high), interpolation=how), dtype=np.uint8)
-        return Aligned(resized, np.ones((high, wide), dtype=bool), best, moved)
-    return Aligned(_warp(edited, best, (wide, high)), _seen(edited, best, (wide, high)), best, moved)
+        return Aligned(resized, np.ones((high, wide), dtype=bool), best, moved, score)
+    return Aligned(_warp(edited, best, (wide, high)), _seen(edited, best, (wide, high)), best, moved, score)
 
 
 def settle(source: Picture, laid: Aligned) -> Aligned:
     """Undo small moves too: warp the edited picture smoothly onto its source."""
     high, wide = source.rgb.shape[:2]
-    if min(high, wide) < LEAST_SIDE:
+    if min(high, wide) < LEAST_SIDE or laid.fit >= IN_PLACE:
         return laid
     scale = min(1.0, FLOW_SIDE / max(high, wide))
     (first, texture), second = source.once(_flow_view), _normal(laid.rgb, scale)

@@ -30,6 +30,8 @@ LIT = 0.2
 """Changed share that relighting may leave over."""
 RELIT = 3.0
 """L* by which the light must move before light alone counts as a change."""
+UNITS = np.array([[1 / 2.55**2, 1.0, 1.0]])
+"""What the squares of bytes of L*, a* and b* count."""
 REDRAWN = 0.01
 """Drift, as a share of the picture, from which the picture counts as drawn anew."""
 BOLD = 4.0
@@ -133,14 +135,14 @@ def find_change(source: Picture, aligned: Aligned, face: Face | None) -> Change:
     light = relighting(source, edited, elsewhere)
     gray = (source.gray, edited.gray)
     trace = ANEW if aligned.drift >= REDRAWN else IN_PLACE
-    expected = source.lab if light is None or light.steady else picture.lab_map(light.apply(source.rgb))
+    expected = source.rgb if light is None or light.steady else light.apply(source.rgb)
     if gray[0] == gray[1] and (light is None or light.steady):
         was, now = source.once(_neighbourhoods, trace.slack), edited.once(_neighbourhoods, trace.slack)
     else:
-        channels = 3 if gray[0] == gray[1] else 1  # one picture has no colour: compare lightness only
-        was, now = (_around(one[..., :channels], trace.slack) for one in (expected, edited.lab))
-    tone = _tone(expected, edited.lab, zones["face"] & aligned.seen) if zones and gray[0] == gray[1] else None
-    heat = _difference(was, now, shape)
+        # where one picture has no colour, compare lightness only
+        was, now = (_around(one, trace.slack, coloured=gray[0] == gray[1]) for one in (expected, edited.rgb))
+    tone = _tone(expected, edited.rgb, zones["face"] & aligned.seen) if zones and gray[0] == gray[1] else None
+    heat = _difference(was, now)
     heat[~aligned.seen] = 0
     visible = VISIBLE + RESIDUE * (abs(light.shift_L) if light else 0.0)
     changed, largest = _without_specks(heat > visible, shape)
@@ -162,43 +164,46 @@ def find_change(source: Picture, aligned: Aligned, face: Face | None) -> Change:
 
 
 class Around(NamedTuple):
-    """A picture in CIELAB, and the least and the most that the neighbourhood of each pixel holds."""
+    """A picture in bytes of CIELAB, and the least and the most that the neighbourhood of each pixel holds."""
 
     soft: Any
     low: Any
     high: Any
 
 
-def _around(lab: NDArray[np.float32], slack: int) -> Around:
+def _around(rgb: picture.Pixels, slack: int, coloured: bool = True) -> Around:
     size = 2 * slack + 1
     window = np.ones((size, size), dtype=np.uint8)
-    soft = cv2.GaussianBlur(lab, (5, 5), 1.0)
+    lab = picture.lab_bytes(rgb)
+    soft = cv2.GaussianBlur(lab if coloured else np.ascontiguousarray(lab[..., 0]), (5, 5), 1.0)
     return Around(soft, cv2.erode(soft, window), cv2.dilate(soft, window))
 
 
 def _neighbourhoods(shown: Picture, slack: int) -> Around:
-    return _around(shown.lab, slack)
+    return _around(shown.rgb, slack)
 
 
-def _difference(first: Around, second: Around, shape: tuple[int, ...]) -> picture.Light:
+def _difference(first: Around, second: Around) -> picture.Light:
     """CIELAB distance of every pixel to what its neighbourhood held in the other picture, the larger of both ways.
 
     An edge that moved by a pixel, or a resampled texture, stays within its neighbourhood; a new thing does not.
     """
     both = []
     for one, other in ((first, second), (second, first)):
-        off = cv2.subtract(one.soft, cv2.min(cv2.max(one.soft, other.low), other.high)).reshape(*shape[:2], -1)
-        both.append(np.einsum("hwc,hwc->hw", off, off))
+        off = cv2.max(cv2.subtract(one.soft, other.high), cv2.subtract(other.low, one.soft))
+        square = cv2.multiply(off, off, dtype=cv2.CV_32F)
+        both.append(cv2.transform(square, UNITS if off.ndim == 3 else UNITS[:, :1]))
     worst = cv2.sqrt(cv2.max(*both))
     return np.asarray(cv2.GaussianBlur(worst, (0, 0), 1.2), dtype=np.float32)
 
 
-def _tone(was: picture.Light, now: picture.Light, where: Mask) -> float | None:
+def _tone(was: picture.Pixels, now: picture.Pixels, where: Mask) -> float | None:
     """How far the colour of a region moved as a whole: the length of the median difference of its pixels."""
     some = where[::2, ::2]
     if not some.any():
         return None
-    moved = now[::2, ::2][some] - was[::2, ::2][some]
+    before, after = (picture.lab_map(picture.linear(one[::2, ::2][some][None]))[0] for one in (was, now))
+    moved = after - before
     return float(np.linalg.norm(np.median(moved, axis=0)))
 
 

@@ -1,8 +1,12 @@
-"""Relighting: how the light changed on the unedited parts of a picture, and how to remove that change."""
+"""Relighting: how the light changed on the unedited parts of a picture, and how to remove that change.
+
+Only places that kept their texture can tell. A wall painted over by another wall has no texture that stayed, and the
+edge of a person before it shows that on one side of it something else has come; both say nothing about the light.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import cv2
@@ -13,30 +17,39 @@ from evenedit.instruments import picture
 from evenedit.instruments.picture import Mask, Picture
 
 STUDY_SIDE = 128
-DARK, BRIGHT = 0.004, 0.85
+DARK, BRIGHT = 0.004, 0.9
 """Linear values outside are noise or clipped, and are not used."""
-FLAT = 0.03
-"""Local spread of log light under which a spot has no structure to compare."""
-SAME_STRUCTURE = 0.8
-"""Local correlation from which structure counts as kept."""
-STEADY = 0.06
-"""Log ratio within which the light on a pixel counts as the same."""
-STEADY_SHARE = 0.4
-"""If the light is the same on this share of the judged pixels, it did not change."""
-LEAST_REFERENCE = 0.05
+WINDOW = 5
+"""Side of the neighbourhood whose texture is compared, in pixels of the small picture."""
+TEXTURE = 0.06
+"""Local spread of log light from which a spot has a texture."""
+KEPT = 0.35
+"""The most that the spread of the ratio of both pictures may be, as a share of the texture, where texture was kept."""
+SAME = 0.05
+"""Log ratio within which a pixel is as it was, textured or not."""
+OFF = 0.15
+"""Log ratio beyond which a pixel does not agree with the light that was found."""
+LEAST_REFERENCE = 0.02
 """The least share of the picture that the light is judged by."""
-LEAST_KEPT = 0.35
-"""The least share of judged among usable pixels for which a change of light is more than chance."""
-MOST_SPREAD = 0.2
-"""Spread of log ratios around the fitted curve beyond which one light does not explain them."""
-GAMMA = (0.5, 2.0)
+LEAST_AGREED = 0.6
+"""The least share of the judged pixels that must agree with one light."""
+NEAR = 0.25
+"""Distance from the face, in longer sides of the picture, within which the light is judged most."""
+STEADY = 0.03
+"""Log ratio within which the light counts as the same."""
+MOST_JUDGED = 1500
+"""Pixels the light is fitted to, spread evenly over those that can be judged."""
+BEYOND = 0.5
+"""Logarithms of light by which the curve goes on beyond what it was judged by."""
+GAMMA = 2.2
+"""Bytes are about this root of light."""
 MOST_FACTOR = 10.0
-"""A change of light beyond these bounds means another picture."""
+"""A change of light beyond it means another picture."""
 
 
 @dataclass(frozen=True, slots=True)
 class Relighting:
-    """Per channel, log edited = gain + gamma · log source, within the range of source light it was seen on."""
+    """Per channel, log edited = gain + gamma · log source + slope · place, in the range of light it was seen on."""
 
     gain: NDArray[np.float64]
     gamma: NDArray[np.float64]
@@ -46,23 +59,37 @@ class Relighting:
     """Share of the picture it was judged by."""
     spread: float = 0.0
     """Median distance of log ratios from the curve: how well one light explains them."""
+    slope: NDArray[np.float64] = field(default_factory=lambda: np.zeros(2))
+    """By how much the log ratio rises over the picture's longer side, to the right and downwards."""
+    centre: NDArray[np.float64] = field(default_factory=lambda: np.zeros(2))
+    """Where the slope counts from, in longer sides of the picture."""
+    agreed: float = 1.0
+    """Share of the judged pixels that agree with it."""
 
     @property
     def steady(self) -> bool:
         """Whether the light stayed as it was."""
-        return bool((self.gain == 0).all() and (self.gamma == 1).all())
+        return bool((self.gain == 0).all() and (self.gamma == 1).all() and (self.slope == 0).all())
 
-    def factor(self, light: NDArray[np.floating]) -> NDArray[np.float64]:
-        """The factor by which light of this source value was multiplied."""
-        seen = np.clip(np.log(np.maximum(light, DARK)), self.low, self.high)
-        factor: NDArray[np.float64] = np.exp(self.gain + (self.gamma - 1) * seen)
+    def factor(self, light: NDArray[np.floating], place: NDArray[np.floating] | None = None) -> NDArray[np.float64]:
+        """The factor by which light of this source value was multiplied, at a place in longer sides of the source."""
+        seen = np.clip(np.log(np.maximum(light, DARK)), self.low - BEYOND, self.high + BEYOND)
+        there = 0.0 if place is None else ((place - self.centre) @ self.slope)[..., None]
+        factor: NDArray[np.float64] = np.exp(self.gain + (self.gamma - 1) * seen + there)
         return factor
 
-    def apply(self, rgb: picture.Pixels) -> picture.Light:
-        """A source in linear light as it would look in the edit's light."""
+    def apply(self, rgb: picture.Pixels) -> picture.Pixels:
+        """A source as it would look in the edit's light."""
         levels = picture.linear(np.arange(256, dtype=np.uint8)).reshape(256, 1)
-        table = np.clip(levels * self.factor(np.repeat(levels, 3, axis=1)), 0, 1).astype(np.float32)
-        return np.asarray(cv2.LUT(rgb, table.reshape(256, 1, 3)), dtype=np.float32)
+        table = np.clip(levels * self.factor(np.repeat(levels, 3, axis=1)), 0, 1)
+        lit = np.asarray(cv2.LUT(rgb, picture.encoded(table).reshape(256, 1, 3)), dtype=np.uint8)
+        if not self.slope.any():
+            return lit
+        high, wide = rgb.shape[:2]
+        x, y = np.arange(wide) / max(high, wide), np.arange(high) / max(high, wide)
+        across, down = (x - self.centre[0]) * self.slope[0], (y - self.centre[1]) * self.slope[1]
+        power = np.exp((down[:, None] + across) / GAMMA).astype(np.float32)
+        return np.asarray(cv2.multiply(lit, cv2.merge([power] * 3), dtype=cv2.CV_8U), dtype=np.uint8)
 
     @property
     def shift_L(self) -> float:  # noqa: N802
@@ -77,18 +104,19 @@ class Relighting:
 
 
 class _StudyView(NamedTuple):
-    """A picture as its light is judged: small; logarithms, where it is neither noise nor clipped, mean logarithms."""
+    """A picture as its light is judged: small; logarithms, where it is neither noise nor clipped, and its texture."""
 
     log: NDArray[np.float32]
     clear: Mask
-    mean: NDArray[np.float32]
+    texture: NDArray[np.float32]
 
 
 def _study_view(shown: Picture) -> _StudyView:
-    light = cv2.resize(shown.light, _study_size(shown), interpolation=cv2.INTER_AREA)
-    log = np.log(np.maximum(light, DARK)).astype(np.float32)
+    small = cv2.resize(shown.rgb, _study_size(shown), interpolation=cv2.INTER_AREA)
+    light = picture.linear(np.asarray(small, dtype=np.uint8))
+    log = np.log(np.maximum(light, DARK))
     clear = np.asarray(((light > DARK) & (light < BRIGHT)).all(axis=2))
-    return _StudyView(log, clear, log.mean(axis=2))
+    return _StudyView(log, clear, _spread(log.mean(axis=2)))
 
 
 def _study_size(shown: Picture) -> tuple[int, int]:
@@ -98,58 +126,86 @@ def _study_size(shown: Picture) -> tuple[int, int]:
 
 
 def relighting(source: Picture, edited: Picture, usable: Mask) -> Relighting | None:
-    """How the light changed, judged by `usable` pixels with kept structure; None where too few are left."""
+    """How the light changed, judged by `usable` pixels that kept their texture or did not change at all.
+
+    None where too few are left, or where they do not agree on one light.
+    """
     first, second = source.once(_study_view), edited.once(_study_view)
-    open_to = cv2.resize(usable.astype(np.float32), _study_size(source), interpolation=cv2.INTER_AREA) > 0.99
-    usable = open_to & first.clear & second.clear
-    judged = usable & _kept(first.mean, second.mean)
+    open_to = cv2.resize(usable.astype(np.uint8) * 255, _study_size(source), interpolation=cv2.INTER_AREA) > 252
+    ratio = second.log - first.log
+    clear = open_to & first.clear & second.clear
+    textured = first.texture > TEXTURE
+    kept = textured & (_spread(ratio).max(axis=2) < KEPT * first.texture)
+    judged = clear & (kept | (np.abs(ratio) < SAME).all(axis=2))
     share = float(judged.mean())
     if share < LEAST_REFERENCE:
         return None
-    x, ratio = first.log[judged].astype(np.float64), (second.log - first.log)[judged].astype(np.float64)
-    low, high_end = np.percentile(x, 1, axis=0), np.percentile(x, 99, axis=0)
-    if (np.abs(ratio) < STEADY).all(axis=1).mean() >= STEADY_SHARE:
-        return Relighting(np.zeros(3), np.ones(3), low, high_end, share)
-    if judged.sum() < LEAST_KEPT * usable.sum():
+    found = _fitted(first.log, ratio, judged, clear, usable, share)
+    if found.agreed < LEAST_AGREED:
         return None
-    fits = [_robust_line(x[:, channel], ratio[:, channel]) for channel in range(3)]
-    spread = max(fit[2] for fit in fits)
-    if spread > MOST_SPREAD:
-        return None
-    gain, slope = np.array([fit[0] for fit in fits]), np.array([fit[1] for fit in fits])
-    found = Relighting(gain, 1 + slope, low, high_end, share, spread)
-    factor = found.factor(np.exp(np.median(x, axis=0)))
+    factor = found.factor(np.exp((found.low + found.high) / 2))
     return found if (factor < MOST_FACTOR).all() and (factor > 1 / MOST_FACTOR).all() else None
 
 
-def _kept(first: NDArray[np.float32], second: NDArray[np.float32]) -> Mask:
-    """Where local structure survived: correlated, or flat in both."""
-
-    def blur(values: NDArray[np.float32]) -> NDArray[np.float32]:
-        return np.asarray(cv2.blur(values, (7, 7)), dtype=np.float32)
-
-    mean_a, mean_b = blur(first), blur(second)
-    spread_a = np.sqrt(np.maximum(0, blur(first**2) - mean_a**2))
-    spread_b = np.sqrt(np.maximum(0, blur(second**2) - mean_b**2))
-    shared = blur(first * second) - mean_a * mean_b
-    flat = (spread_a < FLAT) & (spread_b < FLAT)
-    alike = shared > SAME_STRUCTURE * np.maximum(spread_a * spread_b, 1e-6)
-    return np.asarray(flat | (alike & (spread_a >= FLAT) & (spread_b >= FLAT)))
+def _spread(values: NDArray[np.float32]) -> NDArray[np.float32]:
+    """Standard deviation within the window around each pixel."""
+    mean = cv2.blur(values, (WINDOW, WINDOW))
+    return np.asarray(
+        np.sqrt(np.maximum(0, cv2.blur(values * values, (WINDOW, WINDOW)) - mean * mean)), dtype=np.float32
+    )
 
 
-def _robust_line(x: NDArray[np.float64], y: NDArray[np.float64]) -> tuple[float, float, float]:
-    """Intercept, slope and spread (MAD) of a robust line; the slope is kept within plausible bounds."""
-    weight = np.ones_like(x)
-    gain, slope, spread = 0.0, 0.0, 0.0
-    for _ in range(6):
+def _fitted(
+    log: NDArray[np.float32], ratio: NDArray[np.float32], judged: Mask, clear: Mask, usable: Mask, share: float
+) -> Relighting:
+    """The robust fit: a gain and a curve for each channel, and one slope over the picture."""
+    rows, columns = np.nonzero(judged)
+    step = max(1, len(rows) // MOST_JUDGED)
+    rows, columns = rows[::step], columns[::step]
+    x, y = log[rows, columns].astype(np.float64), ratio[rows, columns].astype(np.float64)
+    low, high = np.percentile(x, 1, axis=0), np.percentile(x, 99, axis=0)
+    place = np.stack([columns + 0.5, rows + 0.5], axis=-1) / max(log.shape[:2])
+    centre = _middle_of_face(usable)
+    if (np.abs(y - np.median(y, axis=0)) < STEADY).all(axis=1).mean() > 0.5 and (
+        np.abs(np.median(y, axis=0)) < STEADY
+    ).all():
+        agreed = float((np.abs(y) < OFF).all(axis=1).mean())
+        return Relighting(np.zeros(3), np.ones(3), low, high, share, centre=centre, agreed=agreed)
+    middle = np.median(x, axis=0)
+    near = 0.05 + np.exp(-(((place - centre) / NEAR) ** 2).sum(axis=1) / 2)
+    gain, curve, slope = _robust(x - middle, y, place - centre, near)
+    rest = np.abs(y - gain - curve * (x - middle) - ((place - centre) @ slope)[:, None]).max(axis=1)
+    agreed = float((rest < OFF).mean())
+    return Relighting(gain - curve * middle, 1 + curve, low, high, share, float(np.median(rest)), slope, centre, agreed)
+
+
+def _middle_of_face(usable: Mask) -> NDArray[np.float64]:
+    """The middle of what is not usable, which is mostly the face; of the picture where all is usable."""
+    high, wide = usable.shape
+    rows, columns = np.nonzero(~usable[::4, ::4])
+    x, y = (4 * columns.mean(), 4 * rows.mean()) if len(rows) else (wide / 2, high / 2)
+    return np.array([float(x), float(y)]) / float(max(high, wide))
+
+
+def _robust(
+    x: NDArray[np.float64], y: NDArray[np.float64], place: NDArray[np.float64], near: NDArray[np.float64]
+) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
+    """Gain, curve and slope by reweighted least squares; a ridge keeps curve and slope at 0 where little tells them."""
+    gain, curve, slope = np.median(y, axis=0), np.zeros(3), np.zeros(2)
+    for number in range(8):
+        rest = y - gain - curve * x - (place @ slope)[:, None]
+        off = np.abs(rest).max(axis=1)
+        scale = 2 * float(np.median(off)) + 0.01
+        weight = near / (1 + (off / scale) ** 2) ** 2
         total = weight.sum()
-        mean_x, mean_y = (weight * x).sum() / total, (weight * y).sum() / total
-        across = (weight * (x - mean_x) ** 2).sum() / total
-        # A ridge keeps the slope at zero where the judged pixels are all of one lightness.
-        slope = ((weight * (x - mean_x) * (y - mean_y)).sum() / total) / (across + 0.02)
-        slope = min(max(slope, GAMMA[0] - 1), GAMMA[1] - 1)
-        gain = mean_y - slope * mean_x
-        rest = np.abs(y - gain - slope * x)
-        spread = float(np.median(rest))
-        weight = 1 / (1 + (rest / (2 * spread + 0.01)) ** 2) ** 2
-    return float(gain), float(slope), spread
+        away = place - (weight[:, None] * place).sum(axis=0) / total
+        lean = (y - gain - curve * x).mean(axis=1)
+        spread = (away * weight[:, None]).T @ away / total + 0.002 * np.eye(2)
+        slope = np.linalg.solve(spread, (away * weight[:, None]).T @ lean / total) if number else slope
+        flat = y - (place @ slope)[:, None]
+        mean_x, mean_y = (weight[:, None] * x).sum(axis=0) / total, (weight[:, None] * flat).sum(axis=0) / total
+        across = (weight[:, None] * (x - mean_x) ** 2).sum(axis=0) / total
+        both = (weight[:, None] * (x - mean_x) * (flat - mean_y)).sum(axis=0) / total
+        curve = np.clip(both / (across + 0.02), -0.5, 1.0)
+        gain = mean_y - curve * mean_x
+    return gain, curve, slope

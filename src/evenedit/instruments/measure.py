@@ -6,6 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
 from PIL.Image import Image
 
 from evenedit.core import color
@@ -23,9 +25,7 @@ from evenedit.instruments.presentation import (
     presentation_change,
     reads_much,
 )
-from evenedit.instruments.skin import SkinChange, skin_change
-
-DARKNESS = "no unedited background or clothing to judge the light by"
+from evenedit.instruments.skin import SURE, UNLIT, SkinChange, skin_change
 
 SKIN_NUMBERS = (
     "skin_delta_L",
@@ -35,6 +35,8 @@ SKIN_NUMBERS = (
     "skin_delta_ITA_raw",
     "skin_delta_E00",
     "skin_uncertainty_L",
+    "skin_delta_L_low",
+    "skin_delta_L_high",
     "left_right_L_before",
     "left_right_L_after",
     "monk_before",
@@ -47,16 +49,16 @@ class Measurement:
     """What was measured on one pair; a number is None only with its reason in `reasons`."""
 
     skin_delta_L: float | None  # noqa: N815
-    """L* of the edit's skin minus the source's: corrected for light where that is known, else raw."""
+    """L* of the edit's skin minus the source's, the change of light removed; None where the light is not known."""
     skin_delta_L_raw: float | None  # noqa: N815
     skin_delta_L_corrected: float | None  # noqa: N815
     skin_delta_ITA: float | None  # noqa: N815
-    """Degrees; corrected or raw like skin_delta_L."""
+    """Degrees; the change of light removed."""
     skin_delta_ITA_raw: float | None  # noqa: N815
     skin_delta_E00: float | None  # noqa: N815
-    """CIEDE2000; corrected or raw like skin_delta_L."""
+    """CIEDE2000; the change of light removed."""
     skin_uncertainty_L: float | None  # noqa: N815
-    """Standard error of skin_delta_L."""
+    """Standard error of skin_delta_L, calibrated on portraits with planted changes."""
     left_right_L_before: float | None  # noqa: N815
     """L* of the source's left cheek (in the picture) minus its right: how unevenly it is lit."""
     left_right_L_after: float | None  # noqa: N815
@@ -88,6 +90,10 @@ class Measurement:
     """How much more masculine a model reads the face after than before, in logits; negative: more feminine."""
     gender_uncertainty: float | None = None
     """Standard error of gender_delta."""
+    skin_delta_L_low: float | None = None  # noqa: N815
+    """Lower end of the 95 % interval of skin_delta_L."""
+    skin_delta_L_high: float | None = None  # noqa: N815
+    """Its upper end."""
     reasons: Mapping[str, str] = field(default_factory=dict)
     notes: Sequence[str] = ()
     evidence: MeasuredPair | None = field(default=None, repr=False, compare=False)
@@ -173,8 +179,9 @@ def examine(
     second = picture.pixels(edited)
     faces = first.once(_face), find_face(second)
     here, there = (face if isinstance(face, Face) else None for face in faces)
-    change = find_change(first, settle(first, align(first, second, here, there)), here)
-    found = _skin(first, second, faces, change)
+    laid = align(first, second, here, there)
+    change = find_change(first, settle(first, laid), here)
+    found = _skin(first, second, faces, change, laid.matrix)
     numbers, reasons = _skin_numbers(found)
     light, shift = _light(change, found)
     if here is None:
@@ -183,7 +190,7 @@ def examine(
         gone = [name for name, share in change.regions.items() if share is None]
         reasons.update({f"regions.{name}": "not in the picture" for name in gone})
     if shift is None:
-        reasons["light_shift_L"] = DARKNESS
+        reasons["light_shift_L"] = UNLIT
     missing = _missing(faces)
     if here and there and (identity or age or gender) and lower_face_covered(first.rgb, second, here, there):
         missing, there = REASON, None
@@ -234,7 +241,11 @@ def _missing(faces: tuple[Face | NoFace, Face | NoFace]) -> str:
 
 
 def _skin(
-    first: picture.Picture, second: picture.Pixels, faces: tuple[Face | NoFace, Face | NoFace], change: Change
+    first: picture.Picture,
+    second: picture.Pixels,
+    faces: tuple[Face | NoFace, Face | NoFace],
+    change: Change,
+    matrix: NDArray[np.float64],
 ) -> SkinChange | str:
     here, there = faces
     if not isinstance(here, Face) or not isinstance(there, Face):
@@ -242,7 +253,7 @@ def _skin(
     if any(change.gray):
         which = [name for name, gray in zip(("source", "edited picture"), change.gray, strict=True) if gray]
         return f"{' and '.join(which)}: no colour"
-    return skin_change(first, picture.linear(second), here, there, change.light)
+    return skin_change(first, second, here, there, change.light, matrix)
 
 
 def _skin_numbers(found: SkinChange | str) -> tuple[dict[str, Any], dict[str, str]]:
@@ -250,22 +261,25 @@ def _skin_numbers(found: SkinChange | str) -> tuple[dict[str, Any], dict[str, st
     if isinstance(found, str):
         return dict.fromkeys(SKIN_NUMBERS), dict.fromkeys(SKIN_NUMBERS, found)
     relit = found.after_relit
+    moved = None if relit is None else found.delta_L(relit)
     numbers: dict[str, Any] = {
-        "skin_delta_L": found.delta_L(found.corrected),
+        "skin_delta_L": moved,
         "skin_delta_L_raw": found.delta_L(found.after),
-        "skin_delta_L_corrected": None if relit is None else found.delta_L(relit),
-        "skin_delta_ITA": found.delta_ita(found.corrected),
+        "skin_delta_L_corrected": moved,
+        "skin_delta_ITA": None if relit is None else found.delta_ita(relit),
         "skin_delta_ITA_raw": found.delta_ita(found.after),
-        "skin_delta_E00": color.delta_e00(found.before, found.corrected),
-        "skin_uncertainty_L": found.uncertainty_L,
+        "skin_delta_E00": None if relit is None else color.delta_e00(found.before, relit),
+        "skin_uncertainty_L": None if relit is None else found.uncertainty_L,
+        "skin_delta_L_low": None if moved is None else moved - SURE * found.uncertainty_L,
+        "skin_delta_L_high": None if moved is None else moved + SURE * found.uncertainty_L,
         "left_right_L_before": found.left_right_L[0],
         "left_right_L_after": found.left_right_L[1],
         "monk_before": color.nearest_monk(found.before),
-        "monk_after": color.nearest_monk(found.corrected),
+        "monk_after": None if relit is None else color.nearest_monk(relit),
     }
     why = {
-        "skin_delta_L_corrected": DARKNESS,
-        "skin_delta_ITA": "b* too low for an angle",
+        **dict.fromkeys(numbers, found.unlit),
+        "skin_delta_ITA": found.unlit if relit is None else "b* too low for an angle",
         "skin_delta_ITA_raw": "b* too low for an angle",
         "left_right_L_before": "only one cheek in sight",
         "left_right_L_after": "only one cheek in sight",

@@ -1,118 +1,152 @@
-"""Spots of skin: where a face shows cheeks and forehead, and the light they reflect."""
+"""Spots of skin at the same places of two faces, and which of them show skin in both."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cache
 from typing import TypeAlias
 
 import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from evenedit.core import color
 from evenedit.core.color import Lab
 from evenedit.instruments import picture
 from evenedit.instruments.face import Face
+from evenedit.instruments.mesh import SkinPoints, skin_points
+from evenedit.instruments.picture import Mask, Pixels
 
 Polygon: TypeAlias = NDArray[np.float64]
 
-PATCHES = ("left", "right", "forehead")
-"""Left and right of the picture."""
-KEPT = (20.0, 80.0)
-"""Percentiles of luminance kept in a patch: shadow below, shine above."""
-LEAST_PIXELS = 30
-STRAY = 12.0
-"""Colour difference (CIEDE2000) of a patch from the others beyond which it is hair, a hat or a shadow."""
-UNEVEN = 20.0
-"""Range of L* over a patch's quarters beyond which an edge runs through it."""
-LEAST_SIDE = 0.18
-"""A cheek narrower than this, from nose to eye, is turned away."""
-LUMINANCE = np.array([0.2126, 0.7152, 0.0722])
+SOFT = 0.05
+"""Inter-eye distances over which light is averaged at a point."""
+LEAST_FACING = 0.25
+"""Skin that looks smaller than this beside a frontal face's is seen from the side."""
+SIDE = 0.26
+"""Side of a patch, in inter-eye distances."""
+LEAST_POINTS = 6
+"""Points of skin that a patch needs."""
+LEAST_SHARE = 0.5
+"""Share of a patch's points that must show skin in both pictures."""
+LIKE = 3.0
+"""Robust standard deviations within which a point has the colour of the person's skin."""
+LEAST_SPREAD = np.array([12.0 / LIKE, 2.5, 2.5])
+"""The least standard deviation of L*, a* and b* over skin that is taken for granted."""
+TURNED = 40.0
+"""Degrees of hue by which an edit's skin may differ from its source's; beyond, something covers it."""
+PALER = 0.35
+"""The least chroma of an edit's skin, as a share of its source's; under it, something covers it."""
+LEAST_CHROMA = 3.0
+"""Chroma under which hue says nothing."""
 
 
 @dataclass(frozen=True, slots=True)
 class SkinPatch:
-    """One spot of skin."""
+    """One spot of skin in one picture."""
 
     name: str
-    """One of PATCHES."""
+    """Where on the face: forehead, nose, chin, left or right cheek (of the picture)."""
     outline: Polygon
-    light: NDArray[np.float64]
-    """Its mean light."""
     lab: Lab
-    """Its CIELAB."""
-    parts: NDArray[np.float64]
-    """CIELAB of its quarters."""
 
 
-def outlines(face: Face) -> dict[str, Polygon]:
-    """Where to read skin: a cheek each side that faces the viewer, and the forehead."""
-    own = face.own(face.landmarks)
-    nose, mouth = own[2], float(own[3:, 1].mean())
-    spots = {}
-    for name, eye, side in (("left", own[0], -1), ("right", own[1], 1)):
-        reach = side * (eye[0] - nose[0])
-        if reach >= LEAST_SIDE:
-            centre = (nose[0] + side * reach * 1.06, 0.53 * mouth)
-            spots[name] = face.place(_ellipse(centre, 0.36 * reach, 0.15))
-    spots["forehead"] = face.place(_ellipse((0.4 * nose[0], -0.52), 0.30, 0.12))
-    return spots
+@dataclass(frozen=True, slots=True, eq=False)
+class Sampled:
+    """Light at the points of skin of one face."""
+
+    place: NDArray[np.float64]
+    """Where the points are, in pixels."""
+    light: NDArray[np.float64]
+    clear: Mask
+    """Which of them are in the picture and face the viewer."""
 
 
-def read(light: picture.Light, spots: Mapping[str, Polygon]) -> dict[str, SkinPatch]:
-    """The patches that lie in the picture, without their shine and shadow."""
-    found = {}
-    for name, outline in spots.items():
-        patch = _patch(light, name, outline)
-        if patch is not None:
-            found[name] = patch
+def sampled(rgb: Pixels, face: Face, mesh: NDArray[np.float64]) -> Sampled:
+    """Read the light at the points of skin of a mesh."""
+    points = skin_points()
+    place = points.place(mesh)
+    size = max(1, round(SOFT * face.unit))
+    high, wide = rgb.shape[:2]
+    left, top = np.maximum(0, np.floor(place.min(axis=0)).astype(int) - size - 2)
+    right, bottom = np.minimum((wide, high), np.ceil(place.max(axis=0)).astype(int) + size + 3)
+    inside = (place >= 0).all(axis=1) & (place[:, 0] <= wide - 1) & (place[:, 1] <= high - 1)
+    if right <= left or bottom <= top:
+        return Sampled(place, np.zeros((len(place), 3)), np.zeros(len(place), dtype=bool))
+    soft = cv2.blur(picture.linear(np.ascontiguousarray(rgb[top:bottom, left:right])), (size, size))
+    x, y = (place - (left, top)).astype(np.float32).T
+    light = cv2.remap(soft, x[:, None], y[:, None], cv2.INTER_LINEAR, borderMode=cv2.BORDER_REPLICATE)
+    facing = points.facing(face.own(mesh)) >= LEAST_FACING
+    return Sampled(place, light[:, 0].astype(np.float64), np.asarray(inside & facing))
+
+
+def labs(light: NDArray[np.float64]) -> NDArray[np.float64]:
+    """CIELAB of colours in linear light, one a row."""
+    found = picture.lab_map(np.clip(light, 0, 1).astype(np.float32)[None])
+    return np.asarray(found[0], dtype=np.float64)
+
+
+def skin_colour(lab: NDArray[np.float64], clear: Mask) -> Mask:
+    """The clear points that have the colour most of the face has: hair, frames, lips and shadows stay out."""
+    found = clear
+    for _ in range(4):
+        if found.sum() < LEAST_POINTS:
+            break
+        middle = np.median(lab[found], axis=0)
+        spread = np.maximum(LEAST_SPREAD, 1.4826 * np.median(np.abs(lab[found] - middle), axis=0))
+        found = np.asarray(clear & (np.abs(lab - middle) < LIKE * spread).all(axis=1))
     return found
 
 
-def strays(patches: Mapping[str, SkinPatch]) -> list[str]:
-    """Patches unlike the rest: the forehead where it disagrees with cheeks that agree, else the odd one out."""
-    uneven = [name for name, patch in patches.items() if np.ptp(patch.parts[:, 0]) > UNEVEN]
-    if 0 < len(uneven) < len(patches):
-        return uneven
-    far = {(a, b): color.delta_e00(patches[a].lab, patches[b].lab) > STRAY for a in patches for b in patches if a < b}
-    if not any(far.values()):
-        return []
-    odd = [name for name in patches if all(apart for pair, apart in far.items() if name in pair)]
-    if len(patches) == 2 and "forehead" in patches:
-        return ["forehead"]
-    if len(patches) == 3 and len(odd) in (1, 3):
-        return ["forehead"] if len(odd) == 3 else odd
-    return []
+def still_skin(before: NDArray[np.float64], after: NDArray[np.float64], skin: Mask) -> Mask:
+    """Which points of skin still have a colour that skin of this hue can have, however light or dark it became."""
+    middle = np.median(before[skin], axis=0)
+    chroma, now = float(np.hypot(middle[1], middle[2])), np.hypot(after[:, 1], after[:, 2])
+    if chroma < LEAST_CHROMA:
+        return skin
+    turn = np.degrees(np.arctan2(after[:, 2], after[:, 1]) - np.arctan2(middle[2], middle[1]))
+    turn = np.abs((turn + 180) % 360 - 180)
+    return np.asarray(skin & (now >= max(PALER * chroma, LEAST_CHROMA)) & (turn <= TURNED))
 
 
-def _patch(light: picture.Light, name: str, outline: Polygon) -> SkinPatch | None:
-    high, wide = light.shape[:2]
-    left, top = np.floor(outline.min(axis=0)).astype(int)
-    right, bottom = np.ceil(outline.max(axis=0)).astype(int) + 1
-    if left < 0 or top < 0 or right > wide or bottom > high:
-        return None
-    inside = np.zeros((bottom - top, right - left), dtype=np.uint8)
-    cv2.fillPoly(inside, [np.round(outline - (left, top)).astype(np.int32)], 1)
-    rows, columns = np.nonzero(inside)
-    values = light[top:bottom, left:right][rows, columns].astype(np.float64)
-    if len(values) < LEAST_PIXELS:
-        return None
-    kept = _fair(values)
-    middle_row, middle_column = np.median(rows), np.median(columns)
-    quarters = (rows > middle_row) * 2 + (columns > middle_column)
-    parts = [values[kept & (quarters == q)].mean(axis=0) for q in range(4) if (kept & (quarters == q)).sum() >= 5]
-    mean = values[kept].mean(axis=0)
-    return SkinPatch(name, outline, mean, picture.lab_of(mean), np.array([picture.lab_of(part) for part in parts]))
+@dataclass(frozen=True, slots=True, eq=False)
+class Patchwork:
+    """The patches that all faces are divided into."""
+
+    of: NDArray[np.int64]
+    """The patch of each point."""
+    where: NDArray[np.float64]
+    """The middle of each patch on a frontal face, in the face's own coordinates."""
+    names: tuple[str, ...]
+    """Where each patch is: forehead, nose, chin, left or right cheek."""
 
 
-def _fair(values: NDArray[np.float64]) -> picture.Mask:
-    """Pixels neither shiny nor shadowed."""
-    luminance = values @ LUMINANCE
-    low, high = np.percentile(luminance, KEPT)
-    return np.asarray((luminance >= low) & (luminance <= high))
+@cache
+def patchwork(points: SkinPoints | None = None) -> Patchwork:
+    """Divide the points of skin into patches."""
+    where = (points or skin_points()).where
+    cells = np.floor(np.stack([where[:, 0] / SIDE + 0.5, where[:, 1] / SIDE], axis=-1)).astype(int)
+    _, of = np.unique(cells, axis=0, return_inverse=True)
+    middles = np.array([where[of == number].mean(axis=0) for number in range(of.max() + 1)])
+    return Patchwork(of.ravel(), middles, tuple(_name(u, v) for u, v in middles))
 
 
-def _ellipse(centre: tuple[float, float], across: float, down: float) -> Polygon:
-    angle = np.linspace(0, 2 * np.pi, 24, endpoint=False)
-    return np.stack([centre[0] + across * np.cos(angle), centre[1] + down * np.sin(angle)], axis=-1)
+def _name(u: float, v: float) -> str:
+    if v < -0.15:
+        return "forehead"
+    if v > 1.2 and abs(u) < 0.5:
+        return "chin"
+    if abs(u) < 0.28:
+        return "nose"
+    return "left cheek" if u < 0 else "right cheek"
+
+
+def skin_patches(one: Sampled, used: Mask, skin: Mask) -> tuple[SkinPatch, ...]:
+    """The used patches in one picture, for drawing them."""
+    work = patchwork()
+    found = []
+    for number in np.flatnonzero(used):
+        here = (work.of == number) & skin
+        hull = cv2.convexHull(one.place[here].astype(np.float32))[:, 0]
+        lab = picture.lab_of(np.median(one.light[here], axis=0))
+        found.append(SkinPatch(work.names[number], np.asarray(hull, dtype=np.float64), lab))
+    return tuple(found)

@@ -23,6 +23,9 @@ WORKING_SIDE = 512
 GRAY_CHROMA = 4.0
 """Black and white: nearly all pixels keep within this chroma of one tint."""
 
+GRAY_SAMPLE = 8000
+"""Pixels that are looked at for it."""
+
 _value = np.arange(256) / 255
 _LINEAR = np.where(_value <= 0.04045, _value / 12.92, ((_value + 0.055) / 1.055) ** 2.4).astype(np.float32)
 
@@ -60,7 +63,9 @@ class Picture:
 
 def pixels(image: Image.Image, side: int = WORKING_SIDE) -> Pixels:
     """The picture upright, in RGB, no longer than `side`."""
-    array = np.asarray(to_rgb(image))
+    shown = to_rgb(image)
+    times = max(shown.size) // side
+    array = np.asarray(shown.reduce(times) if times > 1 else shown)  # before it is copied out of the picture: faster
     high, wide = array.shape[:2]
     scale = side / max(high, wide)
     if scale >= 1:
@@ -74,9 +79,21 @@ def linear(rgb: Pixels) -> Light:
     return np.asarray(cv2.LUT(rgb, _LINEAR), dtype=np.float32)
 
 
+def encoded(light: NDArray[np.floating]) -> Pixels:
+    """sRGB values from linear light."""
+    value = np.clip(light, 0, 1)
+    curve = np.where(value <= 0.0031308, 12.92 * value, 1.055 * value ** (1 / 2.4) - 0.055)
+    return np.asarray(np.rint(255 * curve), dtype=np.uint8)
+
+
 def lab_map(light: Light) -> Light:
     """CIELAB of every pixel of a picture in linear light."""
     return np.asarray(cv2.cvtColor(np.ascontiguousarray(light), cv2.COLOR_LRGB2Lab), dtype=np.float32)
+
+
+def lab_bytes(rgb: Pixels) -> Pixels:
+    """CIELAB of every pixel in bytes: L* times 2.55, a* and b* plus 128."""
+    return np.asarray(cv2.cvtColor(rgb, cv2.COLOR_RGB2Lab), dtype=np.uint8)
 
 
 def lab_of(light: Any) -> Lab:
@@ -87,11 +104,12 @@ def lab_of(light: Any) -> Lab:
     return lightness, a, b
 
 
-def is_gray(lab: Light) -> bool:
+def is_gray(rgb: Pixels) -> bool:
     """Whether a picture is black and white, or toned with one tint."""
-    chroma = lab[..., 1:].reshape(-1, 2)[:: max(1, lab[..., 0].size // 20000)]
-    off = [np.abs(one - np.median(one)) for one in (np.ascontiguousarray(part) for part in chroma.T)]
-    return bool(np.percentile(np.maximum(*off), 98) < GRAY_CHROMA)
+    step = max(1, int((rgb.shape[0] * rgb.shape[1] / GRAY_SAMPLE) ** 0.5))
+    chroma = lab_map(linear(np.ascontiguousarray(rgb[::step, ::step])))[..., 1:].reshape(-1, 2)
+    off = np.abs(chroma - np.median(chroma, axis=0)).max(axis=1)
+    return bool(np.percentile(off, 98) < GRAY_CHROMA)
 
 
 def _light(picture: Picture) -> Light:
@@ -103,4 +121,4 @@ def _lab(picture: Picture) -> Light:
 
 
 def _gray(picture: Picture) -> bool:
-    return is_gray(picture.lab)
+    return is_gray(picture.rgb)

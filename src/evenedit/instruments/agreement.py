@@ -1,0 +1,220 @@
+"""Whether the patches of a face tell of one change of skin, which, and how sure that is."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from evenedit.instruments.light import Relighting
+from evenedit.instruments.patches import LEAST_POINTS, LEAST_SHARE, Sampled, labs, patchwork, still_skin
+from evenedit.instruments.picture import Mask
+
+KEPT = 0.7
+"""Spread of the change within a patch, as a share of the patch's own shading, up to which its surface is the same."""
+LEAST_PATCHES = 6
+LEAST_SIDE = 2
+"""Patches needed on each side of the face."""
+MIDLINE = 0.2
+"""Inter-eye distances from the middle beyond which a patch is on one side."""
+TOLERANCE = 2.5
+"""L* by which patches may always differ from each other."""
+SPREADS = 3.0
+"""Robust standard deviations by which they may differ."""
+QUORUM = 0.6
+"""The least share of the patches of skin that must agree."""
+CENTRE = np.array([0.0, 0.45])
+"""The middle of a face, in its own coordinates: where the change is read."""
+MOST_ERROR = 4.0
+"""Standard error in L* beyond which there is no number: what remains is not one change."""
+DISPUTED, UNEXPLAINED, STEEP = 3.0, 1.2, 25.0
+"""L* that removing the light may take away, where so much L* of it is unexplained; L* by which it may slope."""
+UNEVEN = "the light changed too unevenly to be removed"
+APART = "parts of the face changed differently"
+COVERED = "too little skin in sight in both pictures"
+ONE_SIDE = "skin in sight on one side of the face only"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Agreement:
+    """The change of skin that the patches agree on."""
+
+    shift: NDArray[np.float64]
+    """Of L*, a* and b*, with the change of light removed where that is known."""
+    raw: NDArray[np.float64]
+    """In the edit's own light."""
+    error: float
+    """Standard error of the shift of L*."""
+    used: Mask
+    """The patches that agree."""
+    skin: Mask
+    """The points that show skin in both pictures."""
+    signs: NDArray[np.float64]
+    """What the error is computed from, see SIGNS."""
+
+    @property
+    def uneven(self) -> bool:
+        """Whether the light changed too unevenly to be removed."""
+        removed, unexplained, slope = self.signs[4:7]
+        return bool((removed > DISPUTED and unexplained > UNEXPLAINED) or slope > STEEP)
+
+
+def agree(
+    before: Sampled, after: Sampled, skin: Mask, relit: NDArray[np.float64] | None, light: Relighting | None
+) -> Agreement | str:
+    """The change that the patches agree on, or why there is none."""
+    work = patchwork()
+    was, raw = labs(before.light), labs(after.light)
+    now = raw if relit is None else labs(relit)
+    still = still_skin(was, now, skin & after.clear)
+    total, left = (np.bincount(work.of[points], minlength=len(work.names)) for points in (skin, still))
+    shown = total >= LEAST_POINTS
+    visible = np.flatnonzero(shown & (left >= np.maximum(LEAST_POINTS, LEAST_SHARE * total)))
+    if len(visible) < LEAST_PATCHES:
+        return COVERED
+    moves = medians(now - was, work.of, still, len(work.names))[visible]
+    kept = _same_surface(was[:, 0], now[:, 0], work.of, still)[visible]
+    names = np.array(work.names)[visible]
+    inside = _inside(moves[:, 0], work.where[visible], kept, names)
+    if isinstance(inside, str):
+        return inside
+    chosen = visible[inside]
+    shift, slope, rest = plane(work.where[chosen], moves[inside])
+    unlit, _, _ = plane(work.where[chosen], medians(raw - was, work.of, still, len(work.names))[chosen])
+    parts = [float(np.median(moves[inside & (names == name), 0])) for name in sorted(set(names[inside]))]
+    signs = np.array(
+        [
+            1.0,
+            float(np.std(rest)),
+            float(np.std(parts)),
+            float(np.hypot(*slope)),
+            abs(float(shift[0] - unlit[0])),
+            *_light_signs(light, np.median(before.light[still], axis=0), float(np.median(was[still, 0]))),
+            1 - len(chosen) / int(shown.sum()),
+            1 - float(kept.mean()),
+            abs(float(shift[0])),
+        ]
+    )
+    unsure = error(signs)
+    if unsure > MOST_ERROR:
+        return APART
+    used = np.zeros(len(work.names), dtype=bool)
+    used[chosen] = True
+    return Agreement(shift, unlit, unsure, used, still, signs)
+
+
+def _inside(moves: NDArray[np.float64], where: NDArray[np.float64], kept: Mask, names: NDArray[np.str_]) -> Mask | str:
+    """The patches that agree, or why too few do.
+
+    Where enough patches kept their surface, they decide, and one part of the face may differ from the rest: a cap, a
+    hand, a beard. Where the face was drawn anew, no part may differ.
+    """
+    known = bool(kept.sum() >= LEAST_PATCHES and both_sides(where[kept]))
+    asked = kept if known else np.ones(len(moves), dtype=bool)
+    middle, tolerance = _densest(moves[asked])
+    inside: Mask = np.abs(moves - middle) <= tolerance
+    odd = sum(float(np.mean(inside[names == name])) < 0.5 for name in set(names))
+    if inside[asked].mean() < QUORUM or odd > known or inside.sum() < LEAST_PATCHES:
+        return APART
+    return inside if both_sides(where[inside]) else ONE_SIDE
+
+
+SIGNS = (
+    "always",
+    "patches differ around a smooth change",
+    "parts of the face differ",
+    "the change slopes over the face",
+    "light removed, L*",
+    "light not explained, L*",
+    "light slopes over the picture, L*",
+    "light seen only on darker or lighter places, L*",
+    "patches lost",
+    "patches whose shading is new",
+    "size of the change, L*",
+)
+"""What makes a reading less sure."""
+WEIGHTS = np.array([0.033, 0.167, 0.05, 0.5, 0.0125, 0.142, 0.01, 1.11, 0.125, 0.208, 0.0083])
+"""What a unit of each adds to the standard error: fitted by `python -m proofs instruments` to its calibration half."""
+
+
+def error(signs: NDArray[np.float64]) -> float:
+    """The standard error of the change of L*."""
+    return float(np.hypot.reduce(WEIGHTS * signs))
+
+
+def _light_signs(light: Relighting | None, skin: NDArray[np.float64], lightness: float) -> list[float]:
+    """What the light leaves unsure, in L*; `skin` is the source's skin in linear light."""
+    if light is None or light.steady:
+        return [0.0, 0.0, 0.0]
+    per_log = (lightness + 16) / 3  # how far L* moves for a unit of log light
+    log = np.log(np.maximum(skin, 1e-4))
+    beyond = np.maximum(0, np.maximum(light.low - log, log - light.high))
+    extra = float((np.abs(light.gamma - 1) * beyond).max())
+    return [per_log * light.spread, per_log * float(np.hypot(*light.slope)), per_log * extra]
+
+
+def medians(values: NDArray[np.float64], of: NDArray[np.int64], where: Mask, count: int) -> NDArray[np.float64]:
+    """The median of each column over the chosen points of each patch; 0 for a patch without any."""
+    found = np.zeros((count, values.shape[1]))
+    patch = of[where]
+    sizes = np.bincount(patch, minlength=count)
+    starts = np.concatenate([[0], np.cumsum(sizes)[:-1]])
+    some = sizes > 0
+    for column in range(values.shape[1]):
+        chosen = values[where, column]
+        ordered = chosen[np.lexsort((chosen, patch))]
+        low, high = starts[some] + (sizes[some] - 1) // 2, starts[some] + sizes[some] // 2
+        found[some, column] = (ordered[low] + ordered[high]) / 2
+    return found
+
+
+def both_sides(where: NDArray[np.float64]) -> bool:
+    """Whether patches lie on both sides of the face."""
+    return bool((where[:, 0] < -MIDLINE).sum() >= LEAST_SIDE and (where[:, 0] > MIDLINE).sum() >= LEAST_SIDE)
+
+
+def _same_surface(was: NDArray[np.float64], now: NDArray[np.float64], of: NDArray[np.int64], where: Mask) -> Mask:
+    """The patches whose shading is still there: something laid over skin has a shading of its own, or none."""
+    change = _spreads(now - was, of, where)
+    return np.asarray(change <= KEPT * np.maximum(_spreads(was, of, where), 0.3))
+
+
+def _spreads(values: NDArray[np.float64], of: NDArray[np.int64], where: Mask) -> NDArray[np.float64]:
+    """Standard deviation over the chosen points of each patch."""
+    count, patch = int(of.max()) + 1, of[where]
+    sizes = np.maximum(1, np.bincount(patch, minlength=count))
+    mean = np.bincount(patch, values[where], minlength=count) / sizes
+    spread: NDArray[np.float64] = np.sqrt(
+        np.maximum(0, np.bincount(patch, values[where] ** 2, minlength=count) / sizes - mean**2)
+    )
+    return spread
+
+
+def _densest(values: NDArray[np.float64]) -> tuple[float, float]:
+    """The middle of the shortest interval that holds half of the values, and how far from it others may lie."""
+    ordered = np.sort(values)
+    half = len(ordered) // 2 + 1
+    widths = ordered[half - 1 :] - ordered[: len(ordered) - half + 1]
+    start = int(np.argmin(widths))
+    middle = float(ordered[start] + ordered[start + half - 1]) / 2
+    return middle, max(TOLERANCE, SPREADS * float(widths[start]) / 2 / 0.6745)
+
+
+def plane(
+    where: NDArray[np.float64], moves: NDArray[np.float64]
+) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
+    """The change in the middle of the face, the slope of L* over the face, and the rest of L*, by a robust fit.
+
+    Light that falls off from one side to the other so cancels out; a ridge keeps the slope small where little tells it.
+    """
+    x = np.column_stack([np.ones(len(where)), where - CENTRE])
+    ridge = np.diag([0.0, 0.3, 0.3])
+    weight = np.ones(len(where))
+    for _ in range(6):
+        square = (x * weight[:, None]).T @ x + ridge
+        fitted = np.linalg.solve(square, (x * weight[:, None]).T @ moves)
+        rest = moves[:, 0] - x @ fitted[:, 0]
+        scale = 1.5 * (1.4826 * float(np.median(np.abs(rest))) + 0.1)
+        weight = 1 / np.maximum(1, np.abs(rest) / scale)
+    return fitted[0], fitted[1:, 0], rest
