@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from evenedit.cli.base import OUT, STUDY, example, folder_of, open_study, write_report
+from evenedit.cli.base import OUT, STUDY, example, finish, folder_of, open_study, write_report
 
 
 @click.command()
@@ -44,6 +44,7 @@ def audit(
         pairs, sources, edited = table_of(edited, pattern, sources, prompts, out, names), None, None
     study = audit_pairs(pairs, editor=editor, sources=sources, edited=edited, factors=names, out=out)
     write_report(study, out / "report")
+    finish(study.summary(), "", f"Mend this, then: evenedit run {out} && evenedit report {out}")
 
 
 @click.command()

@@ -28,15 +28,17 @@ def demo(out: Path | None, seed: int) -> None:
     if not (folder / "study.toml").exists():
         templates.write("demo", folder, seed=seed)
     loaded = open_study(folder)
-    loaded.run()
+    summary = loaded.run()
     log.info(rehearse(loaded))
     write_report(loaded, folder / "report")
-    click.echo(
+    finish(
+        summary,
         f"Open the report:  {folder / 'report' / 'report.html'}\n"
         f"Open the app:     evenedit serve {folder}   and then http://127.0.0.1:8000/\n"
         "Take part:        on the app's first page, 'Start a preview' (the study's own places are taken; a preview "
         "never counts)\n"
-        "See it as staff:  http://127.0.0.1:8000/admin, with the password that 'evenedit serve' prints"
+        "See it as staff:  http://127.0.0.1:8000/admin, with the password that 'evenedit serve' prints",
+        f"The same command goes on: evenedit demo --out {folder}",
     )
 
 

@@ -334,6 +334,10 @@ class ExecutorSection(_Section):
     """Processes that edit, one GPU each where there are any; 0 = edit in this process, or one per GPU."""
     retries: int = Field(default=2, ge=0)
     """How often a failed edit is tried again in one run."""
+    max_failures: int = Field(default=5, ge=0)
+    """So many failures of one kind in a row stop that editor or judge, and the others go on; 0: never."""
+    timeout: float | None = Field(default=None, gt=0)
+    """Seconds for one edit or one rating, its retries included; left out: 1800 on this machine, 3600 for a service."""
     address: str = "auto"
     """Ray: address of the cluster; "" starts one on this machine."""
     num_gpus: float = Field(default=0.0, ge=0)

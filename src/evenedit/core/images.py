@@ -15,7 +15,7 @@ from uuid import uuid4
 
 from PIL import Image, PngImagePlugin, UnidentifiedImageError
 
-from evenedit.core.errors import EvenEditError
+from evenedit.core.errors import Damaged, EvenEditError
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -63,7 +63,7 @@ class ImageFolder:
         try:
             return Image.open(io.BytesIO(self.read(sha256)))
         except (OSError, UnidentifiedImageError):
-            raise EvenEditError(
+            raise Damaged(
                 f"the stored image {path} is missing or damaged; "
                 "'evenedit doctor STUDY' lists such images, 'evenedit run STUDY' makes missing ones again"
             ) from None

@@ -82,6 +82,11 @@ def is_remote(group: str, name: str) -> bool:
     return bool(getattr(_factory(group, name), "remote", False))
 
 
+def is_built_in(group: str, name: str) -> bool:
+    """Whether a plug-in comes with EvenEdit itself."""
+    return installed(group)[name].value.partition(".")[0] == __name__.partition(".")[0]
+
+
 def takes_seed(name: str) -> bool:
     """Whether the same seed gives the same picture."""
     return bool(getattr(_factory("editors", name), "seed_supported", True))

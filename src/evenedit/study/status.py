@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from evenedit.core.records import Outcome, Status, is_simulated
+from evenedit.run.reasons import grouped
 from evenedit.study.review_queue import ReviewQueue
 from evenedit.study.study import Study
 from evenedit.survey.answers import PeopleRatings
@@ -54,15 +55,16 @@ def _lines(study: Study) -> Iterator[str]:
     outcomes = Counter(e.outcome for e in wanted)
     counts = ", ".join(f"{outcomes[o]:,} {o.value}" for o in Outcome)
     yield f"edits: {len(wanted):,} of {len(requests):,} ({counts})"
-    reasons = Counter(str(e.detail.get("error")) for e in wanted if e.outcome is Outcome.FAILED)
-    for reason, count in reasons.most_common(3):
-        yield f"  failed {count:,} times: {reason}"
+    for kind, key in ((Outcome.REFUSED, "reason"), (Outcome.FAILED, "error")):
+        yield from _reasons(kind.value, Counter(str(e.detail.get(key)) for e in wanted if e.outcome is kind))
     edited = {e.request_id for e in wanted if e.outcome is Outcome.EDITED}
     for rater in study.design.judges():
         answers = store.answered(rater.id, rater.revision)
         states = Counter(state for ident, state in answers.items() if ident in edited)
         counts = ", ".join(f"{states[s]:,} {s.value}" for s in Status)
         yield f"judge {rater.id}: {sum(states.values()):,} of {len(edited):,} ({counts})"
+        failures = store.failures(rater.id, rater.revision)
+        yield from _reasons("failed", Counter(reason for ident, reason in failures.items() if ident in edited))
         ways = Counter(call.via for call in store.calls(rater.id, rater.revision))
         if ways["cache"] or ways["batch"]:
             yield f"  {ways['cache']:,} from the cache, {ways['batch']:,} by batch job"
@@ -84,6 +86,12 @@ def _lines(study: Study) -> Iterator[str]:
     left = outcomes[Outcome.FAILED] + len(requests) - len(wanted)
     if left:
         yield f"{left:,} edits to do. Try: evenedit run {study.file.folder}"
+
+
+def _reasons(how: str, reasons: Mapping[str, int]) -> Iterator[str]:
+    """How often each reason was given, alike ones together."""
+    for reason, count in grouped(reasons):
+        yield f"  {how}: {count:,} × {reason}"
 
 
 def _review(study: Study) -> Iterator[str]:
