@@ -91,6 +91,12 @@ def test_in_processes_every_kind_of_failure_ends_in_words_and_the_rest_is_done(p
     check(run(folder, plugin), folder)
 
 
+@pytest.mark.filterwarnings("ignore")
+def test_on_ray_every_kind_of_failure_ends_in_words_and_the_rest_is_done(plugin, tmp_path):
+    folder = faulty_study(tmp_path, kind="ray", address="", processes=2, num_cpus=0.5)
+    check(run(folder, plugin | {"RAY_USAGE_STATS_ENABLED": "0"}), folder)
+
+
 def test_a_plug_in_runs_in_a_process_of_its_own_without_being_asked_to(plugin, tmp_path):
     folder = write_study(tmp_path, editors=[editor("good", tmp_path)], judges=[], prompts={"include": ["O-01"]})
     assert run(folder, plugin).returncode == 0
@@ -226,6 +232,8 @@ def test_a_judge_that_always_fails_is_stopped_and_the_other_goes_on(tmp_path, mo
     first, second = loaded.design.judges()
     assert len(loaded.store.answered(first.id, first.revision)) == EDITS
     assert f"{EDITS - len(asked)} × judge {second.id}: not asked yet" in str(summary)
+    page = loaded.report().read_text()
+    assert "This study is not complete: 16 of 32 planned ratings are missing" in page
 
 
 def test_a_mistake_of_one_editor_lets_the_others_finish(tmp_path, plugin):

@@ -50,7 +50,7 @@ class Asking:
         self.budget = budget
         self.cache = cache
         self.retries = retries
-        self.accounts = accounts or {}
+        self.accounts: Mapping[str, Account] = {} if accounts is None else accounts
         """What the calls of a rater or extractor cost, by its id."""
 
     def reply(self, rater: str, judge: Judge, case: Case, questions: Sequence[Question]) -> Reply:

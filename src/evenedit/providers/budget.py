@@ -13,6 +13,8 @@ from threading import Condition
 
 CAUTION = 3.0
 """A call beside others is reserved at so many times the dearest one seen, or expected: answers differ in length."""
+ROUNDING = 1e-9
+"""Dollars: twenty calls of 0.10 fit into 2.00."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +101,7 @@ class Budget:
     def _fits(self, dollars: float) -> bool:
         if self.max_cost is None:
             return True
-        return self.cost < self.max_cost and self.cost + self._reserved + dollars <= self.max_cost
+        return self.cost < self.max_cost and self.cost + self._reserved + dollars <= self.max_cost + ROUNDING
 
     def __str__(self) -> str:
         return f"{self.calls:,} calls, {self.dollars}"

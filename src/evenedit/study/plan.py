@@ -15,6 +15,7 @@ from evenedit.design import requests as design
 from evenedit.design.assignments import Assignment
 from evenedit.design.study_design import RATED_FIRST
 from evenedit.judges.batch_jobs import takes_batches
+from evenedit.judges.feature_prompts import VLMExtractor, extractor_id
 from evenedit.protocol import Factor
 from evenedit.providers.prices import Prices
 from evenedit.stats.disparity.power import Design, Labels, Power, labels_needed, power
@@ -66,6 +67,8 @@ class RunPlan:
     prompts: int
     lines: tuple[EditorLine, ...]
     judges: tuple[JudgeLine, ...]
+    extractors: tuple[JudgeLine, ...]
+    """The descriptions of portraits that feature prompts need, one call each unless one must be asked for again."""
     judge_calls: int
     judge_calls_done: int
     human_ratings: int
@@ -83,7 +86,7 @@ class RunPlan:
     @property
     def usd(self) -> float | None:
         """The price of all that is left, calls made one by one; None where a part of it is not known."""
-        parts = [*(line.usd for line in self.lines), *(judge.usd for judge in self.judges)]
+        parts = [*(line.usd for line in self.lines), *(judge.usd for judge in (*self.judges, *self.extractors))]
         return None if None in parts else sum(part for part in parts if part is not None)
 
     def __str__(self) -> str:
@@ -98,9 +101,9 @@ def _described(plan: RunPlan) -> Iterator[str]:
         what = f"{line.experiment:12}{line.condition:11}{line.editor:28}"
         yield f"{what}{line.edits:>7,}{line.done:>7,}{left:>14}{_price(line.usd):>12}"
     yield f"\njudge calls: {plan.judge_calls:,} ({plan.judge_calls_done:,} done)"
-    if plan.judges:
+    if plan.judges or plan.extractors:
         yield f"{'judge':40}{'calls left':>11}{'tokens of a call: in, out':>38}{'US$ now':>11}{'US$ batch':>11}"
-    for judge in plan.judges:
+    for judge in (*plan.extractors, *plan.judges):
         tokens = "none"
         if judge.tokens:
             tokens = f"{judge.tokens[0]:,.0f}, {judge.tokens[1]:,.0f} {'measured' if judge.measured else 'ASSUMED'}"
@@ -143,6 +146,7 @@ def make_plan(study: Study, prices: Path | None = None) -> RunPlan:
         len(file.prompts),
         lines,
         tuple(_judge_lines(study, assigned, charges)),
+        tuple(_extractor_lines(study, requests, charges)),
         len(assigned),
         sum(
             ident in wanted
@@ -160,14 +164,17 @@ def _all_requests(study: Study, sources: Mapping[str, Source]) -> list[Request]:
     """Every request, with as many of the mitigation as there will be once its feature prompts are written."""
     file, requests = study.file, study.design.planned(sources)
     section = file.sections.experiments.mitigation
-    if section is None or any(r.experiment is Experiment.MITIGATION for r in requests):
+    if section is None:
         return requests
     baseline = design.diagnosis(file, sources)
-    if section.choose in RATED_FIRST:  # the cases are not known yet, only how many there will be
+    if section.choose in RATED_FIRST and not study.store.cases(RATED_FIRST[section.choose]):
+        # the cases are not known yet, only how many there will be
         cases = study.design.cases("mitigation", baseline, sources, section.cases)
     else:
         cases = study.design.mitigation_cases(baseline, sources)
-    return [*requests, *design.mitigation(file, cases, dict.fromkeys(sources, ""))]
+    described = study.design.feature_texts(section)
+    waiting = [case for case in cases if case.source_ids[0] not in described]
+    return [*requests, *design.mitigation(file, waiting, dict.fromkeys(sources, ""))]
 
 
 def design_of(study: Study) -> Design | None:
@@ -256,6 +263,20 @@ def _judge_lines(study: Study, assigned: Sequence[Assignment], charges: Prices) 
         jobs = takes_batches(rater.judge)
         lines.append(JudgeLine(rater.id, left, tokens, measured is not None, usd, usd_batch if jobs else None, jobs))
     return lines
+
+
+def _extractor_lines(study: Study, requests: Sequence[Request], charges: Prices) -> Iterator[JudgeLine]:
+    """The portraits of the mitigation that are not described yet, for each extractor that asks a model."""
+    section = study.file.sections.experiments.mitigation
+    wanted = {r.source_ids[0] for r in requests if r.experiment is Experiment.MITIGATION}
+    for plugged in section.extractors if section else ():
+        extractor = plugins.build("extractors", plugged.kind, plugged.settings)
+        if isinstance(extractor, VLMExtractor):
+            known = study.store.features(extractor_id(plugged.kind, plugged.settings))
+            left = len(wanted - known.keys())
+            price = charges.of_model(extractor.model.model)
+            usd = None if price is None or charges.assumed is None else left * charges.reserve(price, None)
+            yield JudgeLine(f"describe: {extractor.model.model}", left, charges.assumed, False, usd, None, False)
 
 
 def _notes(study: Study) -> list[str]:

@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 
 BYTES_OF_EXAMPLES = 10_000_000
 """Bytes of examples that the page may hold, so that it stays under 15 MB."""
+MUCH = 0.02
+"""The share of planned edits or ratings above which the page says on top that they are missing."""
 BADGES = {
     "observed": "Observed",
     "clear": "Clear",
@@ -119,6 +121,7 @@ def _render(
         "report.html",
         title=title,
         results=index.results,
+        warnings=list(_warnings(index)),
         sections=sections({*tables, *figures, *photos}, {*ALWAYS, *(["examples"] if cards else [])}),
         asked=_asked(index),
         study=_facts(study),
@@ -137,6 +140,21 @@ def _render(
         texts=texts_for_reuse(index, study),
         simulated=short_list(index.results.simulated),
     )
+
+
+def _warnings(index: Index) -> Iterator[str]:
+    """Say on top that much of what was planned is missing."""
+    counts = index.results.counts
+    parts = [
+        f"{counts[f'missing.{what}']:,} of {counts[f'planned.{what}']:,} planned {what}"
+        for what in ("edits", "ratings")
+        if counts.get(f"missing.{what}", 0) > MUCH * counts.get(f"planned.{what}", 0)
+    ]
+    if parts:
+        yield (
+            f"This study is not complete: {' and '.join(parts)} are missing because they failed or were not made yet. "
+            "All numbers below rest on what is there, and may change when the run is finished."
+        )
 
 
 def _asked(index: Index) -> list[tuple[str, str]]:
