@@ -64,16 +64,17 @@ def new(folder: Path, template: str) -> None:
 @STUDY
 @click.option("--probe", type=click.IntRange(min=1), help="First make this many edits per editor, to time them.")
 @click.option("--prices", type=click.Path(path_type=Path), help="Your own price file (TOML).")
+@click.option("--gpu-memory", type=click.FloatRange(min=1), help="Plan for a GPU of this many GB, not the one here.")
 @click.option("--power", is_flag=True, help="Also simulate how large a gap the design can show (some seconds).")
 @example("evenedit plan my-study --probe 2 --power")
-def plan(study: Path, probe: int | None, prices: Path | None, power: bool) -> None:
+def plan(study: Path, probe: int | None, prices: Path | None, gpu_memory: float | None, power: bool) -> None:
     """Show what a run would do: edits, calls, hours, money, power. Also disk and memory."""
     from evenedit.study import plan as planning
 
     loaded = open_study(study)
     if probe:
         planning.probe(loaded, probe)
-    made = planning.make_plan(loaded, prices)
+    made = planning.make_plan(loaded, prices, gpu_memory)
     click.echo(made)
     if power:
         from evenedit.stats.disparity.power import describe

@@ -338,6 +338,8 @@ class ExecutorSection(_Section):
     """So many failures of one kind in a row stop that editor or judge, and the others go on; 0: never."""
     timeout: float | None = Field(default=None, gt=0)
     """Seconds for one edit or one rating, its retries included; left out: 1800 on this machine, 3600 for a service."""
+    lease: float = Field(default=60.0, gt=0)
+    """PostgreSQL: seconds after which others take over the work of a run that is not heard of any more."""
     address: str = "auto"
     """Ray: address of the cluster; "" starts one on this machine."""
     num_gpus: float = Field(default=0.0, ge=0)

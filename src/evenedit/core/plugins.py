@@ -92,12 +92,6 @@ def takes_seed(name: str) -> bool:
     return bool(getattr(_factory("editors", name), "seed_supported", True))
 
 
-def vram(name: str) -> int | None:
-    """GPU memory an editor is estimated to need, in GB; None for one that needs none."""
-    memory: int | None = getattr(_factory("editors", name), "vram_gb", None)
-    return memory
-
-
 @cache
 def defaults(group: str, name: str) -> Mapping[str, Any]:
     """The settings a plug-in uses when none are given."""

@@ -17,9 +17,10 @@ from evenedit.judges.asking import BACKOFF
 from evenedit.providers.budget import Budget, Reservation
 from evenedit.run import executors
 from evenedit.run.collecting import Collect
-from evenedit.run.executors.queue import EditQueue
+from evenedit.run.executors.queue import Claim, EditQueue
 from evenedit.run.streak import FailureStreak, Stop
 from evenedit.run.worker import EditTask, WorkerSetup
+from evenedit.storage.leases import Leases, Unshared
 from evenedit.storage.store import Store
 
 CHARGED = frozenset({Outcome.EDITED, Outcome.REFUSED})
@@ -37,6 +38,8 @@ class EditingStage:
         """Editors that were stopped, by id."""
         self.made = 0
         """Edits that this run has stored."""
+        self.leases: Leases = Unshared()
+        """Which edits are this run's, where several share the study."""
 
     @property
     def editors(self) -> list[EditorSection]:
@@ -83,9 +86,9 @@ class EditingStage:
                 EditTask(r, tuple(sources[s].image for s in r.source_ids)) for r in requests if r.editor == section.id
             ]
             left = [t for t in tasks if t.request.id not in done]
-            if left and section.id not in self.stops:
-                queue = self._queue(section, left, price)
-                save = partial(self._save, run_id=run_id)
+            known = self.store.run_of_edits() if self.leases.shared else {}
+            while left and section.id not in self.stops:
+                queue = self._queue(section, left, known, price)
                 batches = executors.edit(
                     self.file.sections.executor,
                     self._setup(section),
@@ -93,10 +96,12 @@ class EditingStage:
                     self.staff,
                     (self.given or {}).get(section.id),
                 )
+                save = partial(self._save, run_id=run_id)
                 collect(f"edit {section.id}", len(tasks), len(tasks) - len(left), batches, save)
                 if queue.streak.stop is not None:
                     self.stops[section.id] = queue.streak.stop
                     log.info(f"{queue.streak.stop}")
+                left = self._come_back(queue.elsewhere, known)
 
     def _setup(self, section: EditorSection) -> WorkerSetup:
         return WorkerSetup(
@@ -107,15 +112,41 @@ class EditingStage:
             BACKOFF,
         )
 
+    def _come_back(self, elsewhere: Sequence[EditTask], known: Mapping[str, int]) -> list[EditTask]:
+        """Wait for the edits that other runs make; return those that came back undone."""
+        tasks = {_key(task): task for task in elsewhere}
+        undone = lambda: {key for key, task in tasks.items() if not self._is_done(task, known)}  # noqa: E731
+        return [tasks[key] for key in self.leases.wait(list(tasks), undone)]
+
+    def _is_done(self, task: EditTask, known: Mapping[str, int]) -> bool:
+        """Whether an edit was made, or tried in vain, by another run since this one looked."""
+        found = self.store.edit_of(task.request.id)
+        return found is not None and (found[0] is not Outcome.FAILED or found[1] != known.get(task.request.id))
+
+    def _claim(self, known: Mapping[str, int], task: EditTask) -> Claim:
+        if not self.leases.shared:
+            return Claim.OURS
+        if not self.leases.claim(_key(task)):
+            return Claim.HELD
+        if self._is_done(task, known):
+            self.leases.release([_key(task)])
+            return Claim.DONE
+        return Claim.OURS
+
     def _queue(
-        self, section: EditorSection, tasks: Sequence[EditTask], price: Callable[[EditorSection], float]
+        self,
+        section: EditorSection,
+        tasks: Sequence[EditTask],
+        known: Mapping[str, int],
+        price: Callable[[EditorSection], float],
     ) -> EditQueue:
         """The edits to make; those of somebody else's service as far as the budget allows."""
         streak = FailureStreak(f"editor '{section.id}'", self.file.sections.executor.max_failures)
         if section.plugin == KIND or not plugins.is_remote("editors", section.plugin):
-            return EditQueue(tasks, streak)
+            return EditQueue(tasks, streak, claim=partial(self._claim, known))
         each = price(section)
-        return EditQueue(tasks, streak, partial(self._begin, each), partial(self._settle, each))
+        settle = partial(self._settle, each)
+        return EditQueue(tasks, streak, partial(self._begin, each), partial(self._claim, known), settle)
 
     def _begin(self, each: float) -> bool:
         return self.budget.reserve(each) is not None
@@ -126,4 +157,10 @@ class EditingStage:
 
     def _save(self, edits: list[Edit], run_id: int) -> None:
         self.store.save_edits(edits, run_id=run_id)
+        self.leases.release(f"edit {edit.request_id}" for edit in edits)
         self.made += len(edits)
+
+
+def _key(task: EditTask) -> str:
+    """The name of an edit's lease."""
+    return f"edit {task.request.id}"

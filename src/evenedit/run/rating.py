@@ -23,6 +23,7 @@ from evenedit.run.collecting import Collect
 from evenedit.run.executors import limits_of
 from evenedit.run.executors.threads import Lane, in_lanes
 from evenedit.run.streak import FailureStreak, Stop
+from evenedit.storage.leases import Leases, Unshared
 from evenedit.storage.store import Answered, Store
 
 PASSING = frozenset({Failure.RATE_LIMIT, Failure.SERVER, Failure.TIMEOUT})
@@ -38,6 +39,12 @@ class RatingStage:
         """Judges that were stopped, by id."""
         self.made = 0
         """Replies that this run has stored."""
+        self.leases: Leases = Unshared()
+        """Which ratings are this run's, where several share the study."""
+        self._elsewhere: list[Assignment] = []
+        """Ratings that other runs ask for."""
+        self._known: Mapping[tuple[str, str, str], int] = {}
+        """The run of each reply there was before, by request, rater and revision."""
 
     def take(
         self,
@@ -68,7 +75,10 @@ class RatingStage:
         now = [s for s in wanted if s.key not in waiting and s.rater.id not in elsewhere]
         todo = [s for s in now if s.key not in answered and s.rater.id not in self.stops]
         note = batches.meter.__str__ if batches is not None else None
+        self._known = self.store.run_of_replies() if self.leases.shared else {}
         self._ask(title, todo, len(now), cases, run_id, collect, note)
+        while back := self._come_back():
+            self._ask(title, back, len(now), cases, run_id, collect, note)
         again = [s for s in todo if (stop := self.stops.get(s.rater.id)) and stop.failure in PASSING]
         if again:
             for ident in {s.rater.id for s in again}:
@@ -175,11 +185,41 @@ class RatingStage:
         for assignment in assigned:
             if self.asking.budget.spent:
                 return
-            yield assignment
+            if self._claim(assignment):
+                yield assignment
+
+    def _claim(self, assignment: Assignment) -> bool:
+        """Whether a rating is this run's; what another run has is looked at again later."""
+        if not self.leases.shared:
+            return True
+        if not self.leases.claim(_key(assignment)):
+            self._elsewhere.append(assignment)
+            return False
+        if self._is_done(assignment):
+            self.leases.release([_key(assignment)])
+            return False
+        return True
+
+    def _is_done(self, assignment: Assignment) -> bool:
+        """Whether a rating was given, or asked for in vain, by another run since this one looked."""
+        rater, revision, ident = assignment.key
+        found = self.store.reply_of(ident, rater, revision)
+        before = self._known.get((ident, rater, revision))
+        return found is not None and (found[0] is not Status.FAILED or found[1] != before)
+
+    def _come_back(self) -> list[Assignment]:
+        """Wait for the ratings that other runs ask for; return those that came back undone."""
+        held = {_key(a): a for a in self._elsewhere if a.rater.id not in self.stops}
+        self._elsewhere = []
+        if self.asking.budget.spent:
+            return []
+        undone = lambda: {key for key, a in held.items() if not self._is_done(a)}  # noqa: E731
+        return [held[key] for key in self.leases.wait(list(held), undone)]
 
     def _save(self, answers: list[Answered | None], run_id: int) -> None:
         came = [answer for answer in answers if answer is not None]
         self.store.save_answers(came, run_id=run_id)
+        self.leases.release(f"rate {a.rater} {a.revision} {a.request_id}" for a in came)
         self.made += len(came)
 
 
@@ -222,6 +262,11 @@ class _Cases:
         image = self.edits[request.id].image
         assert image is not None
         return self.store.images.open(image)
+
+
+def _key(assignment: Assignment) -> str:
+    """The name of a rating's lease."""
+    return "rate " + " ".join(assignment.key)
 
 
 def _answered(assignment: Assignment, reply: Reply) -> Answered:

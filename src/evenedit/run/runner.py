@@ -12,6 +12,7 @@ stopped and the others go on; the summary says what is missing and why.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import replace
 from functools import partial
 from typing import TypeVar
@@ -90,17 +91,36 @@ class Runner:
                 'from Python: study.run(editors={"mine": editor})'
             )
         self.rating.asking = self.describing.asking = self.asking
-        with self.store.locked(), self.editing.staffed():
-            self.store.images.sweep()
+        with self.store.running(self.file.sections.executor.lease) as leases, self.editing.staffed():
+            self.editing.leases = self.rating.leases = leases
+            if not leases.shared:
+                self.store.images.sweep()
             run_id = self.store.start_run(provenance(study=self.file.hash))
-            sources = self.load_sources()
+            with self._turn():
+                sources = self.load_sources()
+                chosen = self._chosen()
             requests = self._advance(sources, run_id)
-            if self._choose_by_scores(sources):
+            with self._turn():
+                self._choose_by_scores(sources)
+            if self._chosen() != chosen:  # now, by this run or another
                 requests = self._advance(sources, run_id)
             self.store.finish_run(run_id)
             if self.budget.calls:
                 log.info(f"calls of this run: {self.budget}")
             return self._summary(requests)
+
+    def _turn(self) -> AbstractContextManager[None]:
+        """Plan alone: runs that share the study wait for one another here."""
+        return self.store.one_by_one("plan")
+
+    def _chosen(self) -> bool:
+        """Whether the mitigation's cases that need scores have been chosen."""
+        section = self.file.sections.experiments.mitigation
+        return (
+            section is not None
+            and section.choose in RATED_FIRST
+            and bool(self.store.cases(RATED_FIRST[section.choose]))
+        )
 
     def _advance(self, sources: Mapping[str, Source], run_id: int) -> list[Request]:
         """Plan, edit, measure and rate what is not there yet."""
@@ -160,9 +180,10 @@ class Runner:
 
     def request(self, sources: Mapping[str, Source]) -> list[Request]:
         """Everything to be edited, kept in the store; feature prompts are written on the way."""
-        self._describe(sources)
-        requests = self.design.planned(sources)
-        self.store.save_requests(requests)
+        with self._turn():
+            self._describe(sources)
+            requests = self.design.planned(sources)
+            self.store.save_requests(requests)
         ids = {section.id for section in self.editing.editors}
         return [r for r in requests if r.editor in ids]
 
@@ -181,18 +202,18 @@ class Runner:
                 self.accounts[ident] = Account(self.budget, price, self.prices.reserve(price, None))
         self.describing.take(list(dict.fromkeys(c.source_ids[0] for c in cases)), sources, collect)
 
-    def _choose_by_scores(self, sources: Mapping[str, Source]) -> bool:
-        """Draw the cases by the judges' scores of the diagnosis, once; return whether that was done now."""
+    def _choose_by_scores(self, sources: Mapping[str, Source]) -> None:
+        """Draw the cases by the judges' scores of the diagnosis, once."""
         section = self.file.sections.experiments.mitigation
-        if section is None or section.choose not in RATED_FIRST or self.store.cases(RATED_FIRST[section.choose]):
-            return False
+        if section is None or section.choose not in RATED_FIRST or self._chosen():
+            return
         baseline = design.diagnosis(self.file, sources)
         open_calls = self.rating.open(self.design.assignments(baseline, self._judges()))
         if open_calls or not baseline:
             log.info(
                 f"the mitigation's cases are chosen once the diagnosis is rated: {len(open_calls):,} answers to come"
             )
-            return False
+            return
         ensemble = self.file.sections.ensemble
         scores = combine(self.design.table(), {"diagnosis": ensemble.diagnosis}, "exclude")
         able = {e.id for e in self.file.editors(Experiment.MITIGATION)}
@@ -201,14 +222,13 @@ class Runner:
         eligible = [r for r in baseline if r.id in wanted and r.editor in able]
         if not eligible:
             log.info("no edit was rated as drifted, so there is nothing to mitigate")
-            return False
+            return
         name, size = RATED_FIRST[section.choose], min(section.cases, len(eligible))
         sample = design.sample_cases(name, self.file, eligible, sources, size, section.choose, reasons)
         self.store.save_cases(name, sample.probabilities)
         log.info(
             f"{len(sample.probabilities):,} of {len(eligible):,} edits are tried again, chosen by {section.choose}"
         )
-        return True
 
     # -- stages --------------------------------------------------------------------------------------------
 
@@ -218,7 +238,8 @@ class Runner:
 
     def measure(self, requests: Sequence[Request], sources: Mapping[str, Source], run_id: int) -> None:
         """Measure every pair that is not measured yet."""
-        MeasuringStage(self.file, self.store, self.design.instruments(sources)).take(requests, run_id, collect)
+        with self.store.one_by_one("measure"):  # who waits finds nothing left to measure
+            MeasuringStage(self.file, self.store, self.design.instruments(sources)).take(requests, run_id, collect)
 
     def rate(self, requests: Sequence[Request], sources: Mapping[str, Source], run_id: int) -> None:
         """Ask every judge about every edit it has not answered yet; what open batch jobs ask is waited for."""

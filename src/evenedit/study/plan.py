@@ -19,6 +19,7 @@ from evenedit.judges.feature_prompts import VLMExtractor, extractor_id
 from evenedit.protocol import Factor
 from evenedit.providers.prices import Prices
 from evenedit.stats.disparity.power import Design, Labels, Power, labels_needed, power
+from evenedit.study.memory import gpu_here, memory_note
 from evenedit.study.study import Study
 
 POWER_STEPS = 10
@@ -128,8 +129,11 @@ def duration(seconds: float) -> str:
     return f"{hours} h {minutes:02d} min" if hours else f"{minutes} min {rest:02d} s" if minutes else f"{rest} s"
 
 
-def make_plan(study: Study, prices: Path | None = None) -> RunPlan:
-    """Return the plan of a study without editing, rating or spending anything."""
+def make_plan(study: Study, prices: Path | None = None, gpu: float | None = None) -> RunPlan:
+    """Return the plan of a study without editing, rating or spending anything.
+
+    `gpu` is the memory of the GPU it is planned for, in gigabytes; by default that of the one here.
+    """
     file, store = study.file, study.store
     sources = study.design.preview_sources()
     requests = _all_requests(study, sources)
@@ -156,7 +160,7 @@ def make_plan(study: Study, prices: Path | None = None) -> RunPlan:
         survey.cases * survey.raters_per_item if survey else 0,
         mean(sizes) * left if sizes else None,
         charges.date,
-        tuple(_notes(study)),
+        tuple(_notes(study, gpu_here() if gpu is None else gpu)),
     )
 
 
@@ -279,13 +283,13 @@ def _extractor_lines(study: Study, requests: Sequence[Request], charges: Prices)
             yield JudgeLine(f"describe: {extractor.model.model}", left, charges.assumed, False, usd, None, False)
 
 
-def _notes(study: Study) -> list[str]:
+def _notes(study: Study, gpu: float | None) -> list[str]:
     file = study.file
     notes = []
     for editor in file.sections.editors:
-        memory = plugins.vram(editor.plugin)
+        memory = memory_note(editor.plugin, file.located(editor.settings), gpu)
         if memory:
-            notes.append(f"{editor.id} needs about {memory} GB of GPU memory with the published settings (estimated)")
+            notes.append(f"{editor.id} {memory[1]}")
         if (
             plugins.is_remote("editors", editor.plugin)
             and not plugins.takes_seed(editor.plugin)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
+from enum import Enum
 from threading import Lock
 from zlib import crc32
 
@@ -11,6 +12,14 @@ from evenedit.core.errors import CannotLoad, EvenEditError
 from evenedit.core.records import Edit, Outcome
 from evenedit.run.streak import FailureStreak
 from evenedit.run.worker import EditTask
+
+
+class Claim(Enum):
+    """Whose a piece of work is that several runs share."""
+
+    OURS = "ours"
+    HELD = "another run's"
+    DONE = "nobody's any more"
 
 
 class EditQueue:
@@ -25,12 +34,17 @@ class EditQueue:
         tasks: Iterable[EditTask],
         streak: FailureStreak | None = None,
         begin: Callable[[], bool] = lambda: True,
+        claim: Callable[[EditTask], Claim] = lambda _task: Claim.OURS,
         settle: Callable[[Edit], None] = lambda _edit: None,
     ) -> None:
         self.streak = streak or FailureStreak("editor", 0)
         self._lots = [deque(tasks)]
         self._begin = begin
         """Whether one more edit may begin; asked right before."""
+        self._claim = claim
+        """Whose an edit is; asked before it begins."""
+        self.elsewhere: list[EditTask] = []
+        """Edits that other runs are making."""
         self._settle = settle
         """Told how an edit that began has ended."""
         self._begun: set[str] = set()
@@ -53,17 +67,22 @@ class EditQueue:
     def take(self, seat: int = 0) -> EditTask | None:
         """The next task for the worker at this seat: of its own lot, or of the longest when that is empty."""
         with self._lock:
-            if not len(self):
-                return None
-            own = self._lots[seat % len(self._lots)]
-            lot = own or max(self._lots, key=len)
-            task = self._other() or lot.popleft()
-            if task.request.id not in self._begun:
-                if not self._begin():
-                    self._lots = [deque()]
-                    return None
-                self._begun.add(task.request.id)
-            return task
+            while len(self):
+                own = self._lots[seat % len(self._lots)]
+                task = self._other() or (own or max(self._lots, key=len)).popleft()
+                if task.request.id in self._begun or self._may_begin(task):
+                    self._begun.add(task.request.id)
+                    return task
+            return None
+
+    def _may_begin(self, task: EditTask) -> bool:
+        claim = self._claim(task)
+        if claim is Claim.OURS and not self._begin():
+            self._lots = [deque()]
+            return False
+        if claim is Claim.HELD:
+            self.elsewhere.append(task)
+        return claim is Claim.OURS
 
     def put_back(self, task: EditTask) -> None:
         """Have a task done again, next of all."""
