@@ -328,8 +328,8 @@ class ExecutorSection(_Section):
     """On this machine, or on a Ray cluster."""
     workers: int = Field(default=2, ge=1)
     """Threads that edit or rate on this machine's CPU."""
-    calls: int = Field(default=16, ge=1)
-    """Calls to somebody else's service under way at once: to each judge, and to an editor."""
+    calls: int | None = Field(default=None, ge=1)
+    """Calls to somebody else's service under way at once; left out: begins with 16 and finds its level, up to 100."""
     processes: int = Field(default=0, ge=0)
     """Processes that edit, one GPU each where there are any; 0 = edit in this process, or one per GPU."""
     retries: int = Field(default=2, ge=0)

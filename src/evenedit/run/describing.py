@@ -15,6 +15,7 @@ from evenedit.core.records import Source
 from evenedit.judges.asking import Asking, BudgetSpent
 from evenedit.judges.feature_prompts import Extractor, FeaturePrompt, VLMExtractor, extractor_id
 from evenedit.run.collecting import Collect
+from evenedit.run.executors import MOST_CALLS
 from evenedit.run.executors.threads import Lane, in_lanes
 from evenedit.run.streak import FailureStreak, Stop
 from evenedit.storage.store import Store
@@ -83,7 +84,7 @@ class DescribingStage:
             streak.note("timeout", reason)
             return Described(source.id, None, reason)
 
-        lane = Lane(left, executor.calls if remote else 1, executor.timeout, late)
+        lane = Lane(left, (executor.calls or MOST_CALLS) if remote else 1, executor.timeout, late)
         collect(f"describe {ident}", total, total - len(left), in_lanes([lane], work), partial(self._save, ident))
         if streak.stop is not None:
             self.stops[ident] = streak.stop

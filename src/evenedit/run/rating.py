@@ -20,7 +20,7 @@ from evenedit.judges.python import GivenJudge
 from evenedit.protocol import questions_for
 from evenedit.protocol.rubric import IDENTITY
 from evenedit.run.collecting import Collect
-from evenedit.run.executors import limits_of
+from evenedit.run.executors import MOST_CALLS, limits_of
 from evenedit.run.executors.threads import Lane, in_lanes
 from evenedit.run.streak import FailureStreak, Stop
 from evenedit.storage.leases import Leases, Unshared
@@ -174,7 +174,7 @@ class RatingStage:
         return [
             Lane(
                 self._while_affordable(lane),
-                executor.calls if name else executor.workers,
+                (executor.calls or MOST_CALLS) if name else executor.workers,
                 limits_of(executor, remote=bool(name)).each,
                 late,
             )

@@ -36,7 +36,7 @@ from evenedit.judges.asking import BudgetSpent, checked
 from evenedit.judges.raters import JudgeRater
 from evenedit.protocol import questions_for
 from evenedit.results.judge_checks import AnchorCheck, Answering
-from evenedit.run.executors import Lane, in_lanes
+from evenedit.run.executors import MOST_CALLS, Lane, in_lanes
 from evenedit.run.runner import Runner
 from evenedit.run.streak import FailureStreak
 from evenedit.stats.engine.measures import AXIS_QUESTIONS
@@ -291,7 +291,10 @@ def ask(runner: Runner, anchors: AnchorSet, judges: Sequence[JudgeRater], round_
         return _line(judge, anchor, repeat, round_number, reply)
 
     lanes: list[Lane[tuple[JudgeRater, Anchor, int], AnchorAnswer | None]] = [
-        Lane([one for one in todo if one[0] is judge], executor.calls if _is_remote(judge) else executor.workers)
+        Lane(
+            [one for one in todo if one[0] is judge],
+            (executor.calls or MOST_CALLS) if _is_remote(judge) else executor.workers,
+        )
         for judge in judges
     ]
     total = len(judges) * len(anchors.anchors) * anchors.repeats

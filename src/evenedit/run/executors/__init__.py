@@ -19,12 +19,24 @@ from evenedit.run.worker import EditTask, Worker, WorkerSetup, failed, out_of_ti
 if TYPE_CHECKING:
     from evenedit.config.study_file import ExecutorSection
 
-__all__ = ["EditQueue", "Lane", "Processes", "edit", "in_lanes", "in_threads", "limits_of", "runs_in_processes"]
+__all__ = [
+    "MOST_CALLS",
+    "EditQueue",
+    "Lane",
+    "Processes",
+    "edit",
+    "in_lanes",
+    "in_threads",
+    "limits_of",
+    "runs_in_processes",
+]
 
 EDIT_SECONDS = 1800.0
 """Time limit of an edit made on this machine or cluster, where the study sets none."""
 CALL_SECONDS = 3600.0
 """Time limit of an edit or a rating by somebody else's service: its client has time limits and retries of its own."""
+MOST_CALLS = 100
+"""Threads that wait for one service where the study names no number: its gate finds out how many it takes."""
 LOADING = 8
 """A worker's first edit may take so many times as long, where the study sets no limit: it may load weights."""
 
@@ -52,7 +64,7 @@ def edit(
         return _dismissed(actors, work_off(actors, queue, size, section.retries, limits))
     gpus = visible_gpus() if plugins.needs_gpu(setup.editor) else []
     if remote or not (section.processes or runs_in_processes(setup.editor)):
-        return _in_threads(Worker(setup), queue, section.calls if remote else section.workers, limits)
+        return _in_threads(Worker(setup), queue, section.calls or MOST_CALLS if remote else section.workers, limits)
     processes = section.processes or len(gpus) or 1
     if staff is not None and not plugins.needs_gpu(setup.editor):
         staff.setup = setup
