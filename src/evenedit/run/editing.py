@@ -76,11 +76,9 @@ class EditingStage:
 
         One editor after the other, so that only one model's weights are loaded at a time.
         """
-        done = {
-            ident
-            for ident, edit in self.store.edits().items()
-            if edit.outcome is not Outcome.FAILED and (edit.image is None or edit.image in self.store.images)
-        }
+        ended = {i: edit for i, edit in self.store.edits().items() if edit.outcome is not Outcome.FAILED}
+        there = self.store.images.present(edit.image for edit in ended.values() if edit.image)
+        done = {ident for ident, edit in ended.items() if edit.image is None or edit.image in there}
         for section in self.editors:
             tasks = [
                 EditTask(r, tuple(sources[s].image for s in r.source_ids)) for r in requests if r.editor == section.id

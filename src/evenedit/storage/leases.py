@@ -17,8 +17,16 @@ import sqlalchemy as sa
 from sqlalchemy.dialects import postgresql
 
 from evenedit.core.log import log
-from evenedit.storage import schema
+from evenedit.storage.locks import database_turn
 
+TABLE = sa.Table(
+    "leases",
+    sa.MetaData(),
+    sa.Column("key", sa.String, primary_key=True),
+    sa.Column("owner", sa.String, nullable=False, index=True),
+    sa.Column("until", sa.Float, nullable=False),
+)
+"""No part of the study's record: it is made by the first run that shares a study, and empty when none runs."""
 LOOK = 0.5
 """Seconds between looks at what other runs hold."""
 NOW = sa.cast(sa.func.extract("epoch", sa.func.clock_timestamp()), sa.Float)
@@ -36,6 +44,8 @@ class Leases:
         self.seconds = seconds
         """How long a lease lasts after its owner was last heard of."""
         self._engine = engine
+        with database_turn(engine, "leases"):
+            TABLE.create(engine, checkfirst=True)
 
     @contextmanager
     def alive(self) -> Iterator[None]:
@@ -49,16 +59,16 @@ class Leases:
             over.set()
             thread.join(self.seconds)
             with self._engine.begin() as db:
-                db.execute(schema.leases.delete().where(schema.leases.c.owner == self.owner))
+                db.execute(TABLE.delete().where(TABLE.c.owner == self.owner))
 
     def claim(self, key: str) -> bool:
         """Take the lease of a piece of work; False where another run has it."""
-        made = postgresql.insert(schema.leases).values(key=key, owner=self.owner, until=NOW + self.seconds)
+        made = postgresql.insert(TABLE).values(key=key, owner=self.owner, until=NOW + self.seconds)
         taken = made.on_conflict_do_update(
             index_elements=["key"],
             set_={"owner": self.owner, "until": NOW + self.seconds},
-            where=sa.or_(schema.leases.c.until < NOW, schema.leases.c.owner == self.owner),
-        ).returning(schema.leases.c.key)
+            where=sa.or_(TABLE.c.until < NOW, TABLE.c.owner == self.owner),
+        ).returning(TABLE.c.key)
         with self._engine.begin() as db:
             return db.execute(taken).first() is not None
 
@@ -66,15 +76,15 @@ class Leases:
         """Give leases back."""
         wanted = list(keys)
         if wanted:
-            mine = schema.leases.c.owner == self.owner
+            mine = TABLE.c.owner == self.owner
             with self._engine.begin() as db:
-                db.execute(schema.leases.delete().where(mine, schema.leases.c.key.in_(wanted)))
+                db.execute(TABLE.delete().where(mine, TABLE.c.key.in_(wanted)))
 
     def wait(self, keys: Sequence[str], left: Callable[[], set[str]]) -> set[str]:
         """Wait while other runs work on these: until some are free and still `left` to do, or none is left."""
         told = False
         while open_ := left() & set(keys):
-            held = sa.select(schema.leases.c.key).where(schema.leases.c.until >= NOW)
+            held = sa.select(TABLE.c.key).where(TABLE.c.until >= NOW)
             with self._engine.connect() as db:
                 free = open_ - {row.key for row in db.execute(held)}
             if free:
@@ -89,8 +99,8 @@ class Leases:
         while not over.wait(self.seconds / 4):
             try:
                 with self._engine.begin() as db:
-                    mine = schema.leases.c.owner == self.owner
-                    db.execute(schema.leases.update().where(mine).values(until=NOW + self.seconds))
+                    mine = TABLE.c.owner == self.owner
+                    db.execute(TABLE.update().where(mine).values(until=NOW + self.seconds))
             except sa.exc.SQLAlchemyError as error:  # the next beat may get through
                 log.info(f"the database did not answer a heartbeat: {str(error).splitlines()[0]}")
 

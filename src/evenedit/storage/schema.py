@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sqlalchemy as sa
 
-VERSION = 3
+VERSION = 2
 """Counts up when a table changes; `storage/migrations` brings earlier databases up to it."""
 
 metadata = sa.MetaData()
@@ -137,11 +137,4 @@ reviews = sa.Table(
     sa.Column("note", sa.String, nullable=False),
     sa.Column("at", sa.String, nullable=False),
     sa.Column("undone", sa.String),
-)
-leases = sa.Table(
-    "leases",
-    metadata,
-    sa.Column("key", sa.String, primary_key=True),
-    sa.Column("owner", sa.String, nullable=False, index=True),
-    sa.Column("until", sa.Float, nullable=False),
 )

@@ -22,6 +22,8 @@ from evenedit.stats.disparity.power import Design, Labels, Power, labels_needed,
 from evenedit.study.memory import gpu_here, memory_note
 from evenedit.study.study import Study
 
+SIZED = 16
+"""Pictures whose size is looked up to estimate that of the others."""
 POWER_STEPS = 10
 """The number of gaps that the power simulation tries, a gap of 0 included."""
 
@@ -142,8 +144,8 @@ def make_plan(study: Study, prices: Path | None = None, gpu: float | None = None
     lines = tuple(_lines(study, requests, edits, charges))
     assigned, survey = study.design.assignments(requests, study.design.judges()), file.sections.survey
     wanted = {r.id for r in requests}
-    pictures = [e.image for e in edits.values() if e.image]
-    sizes = [store.images.path(p).stat().st_size for p in pictures[:50] if store.images.path(p).is_file()]
+    pictures = [e.image for e in edits.values() if e.image][:SIZED]
+    sizes = [store.images.size(sha256) for sha256 in store.images.present(pictures)]
     left = sum(line.edits - line.done for line in lines)
     return RunPlan(
         len(sources),

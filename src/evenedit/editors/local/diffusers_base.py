@@ -217,8 +217,9 @@ class DiffusersEditor(InheritsSettings, ABC):
             for name in ("offload", "quantize"):
                 if getattr(self, name) not in (None, "none") and device == "cpu":
                     raise EvenEditError(f"setting '{name}' needs a GPU, and there is none here; remove the setting")
+            options = self._options(torch, diffusers)
             offload = self._fit(torch, device)
-            pipeline = self._from_pretrained(torch, diffusers)
+            pipeline = self._from_pretrained(torch, diffusers, options)
             pipeline.set_progress_bar_config(disable=True)
             self._save_memory(pipeline)
             self._place(pipeline, device, offload)
@@ -240,8 +241,7 @@ class DiffusersEditor(InheritsSettings, ABC):
         elif self.device_map is None:
             pipeline.to(device)
 
-    def _from_pretrained(self, torch: Any, diffusers: Any) -> Any:
-        options = self._options(torch, diffusers)
+    def _from_pretrained(self, torch: Any, diffusers: Any, options: Mapping[str, Any]) -> Any:
         try:
             return getattr(diffusers, self.pipeline).from_pretrained(self.model, **options)
         except (ImportError, AttributeError) as error:  # a package is missing or older than the pipeline

@@ -63,7 +63,7 @@ def edit(
         size = section.processes or section.workers
         return _dismissed(actors, work_off(actors, queue, size, section.retries, limits))
     gpus = visible_gpus() if plugins.needs_gpu(setup.editor) else []
-    if remote or not (section.processes or runs_in_processes(setup.editor)):
+    if remote or not (section.processes or gpus or runs_in_processes(setup.editor)):
         return _in_threads(Worker(setup), queue, section.calls or MOST_CALLS if remote else section.workers, limits)
     processes = section.processes or len(gpus) or 1
     if staff is not None and not plugins.needs_gpu(setup.editor):
@@ -74,13 +74,11 @@ def edit(
 
 
 def runs_in_processes(editor: str) -> bool:
-    """Whether an editor runs in processes of its own even if the study does not ask for any.
+    """Whether an editor runs in a process of its own even if the study asks for none, and there is no GPU.
 
-    So it is with what may hang or break its process: weights on this machine, and plug-ins of others.
+    So it is with plug-ins of others, which may hang or break their process.
     """
-    return not plugins.is_remote("editors", editor) and (
-        plugins.needs_gpu(editor) or not plugins.is_built_in("editors", editor)
-    )
+    return not plugins.is_remote("editors", editor) and not plugins.is_built_in("editors", editor)
 
 
 def limits_of(section: ExecutorSection, *, remote: bool) -> Limits:
