@@ -119,10 +119,19 @@ def run(
 
 @click.command()
 @STUDY
-@example("evenedit status my-study")
-def status(study: Path) -> None:
+@click.option("--watch", "watching", is_flag=True, help="Look again every few seconds, until the run is complete.")
+@example("evenedit status my-study --watch")
+def status(study: Path, watching: bool) -> None:
     """Show how far a study is, and what went wrong."""
-    click.echo(open_study(study).status())
+    loaded = open_study(study)
+    if not watching:
+        click.echo(loaded.status())
+        return
+    from evenedit.study.watching import watch
+
+    for now, pace in watch(loaded):
+        click.clear()
+        click.echo(f"{now}\n{pace}")
 
 
 @click.command()
