@@ -144,7 +144,7 @@ def anchors(
     A small set of edits tells whether they still answer so. Exit code 0: no change seen. 1: answers moved, or the
     provider reports another model.
     """
-    from evenedit.core.errors import EvenEditError, Incomplete
+    from evenedit.core.errors import EvenEditError, Unfinished
     from evenedit.study import anchors as anchoring
     from evenedit.study.judge_checks import judges_of
 
@@ -168,7 +168,7 @@ def anchors(
     anchoring.ask(runner, found, chosen, round_number)
     waiting = len(found.left(chosen, round_number))
     if waiting:
-        raise Incomplete(f"not complete: {waiting:,} calls are still to be made; the same command goes on")
+        raise Unfinished(f"not complete: {waiting:,} calls are still to be made; the same command goes on")
     if freezing:
         click.echo(f"frozen in {place}. Later: evenedit judges anchors {study}")
         return

@@ -17,7 +17,7 @@ class EvenEditError(Exception):
         self.problems = problems
 
 
-class Incomplete(EvenEditError):
+class Unfinished(EvenEditError):
     """Work that was begun and is not complete: what was made is stored, and the same command goes on. Exit code 4."""
 
     exit_code = 4

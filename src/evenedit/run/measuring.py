@@ -10,7 +10,7 @@ from functools import partial
 from itertools import chain
 
 from evenedit.config.study_file import StudyFile
-from evenedit.core.errors import Incomplete
+from evenedit.core.errors import Unfinished
 from evenedit.core.interfaces import Reply
 from evenedit.core.processes import WorkerContext
 from evenedit.core.records import Request, Status
@@ -52,7 +52,7 @@ class MeasuringStage:
                 batches = _flat(in_pool(pool, _by_source(left), take, workers))
                 collect("measure", len(pairs), len(pairs) - len(left), batches, partial(self._save, run_id=run_id))
             except BrokenProcessPool:
-                raise Incomplete(
+                raise Unfinished(
                     "a measuring process died (killed, or out of memory); run again to go on from here"
                 ) from None
         self._read(pairs, run_id)
