@@ -93,7 +93,7 @@ def executor_overhead(folder: Path) -> None:
             print(f"bare loop: {1000 * bare / len(requests):.1f} ms per edit")
         tasks = [EditTask(r, tuple(sources[s].image for s in r.source_ids)) for r in requests]
         workshop = WorkerSetup("simulated-even", {}, loaded.store.images_url)
-        batches = executors.edit(loaded.file.sections.executor, workshop, tasks)
+        batches = executors.edit(loaded.file.sections.executor, workshop, executors.EditQueue(tasks))
         next(batches)  # workers have started
         seconds, made = timed(lambda: sum(len(b) for b in batches))  # noqa: B023
         per = seconds / made

@@ -164,3 +164,14 @@ def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Store]:
     opened = Store(tmp_path, None if request.param == "sqlite" else request.getfixturevalue("postgres_url"))
     yield opened
     opened.close()
+
+
+@pytest.fixture(scope="session")
+def plugin(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+    """Two tiny real packages with an editor each, installed; returns the environment that sees them."""
+    target = tmp_path_factory.mktemp("plugin")
+    command = [sys.executable, "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
+    options = ["--no-build-isolation", "--no-deps", "--target", str(target)]
+    packages = [str(HERE / name) for name in ("plugin", "faulty_plugin")]
+    subprocess.run([*command, *options, *packages], check=True, capture_output=True)
+    return os.environ | {"PYTHONPATH": str(target)}

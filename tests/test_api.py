@@ -161,7 +161,9 @@ def test_a_judge_that_fails_leaves_ratings_missing_and_a_budget_too(tmp_path):
     assert not summary.complete and summary.missing >= EDITS
     summary = made.run(editors={"mine": editor}, judges={"broken": broken, "odd": odd})
     assert summary.missing == EDITS  # an unparseable reply has ended
-    assert summary.reasons == {"judge broken: ValueError: no idea": EDITS}
+    failed = summary.reasons["judge broken: ValueError: no idea"]
+    assert summary.reasons["judge broken: not asked yet"] == EDITS - failed, "it was stopped"
+    assert "judge 'broken' was stopped: 5 failures in a row (ValueError): ValueError: no idea" in summary.stopped
     assert editor.calls == EDITS
 
 
@@ -188,7 +190,7 @@ def test_the_command_line_says_that_an_object_must_be_given_again(evenedit, stud
 
     fresh.run(editors={"failing": failing})
     done = evenedit("status", tmp_path / "s")
-    assert done.returncode == 0 and f"failed {EDITS} times: RuntimeError: out of paint" in done.stdout
+    assert done.returncode == 0 and "failed: 5 × RuntimeError: out of paint" in done.stdout
     done = evenedit("run", tmp_path / "s")
     assert done.returncode == 2 and "is a Python object" in done.stderr and "Traceback" not in done.stderr
 

@@ -12,7 +12,7 @@ from evenedit.core.deprecated import stand_in
 from evenedit.core.version import __version__
 
 if TYPE_CHECKING:
-    from evenedit.core.errors import EvenEditError, Failed, Failure
+    from evenedit.core.errors import CannotLoad, EvenEditError, Failed, Failure
     from evenedit.core.interfaces import Case, Editor, Judge, Refusal, Reply
     from evenedit.core.records import Estimate, Prompt, Question, Rating, Status
     from evenedit.instruments.measure import Measurement
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from evenedit.study.study import Study
 
 __all__ = [
+    "CannotLoad",
     "Case",
     "Editor",
     "Estimate",
@@ -54,7 +55,7 @@ __all__ = [
 ]
 
 _HOMES = {
-    "evenedit.core.errors": ("EvenEditError", "Failed", "Failure"),
+    "evenedit.core.errors": ("CannotLoad", "EvenEditError", "Failed", "Failure"),
     "evenedit.core.interfaces": ("Case", "Editor", "Judge", "Refusal", "Reply"),
     "evenedit.core.records": ("Estimate", "Prompt", "Question", "Rating", "Status"),
     "evenedit.instruments.measure": ("Measurement",),

@@ -362,7 +362,7 @@ def test_a_storm_of_429_halves_the_calls_under_way_and_loses_none(wire: FakeProv
         first = [pool.submit(edit, editor) for _ in range(8)]
         assert all(isinstance(f.result(), Image.Image) for f in first)
     assert wire.most_at_once == 8
-    assert editor.provider.gate.limit == 5  # halved once, to 4; eight successes bring one place back
+    assert editor.provider.gate.limit == 8  # halved once, to 4; after the storm successes bring them back
     assert len(wire.seen) == 16
     assert len(waits(editor)) == 8
 

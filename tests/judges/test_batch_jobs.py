@@ -84,7 +84,7 @@ def test_all_that_is_not_rated_goes_in_one_job_and_comes_back_to_its_place(
     assert {c.via for c in loaded.store.calls(rater.id)} == {"batch"}
     assert {c.job for c in loaded.store.calls(rater.id)} == {job.id if kind != "gemini" else f"batches/{job.id}"}
     assert loaded.store.open_jobs() == []
-    assert "  0 from the cache, 8 by batch job" in status_of(loaded).lines
+    assert "  0 from the cache, 8 by batch job" in str(status_of(loaded)).splitlines()
     assert not list(tmp_path.glob(".batch-*"))
     by_batch(loaded).run()
     assert len(wire.queue.jobs) == 1
@@ -413,7 +413,10 @@ def test_a_job_the_provider_forgot_is_named_and_can_be_given_up(wire: FakeProvid
     loaded = open_study(write_study(tmp_path, **study), **study)
     stop_waiting(loaded)
     (name,) = wire.queue.jobs
-    assert any(f"batch job {name}: 8 ratings of simulated-chat, open since" in line for line in status_of(loaded).lines)
+    assert any(
+        f"batch job {name}: 8 ratings of simulated-chat, open since" in line
+        for line in str(status_of(loaded)).splitlines()
+    )
     wire.queue.jobs.clear()
     with pytest.raises(EvenEditError, match=f"--give-up {name}"):
         by_batch(loaded).run()

@@ -16,24 +16,13 @@ from evenedit.config.study_file import ExecutorSection
 from evenedit.core.errors import EvenEditError, Failed, Failure
 from evenedit.core.images import open_images
 from evenedit.core.records import Condition, Experiment, Request
-from evenedit.run.executors import Processes, edit
-from evenedit.run.executors.pool import Lots
+from evenedit.run.executors import EditQueue, Processes, edit
 from evenedit.run.worker import EditTask, WorkerSetup, retry
 from evenedit.simulation.portraits.drawn import Drawn
 from evenedit.storage.store import Store
 
 HERE = Path(__file__).parents[1]
 FACES = {"kind": "drawn", "settings": {"seed": 3, "size": 64, "only": {"race": ["White", "Black"]}}}
-
-
-@pytest.fixture(scope="session")
-def plugin(tmp_path_factory):
-    """A tiny real package with an editor, installed; returns the environment that sees it."""
-    target = tmp_path_factory.mktemp("plugin")
-    command = [sys.executable, "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
-    options = ["--no-build-isolation", "--no-deps", "--target", str(target)]
-    subprocess.run([*command, *options, str(HERE / "plugin")], check=True, capture_output=True)
-    return os.environ | {"PYTHONPATH": str(target)}
 
 
 def call(environment, *arguments, timeout=180):
@@ -86,7 +75,8 @@ def test_processes_stay_for_the_next_editor(tmp_path):
         made, workers = [], []
         for editor in ("simulated-even", "simulated-null"):
             setup = WorkerSetup(editor, {}, str(tmp_path))
-            made.append([e for batch in edit(ExecutorSection(processes=1), setup, tasks, staff) for e in batch])
+            queue = EditQueue(tasks)
+            made.append([e for batch in edit(ExecutorSection(processes=1), setup, queue, staff) for e in batch])
             workers.append([p.pid for p in active_children()])
     finally:
         staff.dismiss()
@@ -98,10 +88,15 @@ def test_processes_stay_for_the_next_editor(tmp_path):
 
 def test_a_worker_gets_edits_of_the_same_portraits_as_before_and_nobody_is_idle():
     portraits = [f"{number:064x}" for number in range(20)]
-    tasks = [SimpleNamespace(images=(one,), number=n) for n in range(3) for one in portraits]
+    tasks = [
+        SimpleNamespace(images=(one,), request=SimpleNamespace(id=f"{one}-{n}", prompt_id=f"{n}"))
+        for n in range(3)
+        for one in portraits
+    ]
     shares = []
     for _ in range(2):
-        lots = Lots(tasks, 2)
+        lots = EditQueue(tasks)
+        lots.split(2)
         shares.append({task.images[0] for task in [lots.take(0) for _ in range(15)]})
     assert shares[0] == shares[1] and 1 < len(shares[0]) < 20
     rest = [lots.take(0) for _ in range(len(lots))]
@@ -124,7 +119,8 @@ def test_an_edit_that_always_kills_its_process_is_a_crash_and_the_rest_is_made(p
     editors = [{"id": "tint", "settings": {"die_on": "thirty years later"}}]
     folder = write_study(tmp_path, editors=editors, judges=[], executor={"processes": 2, "retries": 1})
     done = call(plugin, "run", folder)
-    assert done.returncode == 0, done.stderr
+    assert done.returncode == 4, done.stderr
+    assert "8 × failed: Failed: the process that made this edit died" in done.stdout
     store = Store(folder)
     requests, edits = store.requests(), store.edits()
     crashed = {i for i, e in edits.items() if e.outcome == "failed"}

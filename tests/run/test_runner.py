@@ -86,8 +86,8 @@ def test_a_failing_editor_is_retried_then_recorded_and_tried_again_next_time(tmp
         calls.append(instruction)
         raise MemoryError("out of memory")
 
-    loaded = open_study(tmp_path, executor={"retries": 1, "workers": 1})
-    monkeypatch.setattr("evenedit.run.runner.BACKOFF", 0.0)
+    loaded = open_study(tmp_path, executor={"retries": 1, "workers": 1, "max_failures": 0})
+    monkeypatch.setattr("evenedit.run.editing.BACKOFF", 0.0)
     with monkeypatch.context() as patch:
         patch.setattr(SimulatedEditor, "edit", crash)
         loaded.run()
@@ -115,7 +115,7 @@ def test_a_judge_that_crashes_leaves_a_failed_call_that_is_asked_again(tmp_path,
     def crash(self, case, questions):
         raise TimeoutError("no answer")
 
-    loaded = open_study(tmp_path)
+    loaded = open_study(tmp_path, executor={"retries": 0, "max_failures": 0})
     with monkeypatch.context() as patch:
         patch.setattr(SimulatedJudge, "judge", crash)
         loaded.run()

@@ -68,8 +68,8 @@ def test_a_study_against_it_must_say_that_it_is_simulated(wire: FakeProvider, tm
         open_study(tmp_path / "two", **study)
     study["judges"][0]["settings"]["model"] = "gpt-5-mini"
     real = open_study(tmp_path / "three", **study)
-    with pytest.raises(EvenEditError, match="this provider is SIMULATED"):
-        real.run()
+    summary = real.run()
+    assert not summary.complete and "this provider is SIMULATED" in summary.stopped[0]
     real.store.close()
 
 
@@ -140,7 +140,7 @@ def test_a_killed_run_repeats_no_call_whose_reply_was_stored(wire: FakeProvider,
     made.store.close()
 
 
-def test_spend_exceeds_the_budget_by_no_more_than_the_calls_in_flight(wire: FakeProvider, tmp_path: Path):
+def test_a_budget_is_spent_and_not_exceeded_by_calls_that_are_made_at_once(wire: FakeProvider, tmp_path: Path):
     wire.latency = 0.05
     (tmp_path / "prices.toml").write_text(
         'date = "2026-01-01"\n[judges]\n"simulated-chat" = {input = 1000.0, output = 0.0}\n'  # 0.10 dollars a call
@@ -148,7 +148,7 @@ def test_spend_exceeds_the_budget_by_no_more_than_the_calls_in_flight(wire: Fake
     loaded = open_study(tmp_path, **judged_by(wire, "chat", prompts={}, executor={"calls": 6}))
     runner = loaded.runner(Budget(max_cost=2.0), Prices.load(tmp_path / "prices.toml"))
     runner.run()
-    assert 20 <= wire.asked <= 20 + 6
+    assert wire.asked == 20
     assert runner.budget.cost == pytest.approx(wire.asked * 0.1)
     (rater,) = loaded.design.judges()
     assert len(loaded.store.answered(rater.id, rater.revision)) == wire.asked

@@ -26,7 +26,7 @@ from evenedit.core.version import __version__
 
 
 def main() -> None:
-    """Run the command line; what the user can mend is one message and exit code 2."""
+    """Run the command line; what the user can mend is a message without a traceback."""
     from evenedit.core.errors import EvenEditError
 
     try:
@@ -34,7 +34,7 @@ def main() -> None:
     except EvenEditError as error:
         for line in error.problems:
             click.echo(f"evenedit: {line}", err=True)
-        sys.exit(2)
+        sys.exit(error.exit_code)
     except click.ClickException as error:
         error.show()
         sys.exit(2)

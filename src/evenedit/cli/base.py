@@ -100,8 +100,8 @@ def folder_of(study: Path) -> Path:
 def finish(summary: RunSummary, done: str, again: str) -> None:
     """Say how a run ended; what is not complete ends with exit code 4."""
     if summary.complete:
-        click.echo(done)
+        if done:
+            click.echo(done)
         return
-    click.echo(summary)
-    click.echo(again)
+    click.echo(f"{summary}\n{again}")
     sys.exit(INCOMPLETE)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from evenedit.cli.base import OUT, STUDY, CommandGroup, example, folder_of, open_study
+from evenedit.cli.base import INCOMPLETE, OUT, STUDY, CommandGroup, example, folder_of, open_study
 
 if TYPE_CHECKING:
     from evenedit.results.judge_checks import AnchorCheck
@@ -107,14 +107,16 @@ def check(
             calls = len(plan.requests)
             click.echo(f"{judge.id:28}{variant.title:26}{calls:>8,}{done:>8,}{calls - done:>8,}")
     click.echo(f"{'in all':54}{plan.calls:>8,}{plan.calls - plan.left:>8,}{plan.left:>8,}\n")
-    if plan.left:
-        judge_check.ask(runner, plan)
+    stopped = judge_check.ask(runner, plan) if plan.left else []
     found = judge_check.evaluate(loaded, judge_check.make_plan(loaded, sample, names))
     file, folder = loaded.file, out or folder_of(study) / judge_check.NAME
     page = write_check(found, folder, title=file.sections.study.title, factors=file.factors)
-    if found.waiting:
-        click.echo(f"not complete: {found.waiting:,} calls are still to be made; the same command goes on")
     click.echo(page)
+    if found.waiting:
+        for stop in stopped:
+            click.echo(stop)
+        click.echo(f"not complete: {found.waiting:,} calls are still to be made; the same command goes on")
+        sys.exit(INCOMPLETE)
 
 
 @judges.command()
@@ -142,7 +144,7 @@ def anchors(
     A small set of edits tells whether they still answer so. Exit code 0: no change seen. 1: answers moved, or the
     provider reports another model.
     """
-    from evenedit.core.errors import EvenEditError
+    from evenedit.core.errors import EvenEditError, Unfinished
     from evenedit.study import anchors as anchoring
     from evenedit.study.judge_checks import judges_of
 
@@ -166,7 +168,7 @@ def anchors(
     anchoring.ask(runner, found, chosen, round_number)
     waiting = len(found.left(chosen, round_number))
     if waiting:
-        raise EvenEditError(f"not complete: {waiting:,} calls are still to be made; the same command goes on")
+        raise Unfinished(f"not complete: {waiting:,} calls are still to be made; the same command goes on")
     if freezing:
         click.echo(f"frozen in {place}. Later: evenedit judges anchors {study}")
         return

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 
 import click
 
-from evenedit.cli.base import INCOMPLETE, OUT, STUDY, example, folder_of, open_study, write_report
+from evenedit.cli.base import OUT, STUDY, example, finish, folder_of, open_study, write_report
 
 
 def _example(context: click.Context, _option: click.Parameter, wanted: bool) -> None:
@@ -66,9 +65,7 @@ def audit(
         )
     summary = study.run()
     write_report(study, out / "report")
-    if not summary.complete:
-        click.echo(summary, err=True)
-        sys.exit(INCOMPLETE)
+    finish(summary, "", f"Mend this, then: evenedit run {out} && evenedit report {out}")
 
 
 @click.command()

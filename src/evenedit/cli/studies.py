@@ -32,15 +32,17 @@ def demo(out: Path | None, seed: int) -> None:
     if not (folder / "study.toml").exists():
         templates.write("demo", folder, seed=seed)
     loaded = open_study(folder)
-    loaded.run()
+    summary = loaded.run()
     log.info(rehearse(loaded))
     write_report(loaded, folder / "report")
-    click.echo(
+    finish(
+        summary,
         f"Open the report:  {folder / 'report' / 'report.html'}\n"
         f"Open the app:     evenedit serve {folder}   and then http://127.0.0.1:8000/\n"
         "Take part:        on the app's first page, 'Start a preview' (the study's own places are taken; a preview "
         "never counts)\n"
-        "See it as staff:  http://127.0.0.1:8000/admin, with the password that 'evenedit serve' prints"
+        "See it as staff:  http://127.0.0.1:8000/admin, with the password that 'evenedit serve' prints",
+        f"The same command goes on: evenedit demo --out {folder}",
     )
 
 
@@ -66,16 +68,17 @@ def new(folder: Path, template: str) -> None:
 @STUDY
 @click.option("--probe", type=click.IntRange(min=1), help="First make this many edits per editor, to time them.")
 @click.option("--prices", type=click.Path(path_type=Path), help="Your own price file (TOML).")
+@click.option("--gpu-memory", type=click.FloatRange(min=1), help="Plan for a GPU of this many GB, not the one here.")
 @click.option("--power", is_flag=True, help="Also simulate how large a gap the design can show (some seconds).")
 @example("evenedit plan my-study --probe 2 --power")
-def plan(study: Path, probe: int | None, prices: Path | None, power: bool) -> None:
+def plan(study: Path, probe: int | None, prices: Path | None, gpu_memory: float | None, power: bool) -> None:
     """Show what a run would do: edits, calls, hours, money, power. Also disk and memory."""
     from evenedit.study import plan as planning
 
     loaded = open_study(study)
     if probe:
         planning.probe(loaded, probe)
-    made = planning.make_plan(loaded, prices)
+    made = planning.make_plan(loaded, prices, gpu_memory)
     click.echo(made)
     if power:
         from evenedit.stats.disparity.power import describe
@@ -120,10 +123,19 @@ def run(
 
 @click.command()
 @STUDY
-@example("evenedit status my-study")
-def status(study: Path) -> None:
+@click.option("--watch", "watching", is_flag=True, help="Look again every few seconds, until the run is complete.")
+@example("evenedit status my-study --watch")
+def status(study: Path, watching: bool) -> None:
     """Show how far a study is, and what went wrong."""
-    click.echo(open_study(study).status())
+    loaded = open_study(study)
+    if not watching:
+        click.echo(loaded.status())
+        return
+    from evenedit.study.watching import watch
+
+    for now, pace in watch(loaded):
+        click.clear()
+        click.echo(f"{now}\n{pace}")
 
 
 @click.command()

@@ -339,12 +339,18 @@ class ExecutorSection(_Section):
     """On this machine, or on a Ray cluster."""
     workers: int = Field(default=2, ge=1)
     """Threads that edit or rate on this machine's CPU."""
-    calls: int = Field(default=16, ge=1)
-    """Calls to somebody else's service under way at once: to each judge, and to an editor."""
+    calls: int | None = Field(default=None, ge=1)
+    """Calls to somebody else's service under way at once; left out: begins with 16 and finds its level, up to 100."""
     processes: int = Field(default=0, ge=0)
     """Processes that edit, one GPU each where there are any; 0 = edit in this process, or one per GPU."""
     retries: int = Field(default=2, ge=0)
     """How often a failed edit is tried again in one run."""
+    max_failures: int = Field(default=5, ge=0)
+    """So many failures of one kind in a row stop that editor or judge, and the others go on; 0: never."""
+    timeout: float | None = Field(default=None, gt=0)
+    """Seconds for one edit or one rating, its retries included; left out: 1800 on this machine, 3600 for a service."""
+    lease: float = Field(default=60.0, gt=0)
+    """PostgreSQL: seconds after which others take over the work of a run that is not heard of any more."""
     address: str = "auto"
     """Ray: address of the cluster; "" starts one on this machine."""
     num_gpus: float = Field(default=0.0, ge=0)

@@ -10,9 +10,21 @@ from typing import Any
 class EvenEditError(Exception):
     """Something the user can mend: printed without a traceback, exit code 2."""
 
+    exit_code = 2
+
     def __init__(self, *problems: str) -> None:
         super().__init__("\n".join(problems))
         self.problems = problems
+
+
+class Unfinished(EvenEditError):
+    """Work that was begun and is not complete: what was made is stored, and the same command goes on. Exit code 4."""
+
+    exit_code = 4
+
+
+class Damaged(EvenEditError):
+    """A stored picture that is missing or damaged."""
 
 
 class Failure(StrEnum):
@@ -26,6 +38,8 @@ class Failure(StrEnum):
     RATE_LIMIT = "rate_limit"
     SERVER = "server"
     CRASH = "crash"
+    GPU = "gpu"
+    """The GPU's context is broken: nothing works in this process any more, and a new one must begin."""
 
 
 class Failed(Exception):
@@ -36,6 +50,12 @@ class Failed(Exception):
         self.failure = failure
         self.retry_after = retry_after
         """Seconds the other side asked us to wait."""
+        self.tokens = (0, 0)
+        """Tokens in and out that were charged all the same."""
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return partial(Failed, retry_after=self.retry_after), (self.failure, str(self))
+        return partial(type(self), retry_after=self.retry_after), (self.failure, str(self))
+
+
+class CannotLoad(Failed):
+    """An editor that cannot be made ready, so that every edit would fail: it is tried once and then stopped."""

@@ -7,7 +7,7 @@ import io
 import os
 import struct
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, overload
@@ -16,7 +16,7 @@ from uuid import uuid4
 from PIL import Image, PngImagePlugin, UnidentifiedImageError
 
 from evenedit.core.decode import UnreadablePicture, decode, to_rgb
-from evenedit.core.errors import EvenEditError
+from evenedit.core.errors import Damaged, EvenEditError
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -27,6 +27,8 @@ PICTURES = (".png", ".jpg", ".jpeg", ".webp", ".tif", ".tiff", ".bmp")
 """How files are called that are taken for pictures where a folder is searched."""
 REMEMBERED = 512
 """Encoded pictures kept in memory, those that were not asked for the longest dropped first."""
+FEW = 16
+"""Up to so many objects are looked for one by one."""
 _HEADER = 33
 """Bytes of a PNG file before its notes: signature and IHDR chunk."""
 _remembered: dict[bytes, bytes] = {}
@@ -50,6 +52,14 @@ class ImageFolder:
     def __contains__(self, sha256: str) -> bool:
         return self.path(sha256).is_file()
 
+    def present(self, hashes: Iterable[str]) -> set[str]:
+        """Those of these pictures that are there."""
+        return {sha256 for sha256 in hashes if sha256 in self}
+
+    def size(self, sha256: str) -> int:
+        """The bytes of a picture; FileNotFoundError where there is none."""
+        return self.path(sha256).stat().st_size
+
     def put(self, image: Image.Image) -> str:
         """Store a picture and return its hash; stored already is fine."""
         content = encode(image)
@@ -66,7 +76,7 @@ class ImageFolder:
         try:
             return Image.open(io.BytesIO(self.read(sha256)))
         except (OSError, UnidentifiedImageError):
-            raise EvenEditError(
+            raise Damaged(
                 f"the stored image {path} is missing or damaged; "
                 "'evenedit doctor STUDY' lists such images, 'evenedit run STUDY' makes missing ones again"
             ) from None
@@ -120,6 +130,21 @@ class RemoteImages(ImageFolder):
 
     def __contains__(self, sha256: str) -> bool:
         return bool(self._files.exists(str(self.path(sha256))))
+
+    def present(self, hashes: Iterable[str]) -> set[str]:
+        """Those of these pictures that are there: the keys are listed, a thousand per request, not asked for singly."""
+        wanted = set(hashes)
+        if len(wanted) <= FEW:
+            return super().present(wanted)
+        self._files.invalidate_cache()
+        try:
+            return wanted & {Path(key).stem for key in self._files.find(str(self.folder))}
+        except FileNotFoundError:
+            return set()
+
+    def size(self, sha256: str) -> int:
+        """The bytes of an object; FileNotFoundError where there is none."""
+        return int(self._files.size(str(self.path(sha256))))
 
     def put(self, image: Image.Image) -> str:
         """Store a picture and return its hash: an object store shows an object whole or not at all."""

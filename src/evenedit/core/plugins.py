@@ -82,15 +82,14 @@ def is_remote(group: str, name: str) -> bool:
     return bool(getattr(_factory(group, name), "remote", False))
 
 
+def is_built_in(group: str, name: str) -> bool:
+    """Whether a plug-in comes with EvenEdit itself."""
+    return installed(group)[name].value.partition(".")[0] == __name__.partition(".")[0]
+
+
 def takes_seed(name: str) -> bool:
     """Whether the same seed gives the same picture."""
     return bool(getattr(_factory("editors", name), "seed_supported", True))
-
-
-def vram(name: str) -> int | None:
-    """GPU memory an editor is estimated to need, in GB; None for one that needs none."""
-    memory: int | None = getattr(_factory("editors", name), "vram_gb", None)
-    return memory
 
 
 @cache

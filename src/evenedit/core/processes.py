@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import sys
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from multiprocessing import parent_process
 from multiprocessing.context import SpawnContext, SpawnProcess
 from multiprocessing.process import BaseProcess
 from types import ModuleType
@@ -28,6 +31,18 @@ class WorkerContext(SpawnContext):
     """Spawned processes (a forked one cannot use CUDA, nor begin safely beside threads)."""
 
     Process = WorkerProcess
+
+
+def end_with_parent() -> None:
+    """Have this process end when the one that started it does, even if that one was killed."""
+    parent = parent_process()
+    if parent is not None:
+        threading.Thread(target=_follow, args=(parent,), daemon=True).start()
+
+
+def _follow(parent: Any) -> None:
+    parent.join()
+    os._exit(1)
 
 
 @contextmanager

@@ -6,11 +6,11 @@ import time
 from collections.abc import Callable
 from typing import TypeVar
 
-from evenedit.core.errors import EvenEditError, Failed, Failure
+from evenedit.core.errors import CannotLoad, EvenEditError, Failed, Failure
 
 T = TypeVar("T")
 
-LASTING = frozenset({Failure.OUT_OF_MEMORY, Failure.NAN_IMAGE, Failure.BLACK_IMAGE})
+LASTING = frozenset({Failure.OUT_OF_MEMORY, Failure.NAN_IMAGE, Failure.BLACK_IMAGE, Failure.GPU})
 """Failures that the same request would meet again: not tried twice in one run."""
 
 
@@ -43,7 +43,7 @@ def retry(call: Callable[[], T], retries: int, backoff: float) -> T:
     """Try again after a failure, doubling the wait each time; not for what the user must mend, or what lasts."""
 
     def helps(error: BaseException) -> bool:
-        lasting = isinstance(error, Failed) and error.failure in LASTING
+        lasting = isinstance(error, CannotLoad) or (isinstance(error, Failed) and error.failure in LASTING)
         return isinstance(error, Exception) and not isinstance(error, EvenEditError) and not lasting
 
     def wait(tried: int, error: BaseException) -> float:

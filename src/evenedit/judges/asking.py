@@ -6,14 +6,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Protocol, runtime_checkable
 
-from evenedit.core.errors import EvenEditError
+from evenedit.core.errors import Failed
 from evenedit.core.interfaces import Case, Judge, Reply
 from evenedit.core.records import Question, Status
 from evenedit.core.retry import retry
 from evenedit.judges.cache import ReplyCache, content_key
 from evenedit.judges.parsing import ModelReply
 from evenedit.judges.prompt import Ask
-from evenedit.providers.budget import Budget
+from evenedit.providers.budget import Account, Budget
 
 BACKOFF = 0.5
 """Seconds before the first retry; doubled each time."""
@@ -37,28 +37,68 @@ class Speaker(Protocol):
         ...
 
 
-class Asking:
-    """How judges are asked in one run."""
+class BudgetSpent(Exception):
+    """No further call may begin in this run."""
 
-    def __init__(self, budget: Budget, cache: ReplyCache | None, retries: int) -> None:
+
+class Asking:
+    """How judges and extractors are asked in one run."""
+
+    def __init__(
+        self, budget: Budget, cache: ReplyCache | None, retries: int, accounts: Mapping[str, Account] | None = None
+    ) -> None:
         self.budget = budget
         self.cache = cache
         self.retries = retries
+        self.accounts: Mapping[str, Account] = {} if accounts is None else accounts
+        """What the calls of a rater or extractor cost, by its id."""
 
-    def reply(self, rater: str, judge: Judge, case: Case, questions: Sequence[Question]) -> Reply | None:
-        """The judge's reply; None where the budget is spent. Raises what the call raises."""
+    def reply(self, rater: str, judge: Judge, case: Case, questions: Sequence[Question]) -> Reply:
+        """The judge's reply. Raises what the call raises, and BudgetSpent where it may not be made."""
         if not isinstance(judge, Speaker):
-            if not self.budget.begin():
-                return None
-            return retry(lambda: judge.judge(case, questions), self.retries, BACKOFF)
+            reservation = self._account(rater).begin()
+            if reservation is None:
+                raise BudgetSpent
+            try:
+                return retry(lambda: judge.judge(case, questions), self.retries, BACKOFF)
+            finally:
+                self._account(rater).settle(reservation, (0, 0))
         ask = judge.render(case, questions)
         key = content_key(rater, judge.parameters, ask)
         if not case.repeat and (known := self.known(key, questions)) is not None:
             return known
-        if not self.budget.begin():
-            return None
-        answered = judge.answer(ask)
+        answered = self.answer(rater, judge, ask)
         return self.keep(key, answered, questions, via="call", again=case.repeat > 0)
+
+    def words(self, name: str, speaker: Speaker, ask: Ask, number: int = 0) -> str | Reply:
+        """A model's words to something that is no rating; kept by content, `number` telling repeats apart."""
+        key = content_key(f"{name} {number}" if number else name, speaker.parameters, ask)
+        if self.cache and (found := self.cache.find(key)) is not None:
+            return found[0].words
+        answered = self.answer(name, speaker, ask)
+        if self.cache:
+            self.cache.keep(key, answered)
+        return answered.words
+
+    def answer(self, name: str, speaker: Speaker, ask: Ask) -> ModelReply:
+        """One call within the budget."""
+        account = self._account(name)
+        reservation = account.begin()
+        if reservation is None:
+            raise BudgetSpent
+        tokens = (0, 0)
+        try:
+            answered = speaker.answer(ask)
+            tokens = answered.tokens
+            return answered
+        except Failed as failed:
+            tokens = failed.tokens
+            raise
+        finally:
+            account.settle(reservation, tokens)
+
+    def _account(self, name: str) -> Account:
+        return self.accounts.get(name) or Account(self.budget)
 
     def known(self, key: str, questions: Sequence[Question]) -> Reply | None:
         """The reply that the same content got before, marked as such."""
@@ -80,16 +120,6 @@ class Asking:
             self.cache.keep(key, answered)
         reply = answered.conclude(questions)
         return replace(reply, origin={**reply.origin, "content": key, **origin})
-
-
-def answer(judge: Judge, case: Case, questions: Sequence[Question], retries: int) -> Reply:
-    """What a judge says to a case, checked; a call that fails for good is a reply of its own."""
-    try:
-        return checked(retry(lambda: judge.judge(case, questions), retries, BACKOFF), questions)
-    except EvenEditError:
-        raise
-    except Exception as error:
-        return Reply(Status.FAILED, reason=f"{type(error).__name__}: {error}")
 
 
 def checked(reply: Reply, questions: Sequence[Question]) -> Reply:

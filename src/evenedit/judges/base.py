@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Sequence
+from dataclasses import replace
 from threading import Lock
 from typing import Any
 
@@ -61,20 +62,26 @@ class RemoteJudge(RemoteModel[Client]):
         return self.answer(ask).words
 
     def answer(self, ask: Ask) -> ModelReply:
-        """Ask the model; raises Failed where no answer came."""
+        """Ask the model; raises Failed where no answer came. Tokens are those of all attempts."""
+        charged = [0, 0]
 
         def call(client: Client) -> ModelReply:
             reply = self.send(client, ask)
             try:
-                self._count(self.used(reply))
+                tokens = self.used(reply)
+                self._count(tokens)
             except (AttributeError, TypeError):
                 raise Failed(Failure.SERVER, STRANGE) from None
+            charged[:] = charged[0] + tokens[0], charged[1] + tokens[1]
             return self.read(reply)
 
         try:
-            return self.provider.call(call)
+            return replace(self.provider.call(call), tokens=(charged[0], charged[1]))
         except Declined as declined:
-            return ModelReply(refused(str(declined)))
+            return ModelReply(refused(str(declined)), tokens=(charged[0], charged[1]))
+        except Failed as failed:
+            failed.tokens = (charged[0], charged[1])
+            raise
 
     @abstractmethod
     def send(self, client: Client, ask: Ask) -> Any:

@@ -162,6 +162,10 @@ class Batches:
 
     def collect(self, asked: Asked) -> int:
         """Store what ended jobs brought; returns how many ratings that were."""
+        with self.store.one_by_one("batch"):
+            return self._collect_all(asked)
+
+    def _collect_all(self, asked: Asked) -> int:
         count = 0
         for job in self._mine():
             try:
@@ -221,16 +225,23 @@ class Batches:
         """Send what is asked and in no open job, in as few jobs as it takes; what the cache knows is stored at once."""
         for left_over in self.store.folder.glob(".batch-*.jsonl"):  # by a run that was killed
             left_over.unlink()
-        open_ = self.waiting()
-        groups: dict[tuple[str, str], list[Item]] = {}
-        for item in items:
-            if item.key not in open_ and item.key[0] in self.judges:
-                groups.setdefault(item.key[:2], []).append(item)
-        for (rater, revision), members in groups.items():
-            left = iter(members)
-            with Progress(f"prepare {rater}", len(members)) as progress:
-                while (job := self._fill(rater, revision, left, progress)) is not None:
-                    self._send(*job)
+        with self.store.one_by_one("batch"):
+            open_ = self.waiting()
+            groups: dict[tuple[str, str], list[Item]] = {}
+            for item in items:
+                if item.key not in open_ and item.key[0] in self.judges:
+                    groups.setdefault(item.key[:2], []).append(item)
+            for (rater, revision), members in groups.items():
+                self._submit(rater, revision, members)
+
+    def _submit(self, rater: str, revision: str, items: Sequence[Item]) -> None:
+        """Send the items that no other run has had answered meanwhile."""
+        ended = {i for i, status in self.store.answered(rater, revision).items() if status is not Status.FAILED}
+        members = [item for item in items if item.key[2] not in ended]
+        left = iter(members)
+        with Progress(f"prepare {rater}", len(members)) as progress:
+            while (job := self._fill(rater, revision, left, progress)) is not None:
+                self._send(*job)
 
     def _fill(
         self, rater: str, revision: str, items: Iterator[Item], progress: Progress

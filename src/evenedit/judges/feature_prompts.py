@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Literal, Protocol
 
@@ -131,6 +131,8 @@ class VLMExtractor:
         kinds: dict[str, type[OpenAIJudge | GeminiJudge]] = {"openai": OpenAIJudge, "gemini": GeminiJudge}
         if provider not in kinds:
             raise EvenEditError(f"setting 'provider' is '{provider}'; it must be 'openai' or 'gemini'")
+        self.words: Callable[[Ask, int], str | Reply] = lambda ask, _number: self.model.ask(ask)
+        """How the model is asked for the words of one try, by its number: a run puts its budget and cache here."""
         self.model = kinds[provider](
             model=model,
             temperature=temperature,
@@ -154,8 +156,8 @@ class VLMExtractor:
         """Describe a portrait; flagged, and without text where none came, if no try was free of problems."""
         picture = pixels(image, self.model.image_size)
         feature, problems = FeaturePrompt(""), ""
-        for _ in range(TRIES):
-            answered = self.model.ask(_asked(picture, problems))
+        for number in range(TRIES):
+            answered = self.words(_asked(picture, problems), number)
             if isinstance(answered, Reply):
                 return FeaturePrompt("", flags=(f"{answered.status}: {answered.reason}",))
             feature, problems = _read(answered)

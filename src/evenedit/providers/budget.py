@@ -1,12 +1,27 @@
-"""A run's budget: no new call is begun once it is spent; what is under way is finished and kept."""
+"""A run's budget over every paid call: money is reserved before a call is sent and settled when it has ended.
+
+So no new call begins once the budget is spent, and what is under way fits in. Only the last call, sent when nothing
+else is under way, may cost more than was left.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from threading import RLock
-from typing import TypeVar
+import math
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from threading import Condition
 
-Item = TypeVar("Item")
+CAUTION = 3.0
+"""A call beside others is reserved at so many times the dearest one seen, or expected: answers differ in length."""
+ROUNDING = 1e-9
+"""Dollars: twenty calls of 0.10 fit into 2.00."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reservation:
+    """The place of one call in the budget."""
+
+    dollars: float
 
 
 class Budget:
@@ -18,19 +33,22 @@ class Budget:
         self.calls = 0
         self.priced = True
         """Whether the price of every call is known."""
+        self._settled = 0.0
+        self._reserved = 0.0
+        self._under_way = 0
         self._costs: list[Callable[[], float]] = []
         self._denied = False
-        self._lock = RLock()
+        self._changed = Condition()
 
     @property
     def cost(self) -> float:
-        """Dollars spent so far."""
-        return sum(cost() for cost in self._costs)
+        """Dollars spent so far, those of batch jobs under way as they are reserved."""
+        return self._settled + sum(cost() for cost in self._costs)
 
     @property
     def spent(self) -> bool:
         """Whether no further call may begin."""
-        with self._lock:
+        with self._changed:
             return (
                 self._denied
                 or (self.max_calls is not None and self.calls >= self.max_calls)
@@ -38,30 +56,52 @@ class Budget:
             )
 
     def watch(self, cost: Callable[[], float]) -> None:
-        """Watch a cost that grows while the run goes on."""
+        """Watch a cost that somebody else counts."""
         self._costs.append(cost)
 
-    def begin(self, reserve: float = 0.0) -> bool:
-        """Whether one more call may begin, which is counted then. Ask right before the call, not when it is queued.
-
-        `reserve` is what it is expected to cost, where that must fit in as a whole.
-        """
-        with self._lock:
-            if self.spent or (self.max_cost is not None and self.cost + reserve > self.max_cost):
+    def begin(self, dollars: float = 0.0) -> bool:
+        """Whether one more call may begin that somebody else accounts for; it must fit in as a whole."""
+        with self._changed:
+            if self.spent or not self._fits(dollars):
                 self._denied = True
                 return False
             self.calls += 1
             return True
 
-    def admit(self, items: Iterable[Item], each: float | None = None) -> Iterator[Item]:
-        """Let calls begin, one by one, until the budget is spent; `each` is the price of one, where it is fixed."""
-        begun = 0
-        self.watch(lambda: begun * (each or 0.0))
-        for item in items:
-            if not self.begin():
-                return
-            begun += 1
-            yield item
+    def reserve(self, dollars: float = 0.0, alone: float | None = None) -> Reservation | None:
+        """Make room for one more call, which must be settled when it has ended; None where the budget is spent.
+
+        Ask right before the call, not when it is queued. Where it would fit if what is under way cost less than was
+        reserved for it, this waits. `alone` is what it is expected to cost, which counts when nothing is under way.
+        """
+        with self._changed:
+            while True:
+                if self._denied or (self.max_calls is not None and self.calls >= self.max_calls):
+                    break
+                if self._fits(dollars) or (not self._under_way and alone is not None and self._fits(alone)):
+                    self.calls += 1
+                    self._under_way += 1
+                    self._reserved += dollars
+                    return Reservation(dollars)
+                if not self._under_way:
+                    break
+                self._changed.wait()
+            self._denied = True
+            self._changed.notify_all()
+            return None
+
+    def settle(self, reservation: Reservation, dollars: float) -> None:
+        """Note what a call cost."""
+        with self._changed:
+            self._under_way -= 1
+            self._reserved = self._reserved - reservation.dollars if self._under_way else 0.0
+            self._settled += dollars
+            self._changed.notify_all()
+
+    def _fits(self, dollars: float) -> bool:
+        if self.max_cost is None:
+            return True
+        return self.cost < self.max_cost and self.cost + self._reserved + dollars <= self.max_cost + ROUNDING
 
     def __str__(self) -> str:
         return f"{self.calls:,} calls, {self.dollars}"
@@ -70,6 +110,57 @@ class Budget:
     def dollars(self) -> str:
         """The cost in words."""
         return f"US$ {self.cost:,.2f}" if self.priced else "price not known"
+
+
+class Account:
+    """The calls of one model: what each is expected to cost before, and what it cost.
+
+    Where money is limited, the first call is made alone, since it shows what the others will cost; then no more are
+    under way at once than have ended.
+    """
+
+    def __init__(self, budget: Budget, price: Mapping[str, float] | None = None, expected: float = 0.0) -> None:
+        self.budget = budget
+        self.price = price or {}
+        """Dollars per token, in and out."""
+        self.expected = expected
+        """Dollars of one call, by the tokens measured in earlier runs or assumed."""
+        self._limited = budget.max_cost is not None and any(self.price.values())
+        self._dearest = 0.0
+        self._total = 0.0
+        self._ended = 0
+        self._under_way = 0
+        self._changed = Condition()
+
+    def begin(self) -> Reservation | None:
+        """Make room for one call; None where the budget is spent."""
+        if not self._limited:
+            return self.budget.reserve()
+        with self._changed:
+            self._changed.wait_for(lambda: self._under_way <= self._ended)
+            self._under_way += 1
+            # Where nothing is known, all that is left is reserved: the call is made alone.
+            cautious = CAUTION * max(self.expected, self._dearest) or math.inf
+            alone = self._total / self._ended if self._ended else self.expected
+        reservation = self.budget.reserve(cautious, alone)
+        if reservation is None:
+            with self._changed:
+                self._under_way -= 1
+                self._changed.notify_all()
+        return reservation
+
+    def settle(self, reservation: Reservation, tokens: tuple[int, int]) -> None:
+        """Note the tokens that a call was charged for; none where it failed."""
+        dollars = sum(n * self.price.get(way, 0.0) for way, n in zip(("input", "output"), tokens, strict=True))
+        if self._limited:
+            with self._changed:
+                self._under_way -= 1
+                if dollars:
+                    self._ended += 1
+                    self._total += dollars
+                    self._dearest = max(self._dearest, dollars)
+                self._changed.notify_all()
+        self.budget.settle(reservation, dollars)
 
 
 class Meter:

@@ -11,6 +11,7 @@ from __future__ import annotations
 import base64
 import importlib
 import io
+import math
 import os
 import random
 import re
@@ -37,6 +38,20 @@ LONGEST_WAIT = 60.0
 """Seconds: where doubling ends."""
 PATIENCE = 300.0
 """Seconds: asked to wait longer than this, we give up for now; the next run tries again."""
+START = 16
+"""Calls under way at once when nothing is known about a provider."""
+GROWTH = 0.25
+"""Places that a success adds while the level is not known: a quarter per round."""
+RECOVERY = 2.0
+"""Places that a success adds far below the level."""
+NEARLY = 0.95
+"""The share of the level that is soon reached again."""
+BEYOND = 1.1
+"""Above so many times the level it is looked for anew."""
+LEAST = 0.125
+"""The share of the level that a storm leaves: calls that find out when it is over."""
+SLOWER = 2.0
+"""Answers that take so many times as long as with fewer calls under way: there are enough of them."""
 DECLINING = (
     "moderation_blocked",
     "content_policy_violation",
@@ -70,20 +85,27 @@ class Declined(Exception):
 
 
 class Gate:
-    """Lets a bounded number of calls through at once: fewer after rate limits, slowly more after successes.
+    """Lets a bounded number of calls through at once, and finds out by itself how many the provider takes.
 
-    Each call that is turned away takes one place with it, and one burst of them no more than half: where a provider
-    takes 16 at once and 24 were sent, 8 are turned away and 16 places are left. After a storm that left one place,
-    half of what there was is back after a few rounds, the rest one by one.
+    It begins with `start` places and adds a quarter per round of successes while all are used, nothing is turned away
+    and answers come as fast as before. Each call that is turned away takes one place with it, and one burst of them no
+    more than half: where a provider takes 16 at once and 24 were sent, 8 are turned away and 16 places are left, which
+    from then on is the level, tried one by one beyond. A storm that turns nearly all away leaves the level as it was:
+    once it is over, each success brings two places back, until 95 % are there.
     """
 
-    def __init__(self, most: int = 256) -> None:
+    def __init__(self, most: int = 256, start: int | None = None) -> None:
         self.most = most
-        self._limit = float(most)
+        self._limit = float(start or most)
+        self._level = math.inf
         self._busy = 0
         self._bursts = 0
         self._floor = 1.0
-        self._before = 0.0
+        self._reached = 0.0
+        self._turned = 0
+        self._successes = 0
+        self._not_before = 0.0
+        self._usual = self._recent = 0.0
         self._changed = Condition()
 
     @property
@@ -97,32 +119,69 @@ class Gate:
         with self._changed:
             self._changed.wait_for(lambda: self._busy < self.limit)
             self._busy += 1
-            burst = self._bursts
+            burst, full = self._bursts, self._busy >= self.limit
+            began = time.monotonic()
         try:
             yield
             with self._changed:
-                # One more place per round of successes; far below what once went well, one per success.
-                step = 1.0 if self._limit < self._before / 2 else 1 / self._limit
-                self._limit = min(float(self.most), self._limit + step)
+                self._successes += 1
+                self._widen(time.monotonic() - began, full)
         except Failed as failed:
             if failed.failure is Failure.RATE_LIMIT:
                 with self._changed:
                     self._narrow(burst)
+                    self._not_before = max(self._not_before, time.monotonic() + (failed.retry_after or 0.0))
             raise
         finally:
             with self._changed:
                 self._busy -= 1
                 self._changed.notify_all()
 
+    def rest(self, seconds: float) -> None:
+        """Wait before a retry; less long if somebody gets through meanwhile, but never less than the provider asked."""
+        with self._changed:
+            before, end = self._successes, time.monotonic() + seconds
+            while (now := time.monotonic()) < end:
+                passed = self._successes > before
+                if passed and now >= self._not_before:
+                    return
+                self._changed.wait(min(end, self._not_before if passed else end) - now)
+
+    def _widen(self, seconds: float, full: bool) -> None:
+        """After a success: many places below the level, a quarter per round while it is not known, else one."""
+        if self._limit < NEARLY * self._level and self._level < math.inf:
+            step = RECOVERY
+        elif self._level == math.inf and self._is_as_fast(seconds):
+            step = GROWTH if full else 0.0
+        else:
+            step = 1 / self._limit
+        self._limit = min(float(self.most), self._limit + step)
+        if self._limit > BEYOND * self._level:  # more than ever before, and nothing is turned away: look further
+            self._level = math.inf
+
+    def _is_as_fast(self, seconds: float) -> bool:
+        """Whether answers come as fast as they did with fewer calls under way; where not, this is the level."""
+        self._recent = seconds if not self._recent else 0.9 * self._recent + 0.1 * seconds
+        self._usual = self._recent if not self._usual else min(self._usual, self._recent)
+        slow = self._recent > SLOWER * self._usual and self._limit > START
+        if slow:
+            self._level, self._usual = self._limit, self._recent
+        return not slow
+
     def _narrow(self, burst: int) -> None:
         # From what is really under way: a limit that nobody reaches would have to be lowered many times.
         reached = min(self._limit, self._busy)
         if burst == self._bursts:  # it set out after the last burst had begun: a new one begins
-            self._floor = max(1.0, reached / 2)
             self._bursts += 1
-            if reached >= self._before / 2:  # not amid a recovery
-                self._before = reached
-        self._limit = max(self._floor, reached - 1)
+            self._reached, self._turned = reached, 0
+            if self._level == math.inf:
+                self._level = reached
+            self._floor = max(1.0, reached / 2, self._level * LEAST)
+        self._turned += 1
+        self._limit = min(self._limit, max(self._floor, reached - 1))
+        if self._reached >= NEARLY * self._level:  # near the level, and not amid a recovery
+            storm = self._turned >= self._reached / 2
+            self._level = max(self._level, self._reached) if storm else max(1.0, self._reached - self._turned)
 
 
 class Provider(Generic[Client]):
@@ -135,8 +194,8 @@ class Provider(Generic[Client]):
             )
         if attempts < 1:
             raise EvenEditError(f"setting 'attempts' is {attempts}; it must be at least 1")
-        self.gate = Gate()
-        self.sleep: Callable[[float], None] = time.sleep
+        self.gate = Gate(start=START)
+        self.sleep: Callable[[float], None] = lambda seconds: self.gate.rest(seconds)
         self._connect = connect
         self._model = model
         self._key_env = key_env

@@ -57,7 +57,11 @@ class Prices:
         if not plugins.is_remote("judges", kind):
             return {"input": 0.0, "output": 0.0}
         used = {**plugins.defaults("judges", kind), **settings}
-        price = self.judges.get(str(used.get("model")), {})
+        return self.of_model(str(used.get("model")), batch=batch)
+
+    def of_model(self, model: str, *, batch: bool = False) -> Mapping[str, float] | None:
+        """Dollars per token in and out of a model that reads pictures; None where it is not known."""
+        price = self.judges.get(model, {})
         ways = {way: f"batch_{way}" if batch else way for way in ("input", "output")}
         if any(name not in price for name in ways.values()):
             return None

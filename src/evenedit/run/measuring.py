@@ -8,10 +8,9 @@ from concurrent.futures import Executor, ProcessPoolExecutor, ThreadPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from functools import partial
 from itertools import chain
-from typing import Any
 
 from evenedit.config.study_file import StudyFile
-from evenedit.core.errors import EvenEditError
+from evenedit.core.errors import Unfinished
 from evenedit.core.interfaces import Reply
 from evenedit.core.processes import WorkerContext
 from evenedit.core.records import Request, Status
@@ -19,6 +18,7 @@ from evenedit.instruments import AgeInstrument, Measurement
 from evenedit.instruments.identity import FaceEmbedding, available, reference, reference_key
 from evenedit.instruments.measure import Pair
 from evenedit.ratings.instruments import InstrumentRater, Instruments
+from evenedit.run.collecting import Collect
 from evenedit.run.executors.threads import in_pool
 from evenedit.run.measuring_process import Reads, Taken, alone, begin, sit_for, take
 from evenedit.storage.store import Answered, Store
@@ -27,9 +27,6 @@ FEW = 12
 """Up to so many pairs are measured here: processes would take longer to start."""
 TOGETHER = 8
 """At most so many pairs of one source are measured and stored together."""
-
-Collect = Callable[[str, int, int, Iterator[list[Any]], Callable[[list[Any]], None]], None]
-"""How the study commits what comes back: title, total, done before, batches, save."""
 
 
 class MeasuringStage:
@@ -52,10 +49,10 @@ class MeasuringStage:
             try:
                 text = self._reference(workers, process, collect)
                 pool = _pool(len(left), workers, partial(process, text))
-                batches = (list(chain(*some)) for some in in_pool(pool, _by_source(left), take, workers))
+                batches = _flat(in_pool(pool, _by_source(left), take, workers))
                 collect("measure", len(pairs), len(pairs) - len(left), batches, partial(self._save, run_id=run_id))
             except BrokenProcessPool:
-                raise EvenEditError(
+                raise Unfinished(
                     "a measuring process died (killed, or out of memory); run again to go on from here"
                 ) from None
         self._read(pairs, run_id)
@@ -114,6 +111,11 @@ def _answered(rater: InstrumentRater, ident: str, found: Measurement, target: in
     unread = value is None and reason in found.reasons.values()
     reply = Reply(Status.UNPARSEABLE if unread else Status.SCORED, {question: value}, reason=reason)
     return Answered(ident, rater.id, rater.revision, rater.kind, reply)
+
+
+def _flat(batches: Iterator[list[list[Taken]]]) -> Iterator[list[Taken]]:
+    for batch in batches:
+        yield list(chain(*batch))
 
 
 def _by_source(pairs: Iterable[Pair]) -> list[list[Pair]]:

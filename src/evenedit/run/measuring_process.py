@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import hashlib
-import os
 import signal
-import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from multiprocessing import parent_process
 from typing import Any
 
 import cv2
 
 from evenedit.core.images import ImageFolder, open_images
+from evenedit.core.processes import end_with_parent
 from evenedit.instruments.identity import FaceEmbedding, Reference, embed_portrait
 from evenedit.instruments.measure import Measurement, Pair, measure
 from evenedit.instruments.picture import Picture, pixels
@@ -52,15 +50,8 @@ def alone(sit_down: Callable[[], None]) -> None:
     """A process of its own: Ctrl-C is the parent's, one core each, and no life after the parent's."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     cv2.setNumThreads(1)
-    parent = parent_process()
-    if parent is not None:
-        threading.Thread(target=_end_with, args=(parent,), daemon=True).start()
+    end_with_parent()
     sit_down()
-
-
-def _end_with(parent: Any) -> None:
-    parent.join()
-    os._exit(1)
 
 
 def begin(images: str, reads: Reads, known: str) -> None:

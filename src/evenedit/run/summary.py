@@ -1,4 +1,4 @@
-"""What a run came to: how many edits were made, refused, failed or are missing, and why."""
+"""What a run came to: how many edits and ratings were made, refused, failed or are missing, why, and what to do."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 
 from evenedit.core.records import Outcome, Request, Status
 from evenedit.design.assignments import Assignment
+from evenedit.run.reasons import advice, grouped
 from evenedit.storage.store import Store
 
 
@@ -25,20 +26,43 @@ class RunSummary:
     """Planned edits, and ratings of edits that were made, that are not there."""
     reasons: Mapping[str, int] = field(default_factory=dict)
     """How often each reason left something refused, failed or missing; the most frequent first."""
+    stopped: tuple[str, ...] = ()
+    """Editors, judges and extractors that were stopped, each with its reason."""
+    budget_spent: bool = False
+    """Whether something is missing because the budget is spent."""
+    open_jobs: int = 0
+    """Batch jobs whose answers are still to come."""
 
     def __str__(self) -> str:
         counts = {"refused": self.refused, "failed": self.failed, "missing": self.missing}
         parts = [f"{self.edited:,} edited", *(f"{count:,} {name}" for name, count in counts.items() if count)]
         lines = [f"{'complete' if self.complete else 'not complete'}: {', '.join(parts)}"]
-        return "\n".join([*lines, *(f"  {count:,} × {reason}" for reason, count in self.reasons.items())])
+        lines += [f"  {count:,} × {reason}" for reason, count in grouped(self.reasons)]
+        lines += list(self.stopped)
+        if self.budget_spent:
+            lines.append("the budget is spent: what was made is stored; run again with more to go on")
+        if self.open_jobs:
+            lines.append(f"{self.open_jobs:,} batch jobs are open: run again later to collect their answers")
+        return "\n".join([*lines, *advice(self.reasons)])
 
 
-def summarise(store: Store, requests: Sequence[Request], assigned: Sequence[Assignment]) -> RunSummary:
-    """Return where these requests and the ratings that were assigned stand in the store."""
+def summarise(
+    store: Store,
+    requests: Sequence[Request],
+    assigned: Sequence[Assignment],
+    *,
+    stopped: Sequence[str] = (),
+    undescribed: Mapping[str, int] | None = None,
+    budget_spent: bool = False,
+) -> RunSummary:
+    """Return where these requests and the ratings that were assigned stand in the store.
+
+    `undescribed` are portraits that wait for a feature prompt, by reason: their edits cannot be planned yet.
+    """
     edits = store.edits()
     made = [edits[r.id] for r in requests if r.id in edits]
     outcomes = Counter(e.outcome for e in made)
-    reasons: Counter[str] = Counter()
+    reasons: Counter[str] = Counter(undescribed or {})
     for edit in made:
         if edit.outcome is Outcome.REFUSED:
             reasons[f"refused: {edit.detail.get('reason') or 'no reason given'}"] += 1
@@ -50,14 +74,18 @@ def summarise(store: Store, requests: Sequence[Request], assigned: Sequence[Assi
     edited = {e.request_id for e in made if e.outcome is Outcome.EDITED}
     unrated = _unrated(store, [a for a in assigned if a.request.id in edited])
     reasons.update(unrated)
-    missing = unmade + sum(unrated.values())
+    missing = unmade + sum(unrated.values()) + sum((undescribed or {}).values())
+    complete = not missing and not outcomes[Outcome.FAILED]
     return RunSummary(
-        not missing and not outcomes[Outcome.FAILED],
+        complete,
         outcomes[Outcome.EDITED],
         outcomes[Outcome.REFUSED],
         outcomes[Outcome.FAILED],
         missing,
         dict(reasons.most_common()),
+        tuple(stopped),
+        budget_spent and not complete,
+        0 if complete else len(store.open_jobs()),
     )
 
 
@@ -68,7 +96,8 @@ def _unrated(store: Store, assigned: Sequence[Assignment]) -> Counter[str]:
     answers = {(rater, revision): store.answered(rater, revision) for rater, revision, _ in (a.key for a in assigned)}
     failures: dict[tuple[str, str], dict[str, str]] = {}
     for assignment in assigned:
-        if assignment.baseline is not None and edits[assignment.baseline.id].outcome is not Outcome.EDITED:
+        baseline = assignment.baseline
+        if baseline is not None and (baseline.id not in edits or edits[baseline.id].outcome is not Outcome.EDITED):
             continue
         rater, revision, request = assignment.key
         status = answers[rater, revision].get(request)

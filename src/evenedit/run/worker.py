@@ -3,22 +3,28 @@
 from __future__ import annotations
 
 import json
+import re
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cached_property
+from threading import Lock
 from typing import Any
 
 from PIL.Image import Image
 
 from evenedit.core import plugins
-from evenedit.core.errors import EvenEditError, Failed, Failure
+from evenedit.core.errors import CannotLoad, Damaged, EvenEditError, Failed, Failure
 from evenedit.core.images import NOTE, as_image, open_images
 from evenedit.core.interfaces import Editor, Refusal
 from evenedit.core.records import Edit, Outcome, Request
 from evenedit.core.retry import retry
 
 TRUTH = NOTE + "truth"
+POISONED = re.compile(
+    r"CUDA error|CUDA driver error|device-side assert|illegal memory access|unspecified launch failure|"
+    r"CUBLAS_STATUS_(?!ALLOC)|CUDNN_STATUS_(?!ALLOC)|HIP error",
+)
+"""What torch says when the GPU's context is broken for the rest of the process."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,14 +57,26 @@ class Worker:
         self.setup = setup
         self.images = open_images(setup.images)
         self._given = editor
+        self._editor: Editor | None = None
+        self._broken: Exception | None = None
+        self._lock = Lock()
 
-    @cached_property
-    def editor(self) -> Editor:
-        """The editor: the one given, or else built when first needed."""
-        if self._given is not None:
-            return self._given
-        built: Editor = plugins.build("editors", self.setup.editor, self.setup.settings)
-        return built
+    def prepare(self) -> Editor:
+        """Build the editor and have it load, once; what fails here would fail for every edit, so it is tried once."""
+        with self._lock:
+            if self._broken is not None:
+                raise self._broken
+            if self._editor is None:
+                try:
+                    self._editor = self._given or _built(self.setup)
+                except Exception as error:
+                    self._broken = error
+                    raise
+            return self._editor
+
+    def is_ready(self) -> bool:
+        """Load the editor if it is not loaded yet, and say so: what can be called from another machine."""
+        return self.prepare() is not None
 
     @property
     def _tries_by_itself(self) -> bool:
@@ -66,17 +84,20 @@ class Worker:
         return self._given is not None or plugins.is_remote("editors", self.setup.editor)
 
     def edit(self, task: EditTask) -> Edit:
-        """Make the edit and store its picture; whatever happens is an outcome."""
+        """Make the edit and store its picture; whatever happens is an outcome, but for what stops the editor."""
         request = task.request
+        editor = self.prepare()
         started = time.perf_counter()
-        portraits = [self.images.open(sha256) for sha256 in task.images]  # its own copy: decoding is not thread-safe
         try:
+            portraits = [self.images.open(sha256) for sha256 in task.images]  # its own: decoding is not thread-safe
             output = retry(
-                lambda: _whole(self.editor.edit(portraits, request.instruction, request.seed)),
+                lambda: _whole(_named(lambda: editor.edit(portraits, request.instruction, request.seed))),
                 0 if self._tries_by_itself else self.setup.retries,
                 self.setup.backoff,
             )
-        except EvenEditError:
+        except Damaged as error:
+            return failed(request.id, Failed(Failure.BAD_IMAGE, str(error)), time.perf_counter() - started)
+        except (EvenEditError, CannotLoad):
             raise
         except Exception as error:
             return failed(request.id, error, time.perf_counter() - started)
@@ -86,7 +107,7 @@ class Worker:
         detail: dict[str, Any] = {}
         if TRUTH in output.info:
             detail["truth"] = json.loads(output.info[TRUTH])["values"]
-        facts = getattr(self.editor, "facts", None)
+        facts = getattr(editor, "facts", None)
         if facts is not None:
             detail["facts"] = facts()
         return Edit(request.id, Outcome.EDITED, self.images.put(output), detail, seconds)
@@ -107,3 +128,36 @@ def failed(request_id: str, error: Exception, seconds: float = 0.0) -> Edit:
     kind = error.failure if isinstance(error, Failed) else Failure.CRASH
     detail = {"failure": kind.value, "error": f"{type(error).__name__}: {error}"}
     return Edit(request_id, Outcome.FAILED, None, detail, seconds)
+
+
+def out_of_time(request_id: str, limit: float) -> Edit:
+    """The record of an edit that was not made within its time limit."""
+    note = f"no result within {limit:g} s, the time limit of an edit ([executor] timeout)"
+    return failed(request_id, Failed(Failure.TIMEOUT, note), limit)
+
+
+def _built(setup: WorkerSetup) -> Editor:
+    """The editor, ready to edit."""
+    try:
+        editor: Editor = plugins.build("editors", setup.editor, setup.settings)
+        load = getattr(editor, "load", None)
+        if callable(load):
+            load()
+        return editor
+    except (EvenEditError, CannotLoad):
+        raise
+    except Exception as error:
+        kind = error.failure if isinstance(error, Failed) else Failure.CRASH
+        raise CannotLoad(kind, f"it cannot be loaded ({type(error).__name__}: {error})") from None
+
+
+def _named(call: Any) -> Any:
+    """Call; an error that says that the GPU's context is broken gets its name."""
+    try:
+        return call()
+    except (EvenEditError, CannotLoad):
+        raise
+    except Exception as error:
+        if POISONED.search(str(error)):
+            raise Failed(Failure.GPU, f"{type(error).__name__}: {error}") from None
+        raise

@@ -31,16 +31,30 @@ def file_lock(path: Path, refusal: str) -> Iterator[None]:
 
 
 @contextmanager
-def database_lock(engine: sa.Engine, name: str, refusal: str) -> Iterator[None]:
+def database_lock(engine: sa.Engine, name: str, refusal: str, *, shared: bool = False) -> Iterator[None]:
     """Hold a lock in a PostgreSQL database, for processes on several machines; on SQLite do nothing.
 
-    The lock belongs to a connection of its own, so that PostgreSQL frees it when the process ends.
+    Where it is `shared`, others may share it, and nobody can have it alone. The lock belongs to a connection of its
+    own, so that PostgreSQL frees it when the process ends.
     """
     if engine.dialect.name == "sqlite":
         yield
         return
     with engine.connect().execution_options(isolation_level="AUTOCOMMIT") as db:
         db.detach()
-        if not db.execute(sa.text(f"SELECT pg_try_advisory_lock({ADVISORY_KEY})"), {"name": name}).scalar_one():
+        lock = "pg_try_advisory_lock_shared" if shared else "pg_try_advisory_lock"
+        if not db.execute(sa.text(f"SELECT {lock}({ADVISORY_KEY})"), {"name": name}).scalar_one():
             raise EvenEditError(refusal)
+        yield
+
+
+@contextmanager
+def database_turn(engine: sa.Engine, name: str) -> Iterator[None]:
+    """Wait for a turn that one process at a time has in a PostgreSQL database; on SQLite do nothing."""
+    if engine.dialect.name == "sqlite":
+        yield
+        return
+    with engine.connect().execution_options(isolation_level="AUTOCOMMIT") as db:
+        db.detach()
+        db.execute(sa.text(f"SELECT pg_advisory_lock({ADVISORY_KEY})"), {"name": f"turn {name}"})
         yield

@@ -20,7 +20,9 @@ from evenedit.core.images import open_images
 from evenedit.core.interfaces import Reply
 from evenedit.core.records import Condition, Edit, Experiment, Kind, Outcome, Rating, Request, Source, Status
 from evenedit.storage import schema
-from evenedit.storage.locks import database_lock, file_lock
+from evenedit.storage.file_systems import journal_mode
+from evenedit.storage.leases import Leases, Unshared
+from evenedit.storage.locks import database_lock, database_turn, file_lock
 from evenedit.storage.migrations import STUDY, bring_up_to_date, create_file
 
 DATABASE = "study.db"
@@ -92,6 +94,25 @@ class Store:
             self._engine.connect(),
         ):
             yield
+
+    @contextmanager
+    def running(self, lease: float) -> Iterator[Leases]:
+        """Lock the study for a run: alone on SQLite, beside any number of other runs on PostgreSQL.
+
+        Yields the run's leases, each good for `lease` seconds after the run was last heard of.
+        """
+        if self._engine.dialect.name == "sqlite":
+            with self.locked():
+                yield Unshared()
+            return
+        refusal = "another process works on this study alone (a check, or anchors); wait for it or stop it"
+        leases = Leases(self._engine, lease)
+        with database_lock(self._engine, "study", refusal, shared=True), leases.alive():
+            yield leases
+
+    def one_by_one(self, name: str) -> AbstractContextManager[None]:
+        """Let one run at a time do something, the others wait; on SQLite there is only one run."""
+        return database_turn(self._engine, name)
 
     def start_run(self, provenance: Mapping[str, Any]) -> int:
         """Save the start of a run and return its number."""
@@ -304,6 +325,22 @@ class Store:
         )
         return {r.request_id: Status(r.status) for r in self._rows(query)}
 
+    def reply_of(self, request_id: str, rater: str, revision: str) -> tuple[Status, int] | None:
+        """Return how a rater's call about one edit ended, and in which run; None before it is made."""
+        query = sa.select(schema.replies.c.status, schema.replies.c.run_id).where(
+            schema.replies.c.request_id == request_id,
+            schema.replies.c.rater == rater,
+            schema.replies.c.revision == revision,
+        )
+        found = self._rows(query)
+        return (Status(found[0].status), found[0].run_id) if found else None
+
+    def edit_of(self, request_id: str) -> tuple[Outcome, int] | None:
+        """Return how an edit ended, and in which run; None before it is made."""
+        query = sa.select(schema.edits.c.outcome, schema.edits.c.run_id).where(schema.edits.c.request_id == request_id)
+        found = self._rows(query)
+        return (Outcome(found[0].outcome), found[0].run_id) if found else None
+
     def failures(self, rater: str, revision: str) -> dict[str, str]:
         """Return why each of a rater's calls failed that did, by request id."""
         query = sa.select(schema.replies.c.request_id, schema.replies.c.reason).where(
@@ -459,14 +496,15 @@ def _sqlite(path: Path) -> sa.Engine:
     else:
         create_file(path, STUDY)
     engine = sa.create_engine(f"sqlite:///{path}", json_serializer=_dumps, poolclass=NullPool)
-    sa.event.listen(engine, "connect", _pragmas)
+    mode = journal_mode(path)
+
+    def pragmas(connection: sqlite3.Connection, _record: object) -> None:
+        connection.execute(f"PRAGMA journal_mode={mode}")
+        connection.execute("PRAGMA synchronous=FULL")
+        connection.execute("PRAGMA busy_timeout=10000")
+
+    sa.event.listen(engine, "connect", pragmas)
     return engine
-
-
-def _pragmas(connection: sqlite3.Connection, _record: object) -> None:
-    connection.execute("PRAGMA journal_mode=WAL")
-    connection.execute("PRAGMA synchronous=FULL")
-    connection.execute("PRAGMA busy_timeout=10000")
 
 
 def _refuse_damaged(path: Path) -> None:

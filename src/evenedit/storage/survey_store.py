@@ -16,6 +16,7 @@ from sqlalchemy.dialects import postgresql, sqlite
 from evenedit.core.errors import EvenEditError
 from evenedit.core.records import is_simulated
 from evenedit.storage import survey_schema as tables
+from evenedit.storage.file_systems import journal_mode
 from evenedit.storage.group_commit import GroupCommit, RowLocks, T, Work, Writer, immediate
 from evenedit.storage.locks import file_lock
 from evenedit.storage.migrations import SURVEY, bring_up_to_date, create_file
@@ -152,10 +153,11 @@ def _bring_file_up_to_date(engine: sa.Engine, path: Path) -> None:
 
 def _sqlite(path: Path) -> sa.Engine:
     engine = sa.create_engine(f"sqlite:///{path}", pool_size=8, connect_args={"check_same_thread": False})
-    sa.event.listen(engine, "connect", _pragmas)
+    pragmas = (f"journal_mode={journal_mode(path)}", "synchronous=FULL", "busy_timeout=10000")
+
+    def set_up(connection: Any, _record: object) -> None:
+        for pragma in (*pragmas, "foreign_keys=ON", "secure_delete=ON"):
+            connection.execute(f"PRAGMA {pragma}")
+
+    sa.event.listen(engine, "connect", set_up)
     return engine
-
-
-def _pragmas(connection: Any, _record: object) -> None:
-    for pragma in ("journal_mode=WAL", "synchronous=FULL", "busy_timeout=10000", "foreign_keys=ON", "secure_delete=ON"):
-        connection.execute(f"PRAGMA {pragma}")

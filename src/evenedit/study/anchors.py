@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from evenedit.core.errors import EvenEditError
+from evenedit.core.errors import EvenEditError, Failed
 from evenedit.core.hashing import digest
 from evenedit.core.images import ImageFolder, write_whole
 from evenedit.core.interfaces import Case, Reply
@@ -32,12 +32,13 @@ from evenedit.core.provenance import provenance
 from evenedit.core.records import Experiment, Outcome, Prompt, Question, Status, is_simulated
 from evenedit.design import requests as design
 from evenedit.design.sampling import balanced
-from evenedit.judges.asking import answer
+from evenedit.judges.asking import BudgetSpent, checked
 from evenedit.judges.raters import JudgeRater
 from evenedit.protocol import questions_for
 from evenedit.results.judge_checks import AnchorCheck, Answering
-from evenedit.run.executors import in_threads
+from evenedit.run.executors import MOST_CALLS, Lane, in_lanes
 from evenedit.run.runner import Runner
+from evenedit.run.streak import FailureStreak
 from evenedit.stats.engine.measures import AXIS_QUESTIONS
 from evenedit.stats.robustness.anchor_drift import ALPHA, ANSWERED, PERMUTATIONS, Replies, drifts
 from evenedit.study.study import Study
@@ -259,10 +260,13 @@ def ask(runner: Runner, anchors: AnchorSet, judges: Sequence[JudgeRater], round_
     """Make the remaining calls of a round."""
     todo = anchors.left(judges, round_number)
     executor = runner.file.sections.executor
-    runner.watch(judges)
+    runner.open_accounts(judges)
+    asking = runner.asking
+    streaks = {judge.id: FailureStreak(f"judge '{judge.id}'", executor.max_failures) for judge in judges}
 
-    def work(asked: tuple[JudgeRater, Anchor, int]) -> AnchorAnswer:
+    def work(asked: tuple[JudgeRater, Anchor, int]) -> AnchorAnswer | None:
         judge, anchor, repeat = asked
+        streak = streaks[judge.id]
         case = Case(
             [anchors.images.open(sha) for sha in anchor.images],
             anchors.images.open(anchor.edited),
@@ -271,15 +275,42 @@ def ask(runner: Runner, anchors: AnchorSet, judges: Sequence[JudgeRater], round_
             anchor.attributes if judge.sees_labels else None,
             repeat=round_number * anchors.repeats + repeat,
         )
-        return _line(judge, anchor, repeat, round_number, answer(judge.judge, case, anchor.questions, executor.retries))
+        failure = ""
+        try:
+            if streak.stop is not None:
+                return None
+            reply = checked(asking.reply(judge.id, judge.judge, case, anchor.questions), anchor.questions)
+        except BudgetSpent:
+            return None
+        except EvenEditError:
+            raise
+        except Exception as error:
+            reply = Reply(Status.FAILED, reason=f"{type(error).__name__}: {error}")
+            failure = error.failure if isinstance(error, Failed) else type(error).__name__
+        streak.note(failure, reply.reason)
+        return _line(judge, anchor, repeat, round_number, reply)
 
+    lanes: list[Lane[tuple[JudgeRater, Anchor, int], AnchorAnswer | None]] = [
+        Lane(
+            [one for one in todo if one[0] is judge],
+            (executor.calls or MOST_CALLS) if _is_remote(judge) else executor.workers,
+        )
+        for judge in judges
+    ]
     total = len(judges) * len(anchors.anchors) * anchors.repeats
     with runner.store.locked(), Progress("anchors", total, total - len(todo)) as progress:
-        for batch in in_threads(runner.budget.admit(todo), work, executor.workers):
-            anchors.append(batch)
-            progress.advance(len(batch))
+        for batch in in_lanes(lanes, work):
+            came = [line for line in batch if line is not None]
+            anchors.append(came)
+            progress.advance(len(came))
+    for stop in (streak.stop for streak in streaks.values() if streak.stop is not None):
+        log.info(f"{stop}")
     if runner.budget.calls:
         log.info(f"calls about the anchors: {runner.budget}")
+
+
+def _is_remote(judge: JudgeRater) -> bool:
+    return bool(getattr(judge.judge, "remote", False))
 
 
 def _line(judge: JudgeRater, anchor: Anchor, repeat: int, round_number: int, reply: Reply) -> AnchorAnswer:

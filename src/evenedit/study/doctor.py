@@ -14,6 +14,8 @@ from evenedit.core import plugins
 from evenedit.core.records import Outcome
 from evenedit.core.version import __version__
 from evenedit.run.executors.processes import visible_gpus
+from evenedit.storage.file_systems import network_file_system
+from evenedit.study.memory import gpu_here, memory_note
 from evenedit.study.study import Study
 
 EXTRAS = {
@@ -63,10 +65,17 @@ def _needs(name: str, settings: Mapping[str, Any]) -> list[str]:
         return []
     editor = plugins.build("editors", name, settings)
     needs = list(editor.missing()) if hasattr(editor, "missing") else []
-    if not needs and plugins.needs_gpu(name) and not visible_gpus():
-        needs.append(
-            f"no GPU is visible here; it needs about {plugins.vram(name)} GB and would take hours per edit on a CPU"
-        )
+    if not needs and plugins.needs_gpu(name):
+        gpu = gpu_here()
+        memory = memory_note(name, settings, gpu)
+        if not visible_gpus():
+            needs.append(
+                f"no GPU is visible here, and it would take hours per edit on a CPU; it {memory[1]}"
+                if memory
+                else "no GPU is visible here"
+            )
+        elif memory and not memory[0]:
+            needs.append(f"it {memory[1]}")
     return needs
 
 
@@ -85,6 +94,13 @@ def _study(study: Study) -> Iterator[HealthCheck]:
             yield HealthCheck(False, f"{group.removesuffix('s')} '{ident}': {need}")
     yield HealthCheck(True, f"study file is valid; database opens ({len(store.runs())} runs)")
     yield HealthCheck(os.access(file.folder, os.W_OK), f"folder {file.folder} can be written")
+    network = None if file.sections.store.url else network_file_system(file.folder)
+    if network:
+        yield HealthCheck(
+            True,
+            f"the database lies on a network file system ({network}): SQLite runs without its write-ahead log there, "
+            'one run at a time. For several machines: [store] url = "postgresql://…"',
+        )
     free = shutil.disk_usage(file.folder).free / 1e9
     yield HealthCheck(free > 1, f"{free:.0f} GB free on its disk")
     wanted = {s.image: s.id for s in store.sources().values()}

@@ -158,11 +158,10 @@ def _answered(study: Study, rater: JudgeRater, requests: Sequence[Request]) -> i
     return sum(ended.get(r.id, Status.FAILED) is not Status.FAILED for r in requests)
 
 
-def ask(runner: Runner, plan: CheckPlan) -> None:
-    """Make the remaining calls, one variant after the other."""
+def ask(runner: Runner, plan: CheckPlan) -> list[str]:
+    """Make the remaining calls, one variant after the other; returns which judges were stopped, and why."""
     with runner.store.locked():
         run_id = runner.store.start_run(provenance(study=runner.file.hash, check=NAME))
-        runner.watch(plan.judges)
         for variant in VARIANTS:
             raters = [variant.rater(judge) for judge in plan.judges]
             runner.ask_again(f"check: {variant.title}", raters, plan.requests, plan.sources, run_id)
@@ -171,6 +170,11 @@ def ask(runner: Runner, plan: CheckPlan) -> None:
         log.info(f"calls of this check: {runner.budget}")
     if runner.budget.spent:
         log.info("the budget is spent; the answers so far are stored. Run the check again with more to continue")
+    stops = runner.rating.stops.values()
+    if not runner.rating.made:
+        for mistake in (stop.mistake for stop in stops if stop.mistake is not None):
+            raise mistake
+    return [str(stop) for stop in stops]
 
 
 def evaluate(study: Study, plan: CheckPlan) -> JudgeCheck:

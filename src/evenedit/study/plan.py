@@ -15,11 +15,15 @@ from evenedit.design import requests as design
 from evenedit.design.assignments import Assignment
 from evenedit.design.study_design import RATED_FIRST
 from evenedit.judges.batch_jobs import takes_batches
+from evenedit.judges.feature_prompts import VLMExtractor, extractor_id
 from evenedit.protocol import Factor
 from evenedit.providers.prices import Prices
 from evenedit.stats.disparity.power import Design, Labels, Power, labels_needed, power
+from evenedit.study.memory import gpu_here, memory_note
 from evenedit.study.study import Study
 
+SIZED = 16
+"""Pictures whose size is looked up to estimate that of the others."""
 POWER_STEPS = 10
 """The number of gaps that the power simulation tries, a gap of 0 included."""
 
@@ -66,6 +70,8 @@ class RunPlan:
     prompts: int
     lines: tuple[EditorLine, ...]
     judges: tuple[JudgeLine, ...]
+    extractors: tuple[JudgeLine, ...]
+    """The descriptions of portraits that feature prompts need, one call each unless one must be asked for again."""
     judge_calls: int
     judge_calls_done: int
     human_ratings: int
@@ -83,7 +89,7 @@ class RunPlan:
     @property
     def usd(self) -> float | None:
         """The price of all that is left, calls made one by one; None where a part of it is not known."""
-        parts = [*(line.usd for line in self.lines), *(judge.usd for judge in self.judges)]
+        parts = [*(line.usd for line in self.lines), *(judge.usd for judge in (*self.judges, *self.extractors))]
         return None if None in parts else sum(part for part in parts if part is not None)
 
     def __str__(self) -> str:
@@ -98,9 +104,9 @@ def _described(plan: RunPlan) -> Iterator[str]:
         what = f"{line.experiment:12}{line.condition:11}{line.editor:28}"
         yield f"{what}{line.edits:>7,}{line.done:>7,}{left:>14}{_price(line.usd):>12}"
     yield f"\njudge calls: {plan.judge_calls:,} ({plan.judge_calls_done:,} done)"
-    if plan.judges:
+    if plan.judges or plan.extractors:
         yield f"{'judge':40}{'calls left':>11}{'tokens of a call: in, out':>38}{'US$ now':>11}{'US$ batch':>11}"
-    for judge in plan.judges:
+    for judge in (*plan.extractors, *plan.judges):
         tokens = "none"
         if judge.tokens:
             tokens = f"{judge.tokens[0]:,.0f}, {judge.tokens[1]:,.0f} {'measured' if judge.measured else 'ASSUMED'}"
@@ -125,8 +131,11 @@ def duration(seconds: float) -> str:
     return f"{hours} h {minutes:02d} min" if hours else f"{minutes} min {rest:02d} s" if minutes else f"{rest} s"
 
 
-def make_plan(study: Study, prices: Path | None = None) -> RunPlan:
-    """Return the plan of a study without editing, rating or spending anything."""
+def make_plan(study: Study, prices: Path | None = None, gpu: float | None = None) -> RunPlan:
+    """Return the plan of a study without editing, rating or spending anything.
+
+    `gpu` is the memory of the GPU it is planned for, in gigabytes; by default that of the one here.
+    """
     file, store = study.file, study.store
     sources = study.design.preview_sources()
     requests = _all_requests(study, sources)
@@ -135,14 +144,15 @@ def make_plan(study: Study, prices: Path | None = None) -> RunPlan:
     lines = tuple(_lines(study, requests, edits, charges))
     assigned, survey = study.design.assignments(requests, study.design.judges()), file.sections.survey
     wanted = {r.id for r in requests}
-    pictures = [e.image for e in edits.values() if e.image]
-    sizes = [store.images.path(p).stat().st_size for p in pictures[:50] if store.images.path(p).is_file()]
+    pictures = [e.image for e in edits.values() if e.image][:SIZED]
+    sizes = [store.images.size(sha256) for sha256 in store.images.present(pictures)]
     left = sum(line.edits - line.done for line in lines)
     return RunPlan(
         len(sources),
         len(file.prompts),
         lines,
         tuple(_judge_lines(study, assigned, charges)),
+        tuple(_extractor_lines(study, requests, charges)),
         len(assigned),
         sum(
             ident in wanted
@@ -152,7 +162,7 @@ def make_plan(study: Study, prices: Path | None = None) -> RunPlan:
         survey.cases * survey.raters_per_item if survey else 0,
         mean(sizes) * left if sizes else None,
         charges.date,
-        tuple(_notes(study)),
+        tuple(_notes(study, gpu_here() if gpu is None else gpu)),
     )
 
 
@@ -160,14 +170,17 @@ def _all_requests(study: Study, sources: Mapping[str, Source]) -> list[Request]:
     """Every request, with as many of the mitigation as there will be once its feature prompts are written."""
     file, requests = study.file, study.design.planned(sources)
     section = file.sections.experiments.mitigation
-    if section is None or any(r.experiment is Experiment.MITIGATION for r in requests):
+    if section is None:
         return requests
     baseline = design.diagnosis(file, sources)
-    if section.choose in RATED_FIRST:  # the cases are not known yet, only how many there will be
+    if section.choose in RATED_FIRST and not study.store.cases(RATED_FIRST[section.choose]):
+        # the cases are not known yet, only how many there will be
         cases = study.design.cases("mitigation", baseline, sources, section.cases)
     else:
         cases = study.design.mitigation_cases(baseline, sources)
-    return [*requests, *design.mitigation(file, cases, dict.fromkeys(sources, ""))]
+    described = study.design.feature_texts(section)
+    waiting = [case for case in cases if case.source_ids[0] not in described]
+    return [*requests, *design.mitigation(file, waiting, dict.fromkeys(sources, ""))]
 
 
 def design_of(study: Study) -> Design | None:
@@ -258,13 +271,27 @@ def _judge_lines(study: Study, assigned: Sequence[Assignment], charges: Prices) 
     return lines
 
 
-def _notes(study: Study) -> list[str]:
+def _extractor_lines(study: Study, requests: Sequence[Request], charges: Prices) -> Iterator[JudgeLine]:
+    """The portraits of the mitigation that are not described yet, for each extractor that asks a model."""
+    section = study.file.sections.experiments.mitigation
+    wanted = {r.source_ids[0] for r in requests if r.experiment is Experiment.MITIGATION}
+    for plugged in section.extractors if section else ():
+        extractor = plugins.build("extractors", plugged.kind, plugged.settings)
+        if isinstance(extractor, VLMExtractor):
+            known = study.store.features(extractor_id(plugged.kind, plugged.settings))
+            left = len(wanted - known.keys())
+            price = charges.of_model(extractor.model.model)
+            usd = None if price is None or charges.assumed is None else left * charges.reserve(price, None)
+            yield JudgeLine(f"describe: {extractor.model.model}", left, charges.assumed, False, usd, None, False)
+
+
+def _notes(study: Study, gpu: float | None) -> list[str]:
     file = study.file
     notes = []
     for editor in file.sections.editors:
-        memory = plugins.vram(editor.plugin)
+        memory = memory_note(editor.plugin, file.located(editor.settings), gpu)
         if memory:
-            notes.append(f"{editor.id} needs about {memory} GB of GPU memory with the published settings (estimated)")
+            notes.append(f"{editor.id} {memory[1]}")
         if (
             plugins.is_remote("editors", editor.plugin)
             and not plugins.takes_seed(editor.plugin)

@@ -10,6 +10,7 @@ from evenedit.config.study_file import StudyFile
 from evenedit.core.errors import EvenEditError
 from evenedit.core.log import log
 from evenedit.core.provenance import provenance
+from evenedit.core.records import Outcome, Status
 from evenedit.core.second_process import ALONE, SecondProcess
 from evenedit.curation.portraits import MANIFEST
 from evenedit.protocol.prompts import PromptSet, merge
@@ -103,9 +104,26 @@ def effects_of(study: Study) -> list[KnownEffect]:
 
 
 def counts_of(study: Study) -> dict[str, int]:
-    """Return what is counted in the study and not in its table: portraits by pool, cases drawn for people."""
+    """What is counted in the study and not in its table: portraits by pool, cases for people, what is missing."""
     cases = study.store.cases(SURVEY)
-    return {**_pools(study.file), **({"sampled": len(cases)} if cases else {})}
+    return {**_pools(study.file), **({"sampled": len(cases)} if cases else {}), **_missing(study)}
+
+
+def _missing(study: Study) -> dict[str, int]:
+    """Planned and missing edits and ratings, where any are missing; refused and unparseable ones have ended."""
+    requests = study.design.planned(study.store.sources())
+    edits = study.store.edits()
+    unmade = sum(r.id not in edits or edits[r.id].outcome is Outcome.FAILED for r in requests)
+    made = {ident for ident, edit in edits.items() if edit.outcome is Outcome.EDITED}
+    assigned = study.design.assignments([r for r in requests if r.id in made], study.design.judges())
+    answers = {key: study.store.answered(*key) for key in {(a.rater.id, a.revision) for a in assigned}}
+    unrated = sum(
+        answers[a.rater.id, a.revision].get(a.request.id, Status.FAILED) is Status.FAILED
+        for a in assigned
+        if a.baseline is None or a.baseline.id in made
+    )
+    found = {"planned.edits": len(requests), "missing.edits": unmade} if unmade else {}
+    return found | ({"planned.ratings": len(assigned), "missing.ratings": unrated} if unrated else {})
 
 
 def _pools(file: StudyFile) -> dict[str, int]:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from evenedit.core.records import Outcome, Status, is_simulated
+from evenedit.core.records import Outcome, Request, Status, is_simulated
+from evenedit.run.reasons import grouped
 from evenedit.study.review_queue import ReviewQueue
 from evenedit.study.study import Study
 from evenedit.survey.answers import PeopleRatings
@@ -21,26 +22,47 @@ class StudyStatus:
     outcomes: Mapping[str, int]
     """How many of them were edited, refused or failed."""
     lines: tuple[str, ...]
+    rated: int = 0
+    """Ratings by judges that have ended, however, but for failures."""
+    unrated: int = 0
+    """Ratings of edits that were made that are still to come, failed ones included."""
+
+    @property
+    def ended(self) -> int:
+        """Edits that were made or refused."""
+        return self.outcomes["edited"] + self.outcomes["refused"]
 
     @property
     def left(self) -> int:
         """Edits that are still to be made, failed ones included."""
-        return self.planned - self.outcomes["edited"] - self.outcomes["refused"]
+        return self.planned - self.ended
 
     def __str__(self) -> str:
         return "\n".join(self.lines)
 
 
-def status_of(study: Study) -> StudyStatus:
-    """Return how far a study is."""
+def status_of(study: Study, *, review: bool = True) -> StudyStatus:
+    """Return how far a study is; without `review`, which reads every rating, it takes less time."""
     sources = study.store.sources()
     requests = study.design.planned(sources) if sources else []
     edits = study.store.edits()
     outcomes = Counter(edits[r.id].outcome for r in requests if r.id in edits)
-    return StudyStatus(len(requests), {o.value: outcomes[o] for o in Outcome}, tuple(_lines(study)))
+    lines = tuple(_lines(study, review))
+    made = [r for r in requests if r.id in edits and edits[r.id].outcome is Outcome.EDITED]
+    return StudyStatus(len(requests), {o.value: outcomes[o] for o in Outcome}, lines, *_rated(study, made))
 
 
-def _lines(study: Study) -> Iterator[str]:
+def _rated(study: Study, made: Sequence[Request]) -> tuple[int, int]:
+    """How many ratings of these edits have ended, and how many are still to come."""
+    idents = {request.id for request in made}
+    assigned = study.design.assignments(made, study.design.judges())
+    wanted = [a for a in assigned if a.baseline is None or a.baseline.id in idents]
+    answers = {key: study.store.answered(*key) for key in {(a.rater.id, a.revision) for a in wanted}}
+    ended = sum(answers[a.rater.id, a.revision].get(a.request.id, Status.FAILED) is not Status.FAILED for a in wanted)
+    return ended, len(wanted) - ended
+
+
+def _lines(study: Study, review: bool) -> Iterator[str]:
     """Yield one line for the state of each stage."""
     store = study.store
     sources = store.sources()
@@ -54,15 +76,16 @@ def _lines(study: Study) -> Iterator[str]:
     outcomes = Counter(e.outcome for e in wanted)
     counts = ", ".join(f"{outcomes[o]:,} {o.value}" for o in Outcome)
     yield f"edits: {len(wanted):,} of {len(requests):,} ({counts})"
-    reasons = Counter(str(e.detail.get("error")) for e in wanted if e.outcome is Outcome.FAILED)
-    for reason, count in reasons.most_common(3):
-        yield f"  failed {count:,} times: {reason}"
+    for kind, key in ((Outcome.REFUSED, "reason"), (Outcome.FAILED, "error")):
+        yield from _reasons(kind.value, Counter(str(e.detail.get(key)) for e in wanted if e.outcome is kind))
     edited = {e.request_id for e in wanted if e.outcome is Outcome.EDITED}
     for rater in study.design.judges():
         answers = store.answered(rater.id, rater.revision)
         states = Counter(state for ident, state in answers.items() if ident in edited)
         counts = ", ".join(f"{states[s]:,} {s.value}" for s in Status)
         yield f"judge {rater.id}: {sum(states.values()):,} of {len(edited):,} ({counts})"
+        failures = store.failures(rater.id, rater.revision)
+        yield from _reasons("failed", Counter(reason for ident, reason in failures.items() if ident in edited))
         ways = Counter(call.via for call in store.calls(rater.id, rater.revision))
         if ways["cache"] or ways["batch"]:
             yield f"  {ways['cache']:,} from the cache, {ways['batch']:,} by batch job"
@@ -79,11 +102,17 @@ def _lines(study: Study) -> Iterator[str]:
         mark = " (SIMULATED)" if all(map(is_simulated, people.raters)) else ""
         rated = {(rating.rater, rating.request_id) for rating in people.ratings()}
         yield f"people{mark}: {len(people.raters):,}, who rated {len(rated):,} edits"
-    if study.file.sections.judges and edited:
+    if review and study.file.sections.judges and edited:
         yield from _review(study)
     left = outcomes[Outcome.FAILED] + len(requests) - len(wanted)
     if left:
         yield f"{left:,} edits to do. Try: evenedit run {study.file.folder}"
+
+
+def _reasons(how: str, reasons: Mapping[str, int]) -> Iterator[str]:
+    """How often each reason was given, alike ones together."""
+    for reason, count in grouped(reasons):
+        yield f"  {how}: {count:,} × {reason}"
 
 
 def _review(study: Study) -> Iterator[str]:

@@ -117,6 +117,13 @@ class Study:
             self.file = with_given(self.file, self.store)
         return Runner(self.file, self.store, budget, prices, *made)
 
+    def summary(self) -> RunSummary:
+        """Return where the planned edits and ratings stand, and why some are missing."""
+        from evenedit.run.summary import summarise
+
+        requests = self.design.planned(self.store.sources())
+        return summarise(self.store, requests, self.design.assignments(requests, self.design.judges()))
+
     def status(self) -> StudyStatus:
         """Return how far the study is and what went wrong."""
         from evenedit.study.status import status_of

@@ -1,27 +1,41 @@
 """What editors on this machine share that run a pipeline of diffusers: settings, loading, calling, named failures.
 
 A model's own class names its pipeline and says what that pipeline is called with. To save memory there are `quantize`
-and `offload`. Nothing heavy is imported before the first edit.
+and `offload`, or `memory`, which chooses them for the size of a GPU. Nothing heavy is imported before the first edit.
 """
 
 from __future__ import annotations
 
 import importlib
 import inspect
+import math
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
 from pathlib import Path
 from threading import Lock
-from typing import Any, TypeVar
+from typing import Any, ClassVar, TypeVar
 
 from PIL.Image import Image
 
 from evenedit.core import settings
-from evenedit.core.errors import EvenEditError, Failed, Failure
+from evenedit.core.errors import CannotLoad, EvenEditError, Failed, Failure
 from evenedit.core.settings import InheritsSettings
+from evenedit.editors.local.memory import (
+    AUTO,
+    GB,
+    PRESETS,
+    MemoryNeed,
+    Weights,
+    fitting,
+    in_words,
+    main_memory,
+    need,
+    preset_for,
+    weights_of,
+)
 from evenedit.editors.pixels import picture
 
 PACKAGES = ("torch", "diffusers", "transformers", "accelerate")
@@ -36,6 +50,9 @@ class DiffusersEditor(InheritsSettings, ABC):
     """The editor's name in study files, for messages."""
     pipeline: str
     """The pipeline's class in diffusers."""
+    presets: ClassVar[Mapping[str, Mapping[str, str]]]
+    """Settings with which it fits a GPU of this size."""
+    added_settings = frozenset({"memory"})
     backbone = "transformer"
     """The pipeline's part that denoises: `facts` has the commit of its weights."""
 
@@ -52,6 +69,7 @@ class DiffusersEditor(InheritsSettings, ABC):
         offload: str = "none",
         attention_slicing: bool = False,
         vae_slicing: bool = False,
+        memory: str = AUTO,
     ) -> None:
         self.model = settings.text("model", model)
         """A hub id, or a folder on this machine."""
@@ -69,13 +87,45 @@ class DiffusersEditor(InheritsSettings, ABC):
         self.attention_slicing = settings.choice("attention_slicing", attention_slicing, False, True)
         """Where the model can: diffusers 0.42 cannot slice every one's attention, and `facts` says so."""
         self.vae_slicing = settings.choice("vae_slicing", vae_slicing, False, True)
+        self.memory = settings.choice("memory", memory, AUTO, *PRESETS)
+        """A GPU's size, sets `quantize` and `offload`; auto: the fastest `offload` that fits, for the same pixels."""
+        self._use_preset()
         self._check_together()
         self._lock = Lock()  # the scheduler keeps its place in the pipeline: one edit at a time
         self._pipeline: Any = None
+        self._offloaded = self.offload
 
     @abstractmethod
     def arguments(self, pipeline: Any, images: Sequence[Image]) -> dict[str, Any]:
         """What the pipeline is called with beside images, prompt, steps and generator: guidance, size …"""
+
+    def load(self) -> None:
+        """Load the weights; raises where that would fail for every edit."""
+        with self._lock:
+            torch = self._import("torch")
+            try:
+                _failing_in_words(torch, lambda: self._load(torch))
+            except Failed as failed:
+                raise CannotLoad(failed.failure, f"it cannot be loaded ({failed})") from None
+
+    @property
+    def weights(self) -> Weights | None:
+        """The size of the model; None where it is not known."""
+        return weights_of(self.model, self.revision)
+
+    def needs(self, **changes: Any) -> MemoryNeed | None:
+        """The memory that it needs with its settings, or with `changes` of them; None where it is not known."""
+        used = {"dtype": self.dtype, "quantize": self.quantize, "offload": self.offload, **changes}
+        return None if self.weights is None else need(self.weights, **used)
+
+    def fits(self, gpu: float, main: float = math.inf) -> str | None:
+        """The `offload` it would use with so many gigabytes on the GPU and in main memory; None where it cannot fit."""
+        if self.weights is None or self.device_map is not None:
+            return str(self.offload)
+        if self.memory != AUTO or self.offload != "none":
+            asked = self.needs()
+            return str(self.offload) if asked is not None and asked.gpu <= gpu else None
+        return fitting(self.weights, gpu, main, dtype=self.dtype, quantize=self.quantize)
 
     def missing(self) -> list[str]:
         """What is needed to use it and not there."""
@@ -85,7 +135,10 @@ class DiffusersEditor(InheritsSettings, ABC):
         """Return the edited picture."""
         with self._lock:
             torch = self._import("torch")
-            pipeline = _failing_in_words(torch, lambda: self._load(torch))
+            try:
+                pipeline = _failing_in_words(torch, lambda: self._load(torch))
+            except Failed as failed:
+                raise CannotLoad(failed.failure, f"it cannot be loaded ({failed})") from None
             output = _failing_in_words(
                 torch,
                 lambda: pipeline(
@@ -117,7 +170,33 @@ class DiffusersEditor(InheritsSettings, ABC):
             "commit": commit[1] if commit else None,
             "device": str(pipeline._execution_device),
             "attention_slicing": self.attention_slicing and sliceable,
+            "offload": self._offloaded,
         }
+
+    def _use_preset(self) -> None:
+        if self.memory == AUTO:
+            return
+        if self.offload != "none" or self.quantize is not None or self.device_map is not None:
+            raise EvenEditError("setting 'memory' chooses 'offload' and 'quantize' itself; remove these, or it")
+        chosen = self.presets[self.memory]
+        self.offload, self.quantize = chosen.get("offload", "none"), chosen.get("quantize")
+
+    def _fit(self, torch: Any, device: str) -> str:
+        """The `offload` that fits the GPU; raises where the weights cannot fit."""
+        if not device.startswith("cuda"):
+            return str(self.offload)
+        size = torch.cuda.get_device_properties(device).total_memory / GB
+        found, asked = self.fits(size, main_memory()), self.needs()
+        if found is None and asked is not None:
+            raise EvenEditError(
+                f"editor '{self.kind}' needs {in_words(asked)}; here are {size:.0f} and {main_memory():.0f} GB. "
+                f"{self.advice(size)}"
+            )
+        return str(found)
+
+    def advice(self, gpu: float) -> str:
+        """The setting with which it would fit a GPU of so many gigabytes."""
+        return preset_for(self.presets, self.needs, gpu)
 
     def _check_together(self) -> None:
         if not re.fullmatch(r"auto|cpu|mps|cuda(:\d+)?", self.device):
@@ -138,10 +217,12 @@ class DiffusersEditor(InheritsSettings, ABC):
             for name in ("offload", "quantize"):
                 if getattr(self, name) not in (None, "none") and device == "cpu":
                     raise EvenEditError(f"setting '{name}' needs a GPU, and there is none here; remove the setting")
-            pipeline = self._from_pretrained(torch, diffusers)
+            options = self._options(torch, diffusers)
+            offload = self._fit(torch, device)
+            pipeline = self._from_pretrained(torch, diffusers, options)
             pipeline.set_progress_bar_config(disable=True)
             self._save_memory(pipeline)
-            self._place(pipeline, device)
+            self._place(pipeline, device, offload)
             self._pipeline = pipeline
         return self._pipeline
 
@@ -151,16 +232,16 @@ class DiffusersEditor(InheritsSettings, ABC):
         if self.vae_slicing:
             pipeline.vae.enable_slicing()
 
-    def _place(self, pipeline: Any, device: str) -> None:
-        if self.offload == "model":
+    def _place(self, pipeline: Any, device: str, offload: str) -> None:
+        self._offloaded = offload
+        if offload == "model":
             pipeline.enable_model_cpu_offload(device=device)
-        elif self.offload == "sequential":
+        elif offload == "sequential":
             pipeline.enable_sequential_cpu_offload(device=device)
         elif self.device_map is None:
             pipeline.to(device)
 
-    def _from_pretrained(self, torch: Any, diffusers: Any) -> Any:
-        options = self._options(torch, diffusers)
+    def _from_pretrained(self, torch: Any, diffusers: Any, options: Mapping[str, Any]) -> Any:
         try:
             return getattr(diffusers, self.pipeline).from_pretrained(self.model, **options)
         except (ImportError, AttributeError) as error:  # a package is missing or older than the pipeline

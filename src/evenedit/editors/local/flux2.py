@@ -7,8 +7,8 @@ prompts would leave the machine. To save memory use `quantize` and `offload`.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar
 
 from PIL.Image import Image
 
@@ -26,7 +26,11 @@ class Flux2(DiffusersEditor):
     """
 
     max_images = 2
-    vram_gb = 20
+    presets: ClassVar[Mapping[str, Mapping[str, str]]] = {
+        "80gb": {"offload": "model"},
+        "48gb": {"quantize": "4bit"},
+        "24gb": {"quantize": "4bit", "offload": "model"},
+    }
     kind = "flux2-dev"
     pipeline = "Flux2Pipeline"
 

@@ -6,8 +6,8 @@ A negative prompt always goes along: without one the pipeline silently leaves tr
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar
 
 from PIL.Image import Image
 
@@ -25,7 +25,11 @@ class QwenImageEdit(DiffusersEditor):
     """
 
     max_images = 2
-    vram_gb = 16
+    presets: ClassVar[Mapping[str, Mapping[str, str]]] = {
+        "80gb": {},
+        "48gb": {"offload": "model"},
+        "24gb": {"quantize": "4bit"},
+    }
     kind = "qwen-image-edit-2511"
     pipeline = "QwenImageEditPlusPipeline"
 

@@ -10,6 +10,7 @@ import contextlib
 import inspect
 import io
 import json
+import math
 import os
 import re
 import shlex
@@ -19,14 +20,16 @@ import sys
 import threading
 import weakref
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 from PIL import Image
 
+from evenedit.core import settings
 from evenedit.core.decode import UnreadablePicture, decode
 from evenedit.core.errors import EvenEditError, Failed, Failure
+from evenedit.editors.local.memory import AUTO, PRESETS, MemoryNeed, Weights, need, preset_for, weights_of
 
 ID = "step1x-edit-v1p2"
 PYTHON = "EVENEDIT_STEP1X_PYTHON"
@@ -43,7 +46,8 @@ class Step1X:
 
     max_images = 1
     needs_gpu = True
-    vram_gb = 24
+    presets: ClassVar[Mapping[str, Mapping[str, str]]] = {"80gb": {}, "48gb": {}, "24gb": {"offload": "sequential"}}
+    added_settings = frozenset({"memory"})
 
     def __init__(
         self,
@@ -60,6 +64,7 @@ class Step1X:
         offload: str = "none",
         timeout: float = 1800.0,
         load_timeout: float = 7200.0,
+        memory: str = AUTO,
     ) -> None:
         self.python = python or os.environ.get(PYTHON) or str(_interpreter(default_folder()))
         """The interpreter of Step1X's environment."""
@@ -81,11 +86,36 @@ class Step1X:
         """Seconds for one edit."""
         self.load_timeout = load_timeout
         """Seconds for loading the weights, a download included."""
+        self.memory = settings.choice("memory", memory, AUTO, *PRESETS)
+        """A GPU's size, which sets `offload`."""
+        if self.memory != AUTO:
+            if offload != "none":
+                raise EvenEditError("setting 'memory' chooses 'offload' itself; remove one of the two")
+            self.offload = self.presets[self.memory].get("offload", "none")
         self._check()
         self._lock = threading.Lock()
         self._facts: dict[str, Any] = {}
         self._workers: list[_Worker] = []  # the one that runs, or none
         weakref.finalize(self, _close, self._workers)
+
+    @property
+    def weights(self) -> Weights | None:
+        """The size of the model; None where it is not known."""
+        return weights_of(self.model, self.revision)
+
+    def needs(self, **changes: Any) -> MemoryNeed | None:
+        """The memory that it needs with its settings, or with `changes` of them; None where it is not known."""
+        used = {"dtype": "bfloat16", "quantize": None, "offload": self.offload, **changes}
+        return None if self.weights is None else need(self.weights, **used)
+
+    def fits(self, gpu: float, main: float = math.inf) -> str | None:
+        """The `offload` it uses, if it fits a GPU of so many gigabytes; None where it does not."""
+        asked = self.needs()
+        return self.offload if asked is None or (asked.gpu <= gpu and asked.main <= main) else None
+
+    def advice(self, gpu: float) -> str:
+        """The setting with which it would fit a GPU of so many gigabytes."""
+        return preset_for(self.presets, self.needs, gpu)
 
     def missing(self) -> list[str]:
         """What is needed to use it and not there."""

@@ -53,6 +53,8 @@ APP_FILES = "/report/files/"
 """Where the web app has the report's files."""
 BADGES = {**LEVELS, "none": "No difference shown"}
 """The names of certainties on the pages."""
+MUCH = 0.02
+"""The share of planned edits or ratings above which the page says on top that they are missing."""
 
 
 @dataclass(frozen=True)
@@ -204,6 +206,7 @@ def _front(
         **common,
         **_drawn(parts, front, common["link"].before),
         sections=front,
+        warnings=list(_warnings(parts.index)),
         verdicts=cards,
         further=[s for s in findings if s.number not in on_cards],
         sentences=summarise(parts.index) if not findings else [],
@@ -215,6 +218,21 @@ def _appendix_sections(parts: ReportParts, front: list[Section]) -> list[Section
     have = {*parts.tables, *parts.figures, *parts.photos}
     always = {*ALWAYS, *(["examples"] if parts.examples else [])}
     return appendix_sections(have, front, always)
+
+
+def _warnings(index: Index) -> Iterator[str]:
+    """Say on top that much of what was planned is missing."""
+    counts = index.results.counts
+    parts = [
+        f"{counts[f'missing.{what}']:,} of {counts[f'planned.{what}']:,} planned {what}"
+        for what in ("edits", "ratings")
+        if counts.get(f"missing.{what}", 0) > MUCH * counts.get(f"planned.{what}", 0)
+    ]
+    if parts:
+        yield (
+            f"This study is not complete: {' and '.join(parts)} are missing because they failed or were not made yet. "
+            "All numbers below rest on what is there, and may change when the run is finished."
+        )
 
 
 def _appendix(parts: ReportParts, front: list[Section], seen: dict[str, str], common: dict[str, Any]) -> str:

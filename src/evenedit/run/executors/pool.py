@@ -1,15 +1,18 @@
-"""A pool of workers that may die: each has one task at a time, so a death is blamed on the right edit."""
+"""A pool of workers that may die or hang: each has one task at a time, so it is known which edit is to blame."""
 
 from __future__ import annotations
 
-from collections import Counter, deque
-from collections.abc import Iterable, Iterator
+import time
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from typing import Any, Protocol
-from zlib import crc32
 
-from evenedit.core.errors import Failed, Failure
-from evenedit.core.records import Edit
-from evenedit.run.worker import EditTask, failed
+from evenedit.core.errors import CannotLoad, EvenEditError, Failed, Failure
+from evenedit.core.records import Edit, Outcome
+from evenedit.run.executors.queue import EditQueue
+from evenedit.run.interruption import LOOK, graceful
+from evenedit.run.worker import EditTask, failed, out_of_time
 
 
 class Lost(Exception):
@@ -24,6 +27,16 @@ class WorkerPool(Protocol):
         """How many workers there are, those who are still to arrive among them."""
         ...
 
+    @property
+    def loaded(self) -> bool:
+        """Whether a worker has loaded the editor, so that the others can be expected to."""
+        ...
+
+    @property
+    def begun(self) -> Mapping[Any, float]:
+        """When each worker that is editing began to (by time.monotonic); none of those that still load."""
+        ...
+
     def hire(self) -> None:
         """Ask for a worker; it may take its time to arrive."""
         ...
@@ -36,8 +49,12 @@ class WorkerPool(Protocol):
         """Hand a worker its next task."""
         ...
 
-    def wait(self) -> list[tuple[Any, Edit | Exception]]:
-        """Wait until something happens: what a worker made, the error it raised, or Lost; empty when one arrived."""
+    def wait(self, seconds: float) -> list[tuple[Any, Edit | Exception]]:
+        """Wait for something to happen, so long at most: what a worker made, the error it raised, or Lost."""
+        ...
+
+    def end(self, member: Any) -> None:
+        """End a worker, whatever it does."""
         ...
 
     def dismiss(self) -> None:
@@ -45,80 +62,119 @@ class WorkerPool(Protocol):
         ...
 
 
-class Lots:
-    """Tasks in lots, one for each worker: edits of one portrait are in one lot, so a worker meets it again."""
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """Seconds that an edit may take."""
 
-    def __init__(self, tasks: Iterable[EditTask], size: int) -> None:
-        self._lots = [deque[EditTask]() for _ in range(size)]
-        for task in tasks:
-            self._lots[crc32("".join(task.images[:1]).encode()) % size].append(task)
-
-    def __len__(self) -> int:
-        return sum(map(len, self._lots))
-
-    def take(self, seat: int) -> EditTask:
-        """The next task for the worker at this seat: of its own lot, or of the longest when that is empty."""
-        own = self._lots[seat % len(self._lots)]
-        return (own or max(self._lots, key=len)).popleft()
-
-    def put_back(self, task: EditTask) -> None:
-        """Have a task done again, next of all."""
-        max(self._lots, key=len).appendleft(task)
+    each: float
+    first: float
+    """The first of a worker, which may load weights on the way."""
 
 
-def work_off(pool: WorkerPool, tasks: Iterable[EditTask], size: int, retries: int) -> Iterator[list[Edit]]:
-    """Do all tasks; yield edits as they come. A lost task is tried again by another worker, a few times.
+@dataclass
+class _Shift:
+    """The work of one pool on one queue."""
 
-    On Ctrl-C nothing new is begun; what is under way is finished and yielded, then KeyboardInterrupt is raised.
+    pool: WorkerPool
+    queue: EditQueue
+    retries: int
+    limits: Limits
+    seats: dict[Any, int] = field(default_factory=dict)
+    busy: dict[Any, EditTask] = field(default_factory=dict)
+    used: set[Any] = field(default_factory=set)
+    """Workers that have made an edit."""
+    deaths: Counter[str] = field(default_factory=Counter)
+
+    def hand_out(self) -> None:
+        """Give everybody who is free a task; while nobody has loaded the editor yet, only one."""
+        for member in self.pool.idle():
+            if self.busy and not self.pool.loaded:
+                return
+            task = self.queue.take(self.seats.setdefault(member, len(self.seats)))
+            if task is None:
+                return
+            self.busy[member] = task
+            self.pool.give(member, task)
+
+    def collect(self) -> list[Edit]:
+        """What ended by now, hung workers included."""
+        ended = self.pool.wait(LOOK)
+        results = [edit for member, result in ended if (edit := self._result(member, result)) is not None]
+        return results + list(self._late())
+
+    def _result(self, member: Any, result: Edit | Exception) -> Edit | None:
+        task = self.busy.pop(member)
+        self.used.add(member)
+        if isinstance(result, EvenEditError):
+            self.queue.end(result)
+            return None
+        if isinstance(result, CannotLoad):
+            self.queue.end(result)
+            return self._ended(task, failed(task.request.id, result))
+        if isinstance(result, Lost):
+            self._replace()
+            return self._again(task, failed(task.request.id, Failed(Failure.CRASH, str(result))))
+        if isinstance(result, Exception):
+            raise result
+        if result.outcome is Outcome.FAILED and result.detail.get("failure") == Failure.GPU:
+            self.pool.end(member)
+            self._replace()
+            return self._again(task, result)
+        return self._ended(task, result)
+
+    def _late(self) -> Iterator[Edit]:
+        now = time.monotonic()
+        for member, begun in list(self.pool.begun.items()):
+            limit = self.limits.each if member in self.used else self.limits.first
+            if member in self.busy and now - begun > limit:
+                task = self.busy.pop(member)
+                self.pool.end(member)
+                self._replace()
+                yield self._ended(task, out_of_time(task.request.id, limit))
+
+    def _again(self, task: EditTask, edit: Edit) -> Edit | None:
+        """Have a task that ended its worker tried again by another, a few times."""
+        self.deaths[task.request.id] += 1
+        if self.deaths[task.request.id] > self.retries:
+            return self._ended(task, edit)
+        self.queue.put_back(task)
+        return None
+
+    def _ended(self, task: EditTask, edit: Edit) -> Edit:
+        self.queue.note(task, edit)
+        return edit
+
+    def _replace(self) -> None:
+        if len(self.queue) or self.busy:
+            self.pool.hire()
+
+
+def work_off(pool: WorkerPool, queue: EditQueue, size: int, retries: int, limits: Limits) -> Iterator[list[Edit]]:
+    """Do all tasks; yield edits as they come. What a worker lost is tried again by another, a few times.
+
+    On Ctrl-C nothing new is begun; what finishes soon is yielded, then KeyboardInterrupt is raised.
     The workers stay for further tasks, unless they are stopped in the midst of these.
     """
-    waiting = Lots(tasks, size)
-    seats: dict[Any, int] = {}
-    busy: dict[Any, EditTask] = {}
-    deaths: Counter[str] = Counter()
-    interrupted = False
-
-    def hand_out() -> None:
-        for member in pool.idle():
-            if waiting:
-                busy[member] = waiting.take(seats.setdefault(member, len(seats)))
-                pool.give(member, busy[member])
-
-    try:
-        for _ in range(min(size, len(waiting)) - pool.size):
-            pool.hire()
-        while busy or (waiting and not interrupted):
-            try:
-                if not interrupted:
-                    hand_out()
-                finished = pool.wait()
-            except KeyboardInterrupt:
-                interrupted = True
-                continue
-            batch: list[Edit] = []
-            for member, result in finished:
-                task = busy.pop(member)
-                ident = task.request.id
-                if isinstance(result, Edit):
-                    batch.append(result)
-                elif not isinstance(result, Lost):
-                    raise result
-                else:
-                    pool.hire()
-                    deaths[ident] += 1
-                    if deaths[ident] > retries:
-                        batch.append(failed(ident, Failed(Failure.CRASH, str(result))))
-                    else:
-                        waiting.put_back(task)
-            if batch:
-                try:
-                    if not interrupted:
-                        hand_out()  # whoever gets the batch may take a while to store it
-                except KeyboardInterrupt:
-                    interrupted = True
-                yield batch
-    finally:
-        if busy:
-            pool.dismiss()
-    if interrupted:
+    queue.split(size)
+    shift = _Shift(pool, queue, retries, limits)
+    with graceful() as stop:
+        try:
+            for _ in range(min(size, len(queue)) - pool.size):
+                pool.hire()
+            while shift.busy or (len(queue) and not stop.requested):
+                if not stop.requested:
+                    if not pool.size:
+                        pool.hire()
+                    shift.hand_out()
+                batch = shift.collect()
+                if batch:
+                    if not stop.requested:
+                        shift.hand_out()  # whoever gets the batch may take a while to store it
+                    yield batch
+                if stop.over:
+                    break
+        finally:
+            if shift.busy:
+                pool.dismiss()
+    if stop.requested:
         raise KeyboardInterrupt

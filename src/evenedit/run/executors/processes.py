@@ -4,38 +4,58 @@ from __future__ import annotations
 
 import os
 import signal
-from collections.abc import Sequence
+import time
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from itertools import count
 from multiprocessing.connection import Connection, wait
 from pathlib import Path
 from typing import Any
 
-from evenedit.core.processes import WorkerContext
+from evenedit.core.processes import WorkerContext, end_with_parent
 from evenedit.core.records import Edit
 from evenedit.run.executors.pool import Lost
 from evenedit.run.worker import EditTask, Worker, WorkerSetup
 
 _CONTEXT = WorkerContext()
+READY = "ready"
+"""What a process says when its editor is loaded and it begins to edit."""
 
 
 class Processes:
     """A pool of processes, each at the end of a pipe. It can go on with another editor once all edits are made."""
 
     def __init__(self, setup: WorkerSetup | None = None, gpus: Sequence[str] = ()) -> None:
-        self.setup = setup
-        """What the next edits are made with."""
         self.gpus = gpus
+        self.loaded = False
+        """Whether a process has loaded the editor."""
+        self._setup = setup
         self._numbers = count()
         self._members: dict[int, tuple[Any, Connection]] = {}
         self._busy: set[int] = set()
+        self._begun: dict[int, float] = {}
         self._free_gpus = list(gpus)
         self._gpu_of: dict[int, str] = {}
+
+    @property
+    def setup(self) -> WorkerSetup | None:
+        """What the next edits are made with."""
+        return self._setup
+
+    @setup.setter
+    def setup(self, setup: WorkerSetup) -> None:
+        self.loaded = self.loaded and setup == self._setup
+        self._setup = setup
 
     @property
     def size(self) -> int:
         """How many processes there are."""
         return len(self._members)
+
+    @property
+    def begun(self) -> Mapping[int, float]:
+        """When each process that is editing began to."""
+        return self._begun
 
     def hire(self) -> None:
         """Start a process; it takes a GPU that no other process holds."""
@@ -63,30 +83,48 @@ class Processes:
         with suppress(OSError):
             self._members[member][1].send((self.setup, task))
 
-    def wait(self) -> list[tuple[int, Edit | Exception]]:
-        """Whatever came back first: an edit, an error, or the end of a pipe."""
-        ready = wait([self._members[m][1] for m in self._busy])
+    def wait(self, seconds: float) -> list[tuple[int, Edit | Exception]]:
+        """Whatever comes back first: an edit, an error, or the end of a pipe."""
+        ready = wait([self._members[m][1] for m in self._busy], seconds)
         finished: list[tuple[int, Edit | Exception]] = []
         for member in [m for m in self._busy if self._members[m][1] in ready]:
-            self._busy.discard(member)
             try:
-                finished.append((member, self._members[member][1].recv()))
+                said = self._members[member][1].recv()
             except (EOFError, OSError):
-                finished.append((member, self._clean_up(member)))
+                said = self._lost(member)
+            if said == READY:
+                self.loaded = True
+                self._begun[member] = time.monotonic()
+                continue
+            self._busy.discard(member)
+            self._begun.pop(member, None)
+            finished.append((member, said))
         return finished
+
+    def end(self, member: int) -> None:
+        """End a process, whatever it does."""
+        process, _ = self._members[member]
+        process.kill()
+        self._busy.discard(member)
+        self._begun.pop(member, None)
+        self._lost(member)
 
     def dismiss(self) -> None:
         """Close every pipe; idle processes end by themselves, busy ones are stopped."""
-        for process, pipe in self._members.values():
+        for member, (process, pipe) in self._members.items():
             pipe.close()
-            process.join(timeout=2)
+            process.join(timeout=0 if member in self._busy else 2)
             if process.is_alive():
                 process.terminate()
+                process.join(timeout=2)
+            if process.is_alive():  # it does not heed the signal
+                process.kill()
                 process.join()
         self._members.clear()
         self._busy.clear()
+        self._begun.clear()
 
-    def _clean_up(self, member: int) -> Lost:
+    def _lost(self, member: int) -> Lost:
         process, pipe = self._members.pop(member)
         pipe.close()
         process.join()
@@ -107,17 +145,29 @@ def visible_gpus() -> list[str]:
 def _serve(pipe: Connection, gpu: str | None) -> None:
     """What each process does: take its GPU, leave Ctrl-C to the parent, edit until the pipe is closed."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    end_with_parent()
     if gpu is not None:
         os.environ["CUDA_VISIBLE_DEVICES"] = gpu
     worker: Worker | None = None
-    while True:
-        try:
+    with suppress(EOFError, OSError):  # the parent is gone, or needs us no longer
+        while True:
             setup, task = pipe.recv()
-        except EOFError:
-            return
-        try:
-            if worker is None or worker.setup != setup:
-                worker = Worker(setup)
-            pipe.send(worker.edit(task))
-        except Exception as error:
-            pipe.send(error)
+            try:
+                if worker is None or worker.setup != setup:
+                    worker = Worker(setup)
+                worker.prepare()
+                pipe.send(READY)
+                result: Edit | Exception = worker.edit(task)
+            except Exception as error:
+                result = error
+            _send(pipe, result)
+
+
+def _send(pipe: Connection, result: Edit | Exception) -> None:
+    """Send a result; of an error that cannot be sent, its words."""
+    try:
+        pipe.send(result)
+    except OSError:
+        raise
+    except Exception:
+        pipe.send(RuntimeError(f"{type(result).__name__}: {result}"))

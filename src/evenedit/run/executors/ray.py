@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import socket
+import time
+from collections.abc import Mapping
 from typing import Any
 
 from evenedit.core.errors import EvenEditError
@@ -21,15 +23,24 @@ class RayActors:
         self.ray = _connect(address)
         self.setup = setup
         self._remote = self.ray.remote(num_cpus=num_cpus, num_gpus=num_gpus, max_restarts=0)(Worker)
+        self.loaded = False
+        """Whether an actor has loaded the editor."""
         self._arriving: dict[Any, Any] = {}
         self._failed_starts = 0
         self._idle: list[Any] = []
+        self._loading: dict[Any, Any] = {}
         self._busy: dict[Any, Any] = {}
+        self._begun: dict[Any, float] = {}
 
     @property
     def size(self) -> int:
         """Actors that are here or asked for."""
         return len(self._arriving) + len(self._idle) + len(self._busy)
+
+    @property
+    def begun(self) -> Mapping[Any, float]:
+        """When each actor that is editing began to."""
+        return self._begun
 
     def hire(self) -> None:
         """Ask for an actor. It arrives when the cluster has room: after the loss of a node, maybe much later."""
@@ -41,28 +52,53 @@ class RayActors:
         return list(self._idle)
 
     def give(self, member: Any, task: EditTask) -> None:
-        """Call the actor; the reference stands for its result."""
+        """Call the actor, which loads its editor first if it has not yet; the reference stands for its result."""
         self._idle.remove(member)
+        self._loading[member.is_ready.remote()] = member
         self._busy[member.edit.remote(task)] = member
 
-    def wait(self) -> list[tuple[Any, Edit | Exception]]:
-        """The first actor that arrives, or is done, failed or lost."""
-        done, _ = self.ray.wait([*self._busy, *self._arriving], num_returns=1)
+    def wait(self, seconds: float) -> list[tuple[Any, Edit | Exception]]:
+        """The first actor that arrives, is ready, or is done, failed or lost."""
+        references = [*self._busy, *self._loading, *self._arriving]
+        done, _ = self.ray.wait(references, num_returns=1, timeout=seconds) if references else ([], [])
         finished: list[tuple[Any, Edit | Exception]] = []
         for reference in done:
             if reference in self._arriving:
                 self._arrive(reference)
-                continue
-            member, result = self._busy.pop(reference), self._result(reference)
-            if not isinstance(result, Lost):
-                self._idle.append(member)
-            finished.append((member, result))
+            elif reference in self._loading:
+                self._ready(reference)
+            else:
+                member, result = self._busy.pop(reference), self._result(reference)
+                self._forget(member)
+                if not isinstance(result, Lost):
+                    self._idle.append(member)
+                finished.append((member, result))
         return finished
+
+    def end(self, member: Any) -> None:
+        """End an actor, whatever it does."""
+        self.ray.kill(member)
+        self._busy = {reference: actor for reference, actor in self._busy.items() if actor != member}
+        self._idle = [actor for actor in self._idle if actor != member]
+        self._forget(member)
 
     def dismiss(self) -> None:
         """Give the cluster its resources back."""
         for actor in [*self._arriving.values(), *self._idle, *self._busy.values()]:
             self.ray.kill(actor)
+
+    def _ready(self, reference: Any) -> None:
+        member = self._loading.pop(reference)
+        try:
+            self.ray.get(reference)
+        except self.ray.exceptions.RayError:  # the edit itself ends the same way
+            return
+        self.loaded = True
+        self._begun[member] = time.monotonic()
+
+    def _forget(self, member: Any) -> None:
+        self._loading = {reference: actor for reference, actor in self._loading.items() if actor != member}
+        self._begun.pop(member, None)
 
     def _arrive(self, reference: Any) -> None:
         actor = self._arriving.pop(reference)

@@ -1,80 +1,203 @@
-"""Work in threads of this process: for what waits (APIs, judges), and for a CPU editor."""
+"""Work in threads of this process: for what waits (APIs, judges), and for a CPU editor.
+
+A thread cannot be ended. One that runs out of time is left to itself: its item ends as late, another thread takes its
+place, and the program does not wait for it at its end.
+"""
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import Executor, Future, ThreadPoolExecutor
+from concurrent.futures import Executor, Future
 from contextlib import ExitStack
-from queue import SimpleQueue
-from typing import TypeVar
+from dataclasses import dataclass
+from queue import Empty, SimpleQueue
+from threading import Lock, Thread
+from typing import Any, Generic, TypeVar
+
+from evenedit.run.interruption import LOOK, graceful
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 
 
+@dataclass(frozen=True, slots=True)
+class Lane(Generic[Item, Result]):
+    """Items that are worked off by threads of their own, so that a slow lane does not hold up the others."""
+
+    items: Iterable[Item]
+    threads: int
+    limit: float | None = None
+    """Seconds for one item; None: any time."""
+    late: Callable[[Item, float], Result] | None = None
+    """Makes the result of an item that ran out of time, from the item and the limit."""
+
+
+class _Seat(Generic[Item]):
+    """One thread and what it works on."""
+
+    def __init__(self) -> None:
+        self.item: Item | None = None
+        self.begun = 0.0
+        self.left = False
+        """Whether nobody waits for it any more."""
+
+
+class _Threads(Generic[Item, Result]):
+    """The threads of one lane. Each starts the next one when it gets an item, so there are never more than needed."""
+
+    def __init__(
+        self, lane: Lane[Item, Result], work: Callable[[Item], Result], ended: SimpleQueue[tuple[Any, Any]], name: str
+    ) -> None:
+        self.lane = lane
+        self._work = work
+        self._ended = ended
+        self._name = name
+        self._items = iter(lane.items)
+        self._taking = Lock()
+        self._counting = Lock()
+        self._closed = False
+        self.seats: set[_Seat[Item]] = set()
+        self._start()
+
+    def close(self) -> None:
+        """Begin nothing new."""
+        self._closed = True
+
+    def late(self) -> Iterator[Result]:
+        """Leave the threads that ran out of time, and yield what becomes of their items."""
+        limit = self.lane.limit
+        if limit is None or self.lane.late is None:
+            return
+        now = time.monotonic()
+        for seat in list(self.seats):
+            with self._counting:
+                item = seat.item
+                if item is None or now - seat.begun < limit:
+                    continue
+                seat.left = True
+                self.seats.discard(seat)
+            yield self.lane.late(item, limit)
+            self._start()
+
+    def _start(self) -> None:
+        with self._counting:
+            if self._closed or len(self.seats) >= self.lane.threads:
+                return
+            seat = _Seat[Item]()
+            self.seats.add(seat)
+        Thread(target=self._serve, args=(seat,), name=self._name, daemon=True).start()
+
+    def _serve(self, seat: _Seat[Item]) -> None:
+        try:
+            while (item := self._next()) is not None:
+                with self._counting:
+                    seat.item, seat.begun = item, time.monotonic()
+                self._start()
+                result = self._work(item)
+                with self._counting:
+                    if seat.left:
+                        return
+                    seat.item = None
+                self._ended.put((result, None))
+        except BaseException as error:
+            if not seat.left:
+                self._ended.put((None, error))
+        finally:
+            with self._counting:
+                self.seats.discard(seat)
+            self._ended.put((None, None))  # so that somebody looks whether this was the last
+
+    def _next(self) -> Item | None:
+        with self._taking:
+            if self._closed:
+                return None
+            item = next(self._items, None)
+            if item is None:
+                self._closed = True
+            return item
+
+
 def in_threads(items: Iterable[Item], work: Callable[[Item], Result], threads: int) -> Iterator[list[Result]]:
     """Do `work` on every item in threads; yield results as they come.
 
-    On Ctrl-C nothing new is begun; what is under way is finished and yielded, then KeyboardInterrupt is raised.
+    On Ctrl-C nothing new is begun; what finishes soon is yielded, then KeyboardInterrupt is raised.
     """
-    return in_lanes([(items, threads)], work)
+    return in_lanes([Lane(items, threads)], work)
 
 
-def in_lanes(lanes: Sequence[tuple[Iterable[Item], int]], work: Callable[[Item], Result]) -> Iterator[list[Result]]:
-    """The same in lanes, each with threads of its own, so that a slow one does not hold up the others."""
-    pools = [
-        (items, ThreadPoolExecutor(threads, thread_name_prefix=f"evenedit-{number}"), threads)
-        for number, (items, threads) in enumerate(lanes)
-    ]
-    return _in_pools(pools, work)
+def in_lanes(lanes: Sequence[Lane[Item, Result]], work: Callable[[Item], Result]) -> Iterator[list[Result]]:
+    """The same in lanes, each with threads of its own. What `work` raises is raised once the others have ended."""
+    ended: SimpleQueue[tuple[Any, Any]] = SimpleQueue()
+    error: BaseException | None = None
+    with graceful() as stop:
+        running = [_Threads(lane, work, ended, f"evenedit-{number}") for number, lane in enumerate(lanes)]
+        try:
+            while any(threads.seats for threads in running) or not ended.empty():
+                batch: list[Result] = []
+                for result, raised in _some(ended):
+                    error = error or raised
+                    if result is not None:
+                        batch.append(result)
+                for threads in running:
+                    batch += threads.late()
+                    if stop.requested or error is not None:
+                        threads.close()
+                if batch:
+                    yield batch
+                if stop.over:
+                    break
+        finally:
+            for threads in running:
+                threads.close()
+    if error is not None:
+        raise error
+    if stop.requested:
+        raise KeyboardInterrupt
+
+
+def _some(ended: SimpleQueue[Any]) -> Iterator[Any]:
+    """What has ended by now; waits a moment for the first."""
+    try:
+        yield ended.get(timeout=LOOK)
+        while True:
+            yield ended.get_nowait()
+    except Empty:
+        return
 
 
 def in_pool(
     executor: Executor, items: Iterable[Item], work: Callable[[Item], Result], width: int
 ) -> Iterator[list[Result]]:
-    """The same in any pool of `width` workers; the pool is shut at the end."""
-    return _in_pools([(items, executor, width)], work)
-
-
-def _in_pools(
-    lanes: Sequence[tuple[Iterable[Item], Executor, int]], work: Callable[[Item], Result]
-) -> Iterator[list[Result]]:
-    queues = [iter(items) for items, *_ in lanes]
-    pending: list[set[Future[Result]]] = [set() for _ in lanes]
+    """Do `work` on every item in a pool of `width` workers, which is shut at the end; yield results as they come."""
+    queue = iter(items)
+    pending: set[Future[Result]] = set()
     ended: SimpleQueue[Future[Result]] = SimpleQueue()
-    interrupted = False
-    with ExitStack() as stack:
-        pools = [stack.enter_context(pool) for _, pool, _ in lanes]
-        try:
-            while True:
-                try:
-                    for (*_, width), queue, pool, waiting in zip(lanes, queues, pools, pending, strict=True):
-                        while not interrupted and len(waiting) < 2 * width:  # keep the queue short
-                            item = next(queue, None)
-                            if item is None:
-                                break
-                            future = pool.submit(work, item)
-                            waiting.add(future)
-                            future.add_done_callback(ended.put)
-                    if not any(pending):
-                        break
-                    done = {ended.get()}
-                    while not ended.empty():
-                        done.add(ended.get())
-                except KeyboardInterrupt:
-                    interrupted = True
-                    pending = [{future for future in waiting if not future.cancel()} for waiting in pending]
-                    for future in set().union(*pending):
-                        if future.done():  # it may have been taken out just when we were interrupted
-                            ended.put(future)
-                    continue
-                done &= set().union(*pending)
-                pending = [waiting - done for waiting in pending]
-                if done:
-                    yield [future.result() for future in done]
-        finally:
-            for waiting in pending:
-                for future in waiting:
-                    future.cancel()
-    if interrupted:
+    with graceful() as stop, ExitStack() as stack:
+        stack.callback(_shut, executor, stop)
+        while True:
+            while not stop.requested and len(pending) < 2 * width:  # keep the queue short
+                item = next(queue, None)
+                if item is None:
+                    break
+                future = executor.submit(work, item)
+                pending.add(future)
+                future.add_done_callback(ended.put)
+            if stop.requested:
+                pending = {future for future in pending if not future.cancel()}
+            if not pending or stop.over:
+                break
+            done = {future for future in _some(ended) if not future.cancelled()}
+            pending -= done
+            if done:
+                yield [future.result() for future in done]
+    if stop.requested:
         raise KeyboardInterrupt
+
+
+def _shut(executor: Executor, stop: Any) -> None:
+    """End a pool; processes that are still busy after an interruption are ended, too."""
+    executor.shutdown(wait=not stop.requested, cancel_futures=True)
+    if stop.requested:
+        for process in list((getattr(executor, "_processes", None) or {}).values()):
+            process.terminate()

@@ -1,0 +1,117 @@
+"""The edits that are still to be made by one editor, handed out one by one to whoever is free."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from enum import Enum
+from threading import Lock
+from zlib import crc32
+
+from evenedit.core.errors import CannotLoad, EvenEditError
+from evenedit.core.records import Edit, Outcome
+from evenedit.run.streak import FailureStreak
+from evenedit.run.worker import EditTask
+
+
+class Claim(Enum):
+    """Whose a piece of work is that several runs share."""
+
+    OURS = "ours"
+    HELD = "another run's"
+    DONE = "nobody's any more"
+
+
+class EditQueue:
+    """Tasks in lots, one for each worker: edits of one portrait are in one lot, so a worker meets it again.
+
+    After a failure the next task has another portrait and another prompt where there is one, so that a broken editor is
+    told from a difficult case. Nothing is handed out once the editor is stopped or the budget is spent.
+    """
+
+    def __init__(
+        self,
+        tasks: Iterable[EditTask],
+        streak: FailureStreak | None = None,
+        begin: Callable[[], bool] = lambda: True,
+        claim: Callable[[EditTask], Claim] = lambda _task: Claim.OURS,
+        settle: Callable[[Edit], None] = lambda _edit: None,
+    ) -> None:
+        self.streak = streak or FailureStreak("editor", 0)
+        self._lots = [deque(tasks)]
+        self._begin = begin
+        """Whether one more edit may begin; asked right before."""
+        self._claim = claim
+        """Whose an edit is; asked before it begins."""
+        self.elsewhere: list[EditTask] = []
+        """Edits that other runs are making."""
+        self._settle = settle
+        """Told how an edit that began has ended."""
+        self._begun: set[str] = set()
+        self._lock = Lock()
+
+    def __len__(self) -> int:
+        return 0 if self.streak.stop else sum(map(len, self._lots))
+
+    def __iter__(self) -> Iterator[EditTask]:
+        while (task := self.take()) is not None:
+            yield task
+
+    def split(self, size: int) -> None:
+        """Spread the tasks over so many lots."""
+        tasks = [task for lot in self._lots for task in lot]
+        self._lots = [deque() for _ in range(size)]
+        for task in tasks:
+            self._lots[crc32("".join(task.images[:1]).encode()) % size].append(task)
+
+    def take(self, seat: int = 0) -> EditTask | None:
+        """The next task for the worker at this seat: of its own lot, or of the longest when that is empty."""
+        with self._lock:
+            while len(self):
+                own = self._lots[seat % len(self._lots)]
+                task = self._other() or (own or max(self._lots, key=len)).popleft()
+                if task.request.id in self._begun or self._may_begin(task):
+                    self._begun.add(task.request.id)
+                    return task
+            return None
+
+    def _may_begin(self, task: EditTask) -> bool:
+        claim = self._claim(task)
+        if claim is Claim.OURS and not self._begin():
+            self._lots = [deque()]
+            return False
+        if claim is Claim.HELD:
+            self.elsewhere.append(task)
+        return claim is Claim.OURS
+
+    def put_back(self, task: EditTask) -> None:
+        """Have a task done again, next of all."""
+        with self._lock:
+            max(self._lots, key=len).appendleft(task)
+
+    def note(self, task: EditTask, edit: Edit) -> None:
+        """Note how a task ended."""
+        failure = str(edit.detail.get("failure", "")) if edit.outcome is Outcome.FAILED else ""
+        self.streak.note(failure, str(edit.detail.get("error", "")), task.images[0], task.request.prompt_id)
+        self._settle(edit)
+
+    def end(self, error: Exception) -> None:
+        """Stop the editor, since every further edit would end like this one."""
+        if isinstance(error, EvenEditError):
+            self.streak.end(str(error), mistake=error)
+        elif isinstance(error, CannotLoad):
+            self.streak.end(str(error), error.failure)
+        else:
+            self.streak.end(f"{type(error).__name__}: {error}", "crash")
+
+    def _other(self) -> EditTask | None:
+        """After failures: a task whose portrait and prompt are not among theirs; None where there is none."""
+        portraits, prompts = self.streak.portraits, self.streak.prompts
+        if not portraits:
+            return None
+        for lot in self._lots:
+            for place, task in enumerate(lot):
+                if task.images[0] not in portraits and task.request.prompt_id not in prompts:
+                    del lot[place]
+                    return task
+        return None

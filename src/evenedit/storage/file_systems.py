@@ -1,0 +1,45 @@
+"""Network file systems, on which SQLite's write-ahead log is not safe."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+MOUNTS = Path("/proc/mounts")
+PLAIN = (
+    "nfs",
+    "nfs4",
+    "cifs",
+    "smb3",
+    "smbfs",
+    "lustre",
+    "gpfs",
+    "beegfs",
+    "ceph",
+    "afs",
+    "9p",
+    "ncpfs",
+    "orangefs",
+    "pvfs2",
+    "panfs",
+)
+FUSE = ("sshfs", "glusterfs", "ceph", "s3fs", "gcsfuse", "juicefs", "lustre", "beegfs", "rclone")
+NETWORK = frozenset({*PLAIN, *(f"fuse.{name}" for name in FUSE)})
+"""File systems that several machines mount, as Linux names them."""
+
+
+def network_file_system(path: Path) -> str | None:
+    """The kind of network file system that a path lies on; None where it is a local one, or cannot be known."""
+    try:
+        lines = MOUNTS.read_text("utf-8", errors="replace").splitlines()
+    except OSError:
+        return None
+    place = path.absolute().resolve()
+    mounts = [(Path(parts[1].replace("\\040", " ")), parts[2]) for line in lines if len(parts := line.split()) > 2]
+    around = [(mount, kind) for mount, kind in mounts if mount == place or mount in place.parents]
+    kind = max(around, key=lambda one: len(one[0].parts), default=(Path(), ""))[1]
+    return kind if kind in NETWORK else None
+
+
+def journal_mode(path: Path) -> str:
+    """How SQLite keeps its journal for a database there: without a write-ahead log on a network file system."""
+    return "DELETE" if network_file_system(path) else "WAL"

@@ -1,0 +1,114 @@
+"""What an editor needs is known before it is loaded: from the files' headers, or from a dated table."""
+
+from types import SimpleNamespace
+
+import pytest
+import torch
+from safetensors.torch import save_file
+
+from conftest import open_study
+from evenedit.core import plugins
+from evenedit.core.errors import EvenEditError
+from evenedit.editors.local import diffusers_base, memory
+from evenedit.editors.local.flux2 import Flux2
+from evenedit.editors.local.memory import GB, PRESETS, weights_of
+from evenedit.study.plan import make_plan
+
+LOCAL = ("flux2-dev", "qwen-image-edit-2511", "step1x-edit-v1p2")
+
+
+@pytest.fixture(autouse=True)
+def no_weights_here(monkeypatch, tmp_path):
+    """A hub cache of our own, which is empty."""
+    monkeypatch.setenv("HF_HUB_CACHE", str(tmp_path / "hub"))
+    monkeypatch.setattr(diffusers_base, "main_memory", lambda: 512.0)
+
+
+def parts(folder):
+    """A pipeline's folder with 3,000 parameters in two parts, the larger of two layers."""
+    for name in ("transformer", "text_encoder"):
+        (folder / name).mkdir(parents=True)
+    blocks = {f"blocks.{n}.weight": torch.zeros(10, 100, dtype=torch.bfloat16) for n in range(2)}
+    save_file(blocks, folder / "transformer" / "model-00001-of-00002.safetensors")
+    save_file({"blocks.1.bias": torch.zeros(500)}, folder / "transformer" / "model-00002-of-00002.safetensors")
+    save_file({"embed.weight": torch.zeros(500)}, folder / "text_encoder" / "model.safetensors")
+    return folder
+
+
+def test_parameters_are_counted_in_the_headers_of_a_folder_and_of_the_hubs_cache(tmp_path):
+    found = weights_of(str(parts(tmp_path / "model")))
+    assert found.parts == {"text_encoder": 500, "transformer": 2500} and found.layer == 1500
+    hub = tmp_path / "hub" / "models--black-forest-labs--FLUX.2-dev"
+    parts(hub / "snapshots" / "abc")
+    (hub / "refs").mkdir()
+    (hub / "refs" / "main").write_text("abc")
+    flux = Flux2()
+    assert sum(flux.weights.parts.values()) == 3000 and "snapshots/abc" in flux.weights.origin
+    assert flux.needs(dtype="float32", offload="model").main == pytest.approx(3000 * 4 / GB)
+
+
+def test_without_files_a_dated_table_is_used_and_what_it_lacks_is_not_known():
+    assert "table of 20" in weights_of("black-forest-labs/FLUX.2-dev").origin
+    assert weights_of("somebody/else") is None
+    assert Flux2(model="somebody/else").needs() is None
+
+
+def test_flux_at_its_defaults_needs_what_its_weights_need():
+    need = Flux2().needs()
+    assert 112 <= need.gpu <= 120
+    assert Flux2(quantize="4bit").needs().gpu < 40
+
+
+@pytest.mark.parametrize("kind", LOCAL)
+@pytest.mark.parametrize("preset", PRESETS)
+def test_every_preset_fits_the_gpu_it_is_named_after(kind, preset):
+    editor = plugins.build("editors", kind, {"memory": preset})
+    size = float(preset.removesuffix("gb"))
+    assert editor.needs().gpu <= size and editor.fits(size) == editor.offload
+
+
+def test_by_default_the_fastest_way_that_fits_is_taken_and_pixels_stay_the_same():
+    flux = Flux2()
+    assert [flux.fits(gpu) for gpu in (141, 80, 24)] == ["none", "model", "sequential"]
+    assert flux.fits(24, main=64) is None, "nor in main memory"
+    assert Flux2(offload="model").fits(24) is None, "asked for by name"
+    assert plugins.identity("editors", "flux2-dev", {}) == plugins.identity("editors", "flux2-dev", {"memory": "auto"})
+    assert plugins.identity("editors", "flux2-dev", {"memory": "24gb"})["memory"] == "24gb"
+
+
+def test_a_preset_and_what_it_chooses_contradict_each_other():
+    with pytest.raises(EvenEditError, match="setting 'memory' chooses"):
+        Flux2(memory="24gb", offload="model")
+    with pytest.raises(EvenEditError, match="allowed: auto, 80gb"):
+        Flux2(memory="16gb")
+
+
+def test_what_cannot_fit_is_refused_before_loading_and_the_setting_that_fits_is_named(monkeypatch):
+    gpu = SimpleNamespace(total_memory=48 * GB)
+    machine = SimpleNamespace(cuda=SimpleNamespace(get_device_properties=lambda _device: gpu))
+    with pytest.raises(EvenEditError, match=r'needs 68 GB of GPU memory.*here are 48 and 512 GB.*memory = "48gb"'):
+        Flux2(offload="model")._fit(machine, "cuda")
+    assert Flux2()._fit(machine, "cuda:0") == "sequential"
+    monkeypatch.setattr(diffusers_base, "main_memory", lambda: 64.0)
+    with pytest.raises(EvenEditError, match=r'memory = "48gb" } \(quantised'):
+        Flux2()._fit(machine, "cuda")
+
+
+def test_a_plan_can_be_made_for_another_machine(tmp_path, monkeypatch):
+    study = open_study(
+        tmp_path, editors=[{"id": "flux2-dev"}, {"id": "q", "kind": LOCAL[1], "settings": {"memory": "24gb"}}]
+    )
+    here = " ".join(make_plan(study).notes)
+    assert "flux2-dev needs 116 GB of GPU memory, 64 GB of main memory (weights in GB: transformer 64.0" in here
+    there = make_plan(study, gpu=80).notes
+    assert "on 80 GB it runs with offload = model: 68 GB of GPU memory, 112 GB of main memory" in there[0]
+    assert "it fits 80 GB" in there[1]
+    assert "does not fit 12 GB. No preset fits" in make_plan(study, gpu=12).notes[1]
+
+
+def test_the_drivers_word_about_gpus_is_read(tmp_path, monkeypatch):
+    program = tmp_path / "nvidia-smi"
+    program.write_text("#!/bin/sh\necho 81559\necho 24564\n")
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert [round(size) for size in memory.visible_memory()] == [86, 26]

@@ -1,0 +1,146 @@
+"""Any number of runs share a study on PostgreSQL: everything is made once, and a killed run's work comes back."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections import Counter
+
+import pytest
+
+from conftest import judged_by, write_study
+from evenedit.core.errors import EvenEditError
+from evenedit.storage import file_systems, leases
+from evenedit.storage.leases import Leases
+from evenedit.storage.store import Store
+
+FACES = {"kind": "drawn", "settings": {"seed": 3, "size": 64, "only": {"race": ["White", "Black"]}}}
+EDITS = 24
+RESULTS = """
+import json, sys
+from pathlib import Path
+from evenedit.study.study import Study
+body = json.loads(Study.load(Path(sys.argv[1])).results().to_json())
+del body["provenance"]
+print(json.dumps(body, sort_keys=True))
+"""
+
+
+def study(wire, log, seconds, **changes):
+    editors = [{"id": "slow", "kind": "faulty", "settings": {"log": str(log), "seconds": seconds}}]
+    executor = {"retries": 0, "calls": 2, "lease": 4}
+    asked = judged_by(wire, "chat", editors=editors, sources=FACES, executor=executor, cache={"use": False})
+    return asked | changes
+
+
+def results(folder, environment):
+    command = [sys.executable, "-c", RESULTS, str(folder)]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def test_four_runs_on_one_database_make_everything_once_though_one_is_killed(wire, plugin, postgres_url, tmp_path):
+    environment = {**plugin, **{name: os.environ[name] for name in ("OPENAI_API_KEY", "GEMINI_API_KEY")}}
+    log = tmp_path / "edits.log"
+    shared = {"store": {"url": postgres_url, "images": f"file://{tmp_path / 'images'}"}}
+    folders = [write_study(tmp_path / f"machine-{n}", **study(wire, log, 0.4, **shared)) for n in range(4)]
+    command = [sys.executable, "-m", "evenedit", "run"]
+    runs = [
+        subprocess.Popen([*command, str(folder)], env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        for folder in folders
+    ]
+    store = Store(tmp_path / "reader", postgres_url)
+    _until(lambda: len(set(store.run_of_edits().values())) >= 2, "two runs have stored edits")
+    victim = _a_busy_one(log, runs)
+    os.kill(victim.pid, signal.SIGKILL)
+    for process in runs:
+        out, err = process.communicate(timeout=240)
+        if process is not victim:
+            assert process.returncode == 0, (out, err)
+            assert b"done." in out
+    made = Counter(log.read_text().split()[::2])["edit"]
+    assert EDITS <= made <= EDITS + 2, "no edit twice, but for what the killed run was making and about to store"
+    assert len(store.edits()) == len(store.run_of_replies()) == EDITS
+    assert wire.asked == EDITS, "no rating was paid for twice"
+    assert len(set(store.run_of_edits().values())) >= 3, "the work was shared"
+    with store.begin() as db:
+        assert db.exec_driver_sql("SELECT count(*) FROM leases").scalar_one() == 0
+    store.close()
+    alone = write_study(tmp_path / "alone", **study(wire, log, 0.4))
+    assert subprocess.run([*command, str(alone)], env=environment, capture_output=True).returncode == 0
+    assert results(folders[0], environment) == results(alone, environment)
+
+
+def _a_busy_one(log, runs):
+    """The run whose worker wrote the last line of the log."""
+    import psutil
+
+    worker = int(log.read_text().split()[-1])
+    parents = {parent.pid for parent in psutil.Process(worker).parents()}
+    return next(run for run in runs if run.pid in parents)
+
+
+def _until(condition, what, seconds=120):
+    deadline = time.monotonic() + seconds
+    while time.monotonic() < deadline:
+        if condition():
+            return
+        time.sleep(0.1)
+    raise AssertionError(f"waited {seconds} s for: {what}")
+
+
+def test_a_lease_is_one_runs_until_it_is_released_or_its_owner_is_silent(postgres_url, tmp_path):
+    store = Store(tmp_path, postgres_url)
+    first, second = (Leases(store._engine, 1.0) for _ in range(2))
+    assert first.claim("edit a") and first.claim("edit a") and not second.claim("edit a")
+    first.release(["edit a"])
+    assert second.claim("edit a"), "released"
+    assert not first.claim("edit a")
+    _until(lambda: first.claim("edit a"), "the second run's deadline")
+    with second.alive():
+        assert second.claim("edit b")
+        time.sleep(2.0)
+        assert not first.claim("edit b"), "its owner is alive"
+    assert first.claim("edit b"), "a run that ends gives back what it holds"
+    store.close()
+
+
+def test_waiting_ends_when_the_others_work_is_done_or_comes_back(postgres_url, tmp_path, monkeypatch):
+    monkeypatch.setattr(leases, "LOOK", 0.05)
+    store = Store(tmp_path, postgres_url)
+    here, there = Leases(store._engine, 60.0), Leases(store._engine, 1.0)
+    assert there.claim("done soon") and there.claim("never done")
+    looks = iter(range(100))
+    left = lambda: {"never done"} | ({"done soon"} if next(looks) < 3 else set())  # noqa: E731
+    assert here.wait(["done soon", "never done"], left) == {"never done"}
+    assert here.wait(["done soon"], set) == set()
+    store.close()
+
+
+def test_a_check_that_needs_the_study_alone_is_refused_beside_a_run(postgres_url, tmp_path):
+    here, there = (Store(tmp_path / name, postgres_url) for name in ("here", "there"))
+    refused = pytest.raises(EvenEditError, match="another process is running the study")
+    with here.running(60), there.running(60), refused, there.locked():
+        pass
+    with there.locked(), pytest.raises(EvenEditError, match="works on this study alone"), here.running(60):
+        pass
+    here.close()
+    there.close()
+
+
+@pytest.mark.parametrize(
+    ("kind", "mode"), [("nfs4", "delete"), ("lustre", "delete"), ("fuse.sshfs", "delete"), ("ext4", "wal")]
+)
+def test_sqlite_keeps_no_write_ahead_log_on_a_network_file_system(tmp_path, monkeypatch, kind, mode):
+    mounts = tmp_path / "mounts"
+    mounts.write_text(f"/dev/sda1 / ext4 rw 0 0\nserver:/home {tmp_path / 'home'} {kind} rw 0 0\n")
+    monkeypatch.setattr(file_systems, "MOUNTS", mounts)
+    store = Store(tmp_path / "home" / "study")
+    with store.begin() as db:
+        assert db.exec_driver_sql("PRAGMA journal_mode").scalar_one() == mode
+    store.set_fact("a", "b")
+    assert store.fact("a") == "b"
+    assert not (tmp_path / "home" / "study" / "study.db-wal").exists() or mode == "wal"
+    store.close()
