@@ -1,9 +1,11 @@
 """What a table of pairs may say, and how an audit takes it."""
 
 import csv
+import tomllib
 from pathlib import Path
 
 import pytest
+import tomli_w
 from PIL import Image
 
 from evenedit import audit
@@ -193,7 +195,8 @@ def test_an_audit_that_is_not_complete_ends_with_4(evenedit, tmp_path):
     begin(table, tmp_path / "out", editor="mine")
     file, prompts = tmp_path / "out/study.toml", tmp_path / "out/prompts.toml"
     file.write_text(file.read_text().replace('requests = "pairs.csv"\n', ""))  # as a former release wrote it
-    prompts.write_text(prompts.read_text() + '\n[[prompts]]\nid = "cap"\ntext = "Add a cap."\ncategory = "Own"\n')
+    more = {"id": "cap", "text": "Add a cap.", "category": "Own"}
+    prompts.write_text(tomli_w.dumps({"prompts": [*tomllib.loads(prompts.read_text())["prompts"], more]}))
     made = evenedit("audit", "--pairs", table, "--editor", "mine", "--out", tmp_path / "out")
     assert made.returncode == 4 and "there is no output for this portrait and prompt" in made.stderr
     assert "report.html" in made.stdout, "what there is, is reported"
