@@ -195,7 +195,7 @@ def test_a_ray_cluster_gives_the_same_results_and_survives_losing_a_worker_and_a
     _kill_one_actor()
     _wait_for(folder, 120)
     made.remove_node(second, allow_graceful=False)
-    _, errors = process.communicate(timeout=240)
+    _, errors = process.communicate(timeout=600)
     assert process.returncode == 0, errors
     store = Store(folder)
     edits = store.edits()
@@ -206,12 +206,12 @@ def test_a_ray_cluster_gives_the_same_results_and_survives_losing_a_worker_and_a
 
 
 def _wait_for(folder: Path, count: int) -> None:
-    deadline = time.monotonic() + 120
+    deadline = time.monotonic() + 300
     while time.monotonic() < deadline:
         if (folder / "study.db").exists() and len(Store(folder).edits()) >= count:
             return
         time.sleep(0.2)
-    raise AssertionError(f"fewer than {count} edits after two minutes")
+    raise AssertionError(f"fewer than {count} edits after five minutes")
 
 
 def _kill_one_actor() -> None:

@@ -92,9 +92,28 @@ def test_in_processes_every_kind_of_failure_ends_in_words_and_the_rest_is_done(p
 
 
 @pytest.mark.filterwarnings("ignore")
-def test_on_ray_every_kind_of_failure_ends_in_words_and_the_rest_is_done(plugin, tmp_path):
-    folder = faulty_study(tmp_path, kind="ray", address="", processes=2, num_cpus=0.5)
-    check(run(folder, plugin | {"RAY_USAGE_STATS_ENABLED": "0"}), folder)
+def test_on_ray_who_fails_hangs_or_cannot_be_loaded_is_stopped_or_replaced_and_the_rest_is_done(plugin, tmp_path):
+    editors = [
+        editor("unloadable", tmp_path, mode="load"),
+        editor("always", tmp_path, mode="raise"),
+        editor("hangs", tmp_path, mode="hang", once=str(tmp_path / "hang.once")),
+    ]
+    executor = {"retries": 0, "max_failures": 3, "timeout": 4, "kind": "ray", "address": "", "processes": 1}
+    folder = write_study(tmp_path, editors=editors, judges=[], executor=executor)
+    done = run(folder, plugin | {"RAY_USAGE_STATS_ENABLED": "0"}, timeout=600)  # actors are slow to start
+    assert done.returncode == 4, done.stderr
+    store = Store(folder)
+    requests, edits = store.requests(), store.edits()
+    made = Counter((requests[i].editor, e.detail.get("failure", "")) for i, e in edits.items())
+    assert made == {
+        ("unloadable", "crash"): 1,
+        ("always", "crash"): 3,
+        ("hangs", "timeout"): 1,
+        ("hangs", ""): EDITS - 1,
+    }
+    assert attempts(folder, "unloadable") == {"load": 1} and attempts(folder, "always")["edit"] == 3
+    assert "editor 'unloadable' was stopped: it cannot be loaded" in done.stdout
+    assert "editor 'always' was stopped: 3 failures in a row" in done.stdout
 
 
 def test_a_plug_in_runs_in_a_process_of_its_own_without_being_asked_to(plugin, tmp_path):
