@@ -129,7 +129,11 @@ class CaseLinks:
     def _counted(self, s: Selection) -> Pairs:
         measure = Measure(s.measure)
         compared = [self._test(s, factor) for factor, code in s.group.items() if code == EVERY]
-        if measure.kind not in COUNTED or any(t is not None and not t.value for t in compared) or self._counts_none(s):
+        baseline = (
+            s.experiment == "mitigation" and s.condition == Condition.BASELINE
+        )  # the pairs are shown, see `_over`
+        level = any(t is not None and not t.value for t in compared)
+        if measure.kind not in COUNTED or baseline or level or self._counts_none(s):
             return []
         if measure.name in ANSWERS:
             return [ANSWERS[measure.name]]
