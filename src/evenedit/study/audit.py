@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 
 from evenedit.core.errors import EvenEditError
 from evenedit.core.given import checked
-from evenedit.instruments import age_model
 from evenedit.judges.python import GivenJudge
 from evenedit.protocol import Factor
 from evenedit.run.from_images import begin
@@ -31,7 +30,7 @@ def audit(
     prompts: str | None = None,
     factors: Sequence[str | Factor] | None = None,
     judges: Mapping[str, Any] | None = None,
-    instruments: Sequence[str] | None = None,
+    instruments: Sequence[str] = ("skin", "change"),
     out: str | os.PathLike[str] | None = None,
 ) -> Study:
     """Measure and rate edits that exist, and return the study: `audit("edits.csv").report()`.
@@ -39,9 +38,8 @@ def audit(
     `pairs` is a CSV file or a data frame with a row for each edit: source and edited (paths of pictures), prompt (the
     text), and a column for each factor: race, gender and age, or the `factors` named. Paths are relative to the CSV,
     or to `sources` and `edited`. With `prompts`, a prompt set, the column prompt may hold its ids. `judges` are objects
-    by id, as for `Study.run`; `instruments` measure pixels and need none: skin and change, and age where its model is
-    set up, unless you name others. The study is written to `out`, by default to a new folder evenedit-audit-N here; a
-    folder that holds an audit of the same pairs goes on.
+    by id, as for `Study.run`; `instruments` measure pixels and need none. The study is written to `out`, by default to
+    a new folder evenedit-audit-N here; a folder that holds an audit of the same pairs goes on.
     """
     for ident, judge in (checked("judge", judges) or {}).items():
         GivenJudge(ident, judge)  # refused now rather than after the study is written
@@ -56,16 +54,11 @@ def audit(
         edited=None if edited is None else Path(edited),
         prompts=prompts,
         factors=factors,
-        instruments=_usual() if instruments is None else tuple(instruments),
+        instruments=tuple(instruments),
     )
     study = Study.load(where)
     study.run(judges=judges)
     return study
-
-
-def _usual() -> tuple[str, ...]:
-    """The instruments of an audit that names none."""
-    return ("skin", "change", "age") if age_model.ready() else ("skin", "change")
 
 
 def _new_folder() -> Path:
