@@ -28,6 +28,7 @@ def _example(context: click.Context, _option: click.Parameter, wanted: bool) -> 
 @click.option("--prompts", help="Prompt set whose ids the table or {prompt} names; the built-in ones when left out.")
 @click.option("--factors", metavar="NAMES", help="Columns to group by, with commas; race,gender,age when left out.")
 @click.option("--editor", default="audited", show_default=True, help="Whose edits they are.")
+@click.option("--instruments", metavar="KINDS", default="skin,change", show_default=True, help="What measures them.")
 @click.option("--example", is_flag=True, is_eager=True, expose_value=False, callback=_example, help="Print such a CSV.")
 @click.option("--out", required=True, type=click.Path(path_type=Path), help="Study folder to write to.")
 @example(
@@ -42,6 +43,7 @@ def audit(
     prompts: str | None,
     factors: str | None,
     editor: str,
+    instruments: str,
     out: Path,
 ) -> None:
     """Audit edited images that exist. They are named by a table of pairs, or by how their files are called.
@@ -53,19 +55,32 @@ def audit(
     from evenedit.run.from_images import table_of
     from evenedit.study.audit import begin_audit
 
-    names = None if factors is None else [name.strip() for name in factors.split(",") if name.strip()]
+    names = None if factors is None else _names(factors)
+    kinds = _names(instruments)
     if pairs is None:
         if edited is None or sources is None:
             raise EvenEditError("name a table with --pairs, or folders with --edited and --sources (and --pattern)")
         table = table_of(edited, pattern, sources, prompts, names)
-        study = begin_audit(table, editor=editor, prompts=prompts, factors=names, out=out)
+        study = begin_audit(table, editor=editor, prompts=prompts, factors=names, instruments=kinds, out=out)
     else:
         study = begin_audit(
-            pairs, editor=editor, sources=sources, edited=edited, prompts=prompts, factors=names, out=out
+            pairs,
+            editor=editor,
+            sources=sources,
+            edited=edited,
+            prompts=prompts,
+            factors=names,
+            instruments=kinds,
+            out=out,
         )
     summary = study.run()
     write_report(study, out / "report")
     finish(summary, "", f"Mend this, then: evenedit run {out} && evenedit report {out}")
+
+
+def _names(text: str) -> list[str]:
+    """The names of a list with commas."""
+    return [name.strip() for name in text.split(",") if name.strip()]
 
 
 @click.command()

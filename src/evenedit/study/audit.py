@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 
 from evenedit.core.errors import EvenEditError
 from evenedit.core.given import checked
-from evenedit.instruments import age_model
 from evenedit.judges.python import GivenJudge
 from evenedit.protocol import Factor
 from evenedit.run.from_images import begin
@@ -42,9 +41,9 @@ def audit(
     are optional: prompt_id (a label), asks (axes the prompt asks to change), editor and seed where there are several,
     refused (why there is no picture). Paths are relative to the CSV, or to `sources` and `edited`. Ids are those of
     `prompts`, a prompt set; of the diagnostic and neutral prompts without one. `judges` are objects by id, as for
-    `Study.run`; `instruments` measure pixels and need none; "age" can be among them (see
-    `evenedit instruments`). The study is written to `out`, by default to a new folder
-    evenedit-audit-N here; a folder that holds an audit of the same pairs goes on.
+    `Study.run`; `instruments` measure pixels and need none; "age" needs `evenedit instruments setup` once. The study is
+    written to `out`, by default to a new folder evenedit-audit-N here; a folder that holds an audit of the same pairs
+    goes on.
     """
     study = begin_audit(
         pairs,
@@ -70,7 +69,7 @@ def begin_audit(
     prompts: str | None = None,
     factors: Sequence[str | Factor] | None = None,
     judges: Mapping[str, Any] | None = None,
-    instruments: Sequence[str] | None = None,
+    instruments: Sequence[str] = ("skin", "change"),
     out: str | os.PathLike[str] | None = None,
 ) -> Study:
     """Write the study of `audit` without running it."""
@@ -87,14 +86,9 @@ def begin_audit(
         edited=None if edited is None else Path(edited),
         prompts=prompts,
         factors=factors,
-        instruments=_usual() if instruments is None else tuple(instruments),
+        instruments=tuple(instruments),
     )
     return Study.load(where)
-
-
-def _usual() -> tuple[str, ...]:
-    """The instruments of an audit that names none."""
-    return ("skin", "change", "age") if age_model.ready() else ("skin", "change")
 
 
 def _new_folder() -> Path:
