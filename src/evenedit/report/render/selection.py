@@ -131,7 +131,7 @@ class CaseLinks:
         compared = [self._test(s, factor) for factor, code in s.group.items() if code == EVERY]
         baseline = (
             s.experiment == "mitigation" and s.condition == Condition.BASELINE
-        )  # the pairs are shown, see `_over`
+        )  # its pairs are shown
         level = any(t is not None and not t.value for t in compared)
         if measure.kind not in COUNTED or baseline or level or self._counts_none(s):
             return []
