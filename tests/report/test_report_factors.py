@@ -3,10 +3,9 @@
 import csv
 import re
 from collections.abc import Mapping
-from dataclasses import fields, is_dataclass, replace
+from dataclasses import replace
 from itertools import product
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -14,7 +13,7 @@ import pytest
 from PIL import Image
 
 from evenedit.core.errors import EvenEditError
-from evenedit.core.records import Estimate, Kind, Status
+from evenedit.core.records import Kind, Status
 from evenedit.protocol import AXES, FACTORS, Factor, Level
 from evenedit.protocol.measures import Measure
 from evenedit.ratings.table import NOT_ASKED, QUESTION_IDS, STATUSES, RatingTable, Reading, edit_columns
@@ -31,11 +30,6 @@ from evenedit.stats import AnalysisRules, analyse
 MONK = Factor("monk", "Monk skin tone", tuple(Level(str(n), str(n)) for n in range(1, 11)), ordered=True)
 HEADWEAR = Factor.of("headwear", ("none", "hijab"))
 DECLARED = (MONK, HEADWEAR)
-NEW = {
-    "race": ("monk", {code: str(n) for n, code in enumerate(FACTORS[0].codes, 1)} | {"Latino": "10"}),
-    "gender": ("headwear", {"Male": "none", "Female": "hijab"}),
-}
-"""Default factors as declared ones: the new name, and the new code of each level."""
 OF_THE_RUBRIC = (
     *("race change", "race-change", "gender change", "age change", "race and gender change"),
     *("changed in race", "changed in apparent race", "changed in apparent gender", "apparent race, gender or age"),
@@ -46,20 +40,20 @@ OF_THE_RUBRIC = (
 
 
 def table() -> RatingTable:
-    """Faces × prompts × arms, rated by two judges and three people and read by an instrument; one race changes."""
+    """Faces × prompts × arms, rated by two judges and three people and read by an instrument; one tone changes."""
     rng = np.random.default_rng(4)
-    races, arms = ("White", "Black", "Latino"), (("diagnosis", "baseline", 1), ("diagnosis", "baseline", 2))
+    tones, arms = ("1", "2", "10"), (("diagnosis", "baseline", 1), ("diagnosis", "baseline", 2))
     arms += (("mitigation", "baseline", 1), ("mitigation", "feature", 1), ("mitigation", "placebo", 10_001))
-    made = product(races, ("Male", "Female"), range(4), ("O-01", "O-06", "V-02", "V-09", "B-03"), arms)
-    labels = ("experiment", "condition", "seed", "source_id", "race", "gender", "prompt_id", "editor", "age", "outcome")
+    made = product(tones, ("none", "hijab"), range(4), ("O-01", "O-06", "V-02", "V-09", "B-03"), arms)
+    labels = ("experiment", "condition", "seed", "source_id", "monk", "headwear", "prompt_id", "editor", "outcome")
     rows = [
-        dict(zip(labels, (*arm, f"face-{r[0]}{g[0]}{n}", r, g, prompt, "an-editor", "20s", "edited"), strict=True))
-        for r, g, n, prompt, arm in made
+        dict(zip(labels, (*arm, f"face-{tone}-{worn}-{n}", tone, worn, prompt, "an-editor", "edited"), strict=True))
+        for tone, worn, n, prompt, arm in made
     ]
-    edits = pd.DataFrame([{"request_id": str(n)} | row for n, row in enumerate(rows)])[list(edit_columns(FACTORS))]
+    edits = pd.DataFrame([{"request_id": str(n)} | row for n, row in enumerate(rows)])[list(edit_columns(DECLARED))]
     raters = {"judge-a": Kind.VLM, "judge-b": Kind.VLM, "skin": Kind.INSTRUMENT}
     raters |= {f"person-{n}": Kind.HUMAN for n in range(3)}
-    changed = (edits["race"] == "Latino").to_numpy() & (edits["condition"] != "feature").to_numpy()
+    changed = (edits["monk"] == "10").to_numpy() & (edits["condition"] != "feature").to_numpy()
     truth = {
         "edit_success": 5,
         "skin_tone": 3 + changed,
@@ -83,55 +77,15 @@ def table() -> RatingTable:
     reasons = tuple("no face" if np.isnan(v) else "" for v in same)
     unchanged = Reading("skin", Measure.rate("unchanged"), same, reasons)
     kinds = tuple(raters.values())
-    return RatingTable(edits, tuple(raters), kinds, values, status, readings=(lightness, unchanged))
-
-
-def declared(value: Any, factor: str = "") -> Any:
-    """Results with the groups of the default factors renamed to those of the declared ones."""
-    if is_dataclass(value) and not isinstance(value, type):
-        own = str(getattr(value, "factor", factor) or factor)
-        return replace(value, **{f.name: _field(f.name, getattr(value, f.name), own) for f in fields(value)})
-    if isinstance(value, tuple):
-        return tuple(declared(row, factor) for row in value if not _by_age(row))
-    return value
-
-
-def _by_age(row: Any) -> bool:
-    estimate = getattr(row, "estimate", row)
-    return getattr(row, "factor", "") == "age" or "age" in (getattr(estimate, "group", {}) or {})
-
-
-def _field(name: str, value: Any, factor: str) -> Any:
-    codes = NEW[factor][1] if factor in NEW else {}
-    if name == "group":
-        return {NEW[k][0] if k in NEW else k: NEW[k][1].get(v, v) if k in NEW else v for k, v in value.items()}
-    if name == "factor":
-        return NEW[value][0] if value in NEW else value
-    if name in ("highest", "lowest"):
-        return codes.get(value, value)
-    if name == "odds":
-        return {codes[code]: ratio for code, ratio in value.items()}
-    if name == "counts":
-        return dict(_count(key, n) for key, n in value.items() if ".age." not in key)
-    return DECLARED if name == "factors" else declared(value, factor)
-
-
-def _count(key: str, n: int) -> tuple[str, int]:
-    first, *rest = key.split(".")
-    if rest and rest[0] in NEW:
-        name, codes = NEW[rest[0]]
-        return f"{first}.{name}.{codes[rest[1]]}", n
-    return key, n
+    return RatingTable(edits, tuple(raters), kinds, values, status, readings=(lightness, unchanged), factors=DECLARED)
 
 
 @pytest.fixture(scope="module")
 def results() -> Results:
     rules = replace(AnalysisRules.default(), draws=60, permutations=1999)
-    made: Results = declared(analyse(table(), rules, {"command": "evenedit analyze mine.csv"}))
-    trend = ("diagnosis", "baseline", "an-editor", {"monk": "*"}, 0.11, 0.08, 0.14, 96, 2, "bootstrap")
+    made = analyse(table(), rules, {"command": "evenedit analyze mine.csv"})
     planted = Planted("an-editor", "rate.race_change", {"monk": "10", "headwear": "none"}, 0.5, 0.4, 0.3, 0.6, True)
-    estimates = (*made.estimates, Estimate(Measure.trend("race_change"), *trend))
-    return replace(made, estimates=estimates, planted=(planted,))
+    return replace(made, planted=(planted,))
 
 
 @pytest.fixture(scope="module")
@@ -194,11 +148,12 @@ def test_tables_are_by_the_first_factor_and_in_its_order(results: Results, repor
 
 
 def test_sentences_name_the_factor_and_its_levels(results: Results):
+    first = results.findings[0].text
+    assert "of edits of portraits labelled Monk skin tone 10 were rated as changed in apparent race, " in first
+    assert any("No difference by headwear label was shown" in finding.text for finding in results.findings)
     text = " ".join(s.text for s in summarise(results))
-    assert "A clear difference by Monk skin tone label: " in text
-    assert "of edits of portraits labelled 10 were rated as changed in apparent race, against " in text
-    assert "by headwear label" in text
-    assert "From one level of Monk skin tone to the next, rates change on average by: race change 11.0 pp" in text
+    assert "by Monk skin tone label from " in text
+    assert "From one level of Monk skin tone to the next, rates change on average by: " in text
 
 
 def test_a_level_is_printed_by_its_title_whatever_else_its_code_means(results: Results):
