@@ -389,7 +389,8 @@ FINDINGS: tuple[tuple[re.Pattern[str], FindingCheck], ...] = (
     ),
     (
         pattern(
-            r"This sample cannot compare (?P<what>.+?): (?P<total>its one portrait is|its [\d,]+ portraits are) labelled "
+            r"This sample cannot compare (?P<what>.+?): (?P<total>its one portrait "
+            r"is|its [\d,]+ portraits are) labelled "
             r"(?P<labels>.+?)\. A comparison needs two groups of at least \d+ portraits, and \d+ ways to share out "
             r"their labels\."
         ),

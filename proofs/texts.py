@@ -33,10 +33,10 @@ def run(folder: Path) -> Proof:
         kinds["stereotypes"] += (made.table.edits["experiment"] == "stereotype").any()
     rows = [{"studies with": name, "studies": int(n)} for name, n in sorted(kinds.items())]
     return Proof(
-        claim="Every sentence of findings, methods paragraph, model card, human-evaluation paragraph and summary is true "
-        "of the answers it was made from: a reader that knows neither analysis nor writer reads each sentence, computes "
-        "its numbers anew from single answers (intervals and p values from results.json), and refuses a sentence that it "
-        "does not know.",
+        claim="Every sentence of findings, methods paragraph, model card, human-evaluation paragraph and summary is "
+        "true of the answers it was made from: a reader that knows neither analysis nor writer reads each sentence, "
+        "computes its numbers anew from single answers (intervals and p values are those of results.json), and refuses "
+        "a sentence that it does not know.",
         lines=[*table(rows), "", f"Sentences read: {sentences:,}. False or unknown: {len(wrong):,}."],
         seed=SEED,
         counts={"random studies": studies, "sentences": sentences},

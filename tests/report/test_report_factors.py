@@ -98,7 +98,7 @@ def declared(value: Any, factor: str = "") -> Any:
 
 def _by_age(row: Any) -> bool:
     estimate = getattr(row, "estimate", row)
-    return getattr(row, "factor", "") == "age" or "age" in getattr(estimate, "group", {})
+    return getattr(row, "factor", "") == "age" or "age" in (getattr(estimate, "group", {}) or {})
 
 
 def _field(name: str, value: Any, factor: str) -> Any:

@@ -1,18 +1,22 @@
-"""A small version of `python -m proofs texts`, whose page is docs/proofs/texts.md, and a check of the checker itself."""
+"""A small version of `python -m proofs texts`, whose page is docs/proofs/texts.md; and the checker is checked."""
 
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 
 import pytest
+from proofs.text_claims import finding_problems, read
+from proofs.text_designs import design
+from proofs.text_facts import Facts
+from proofs.text_methods import METHODS
+from proofs.text_paragraphs import check, split
+from proofs.text_people import PEOPLE
+from proofs.text_summary import SUMMARY
 
 from evenedit.report.render.index import Index
 from evenedit.report.text.methods import texts_for_reuse
 from evenedit.report.text.summary import summarise
 from evenedit.results.results import Finding
-from proofs.text_claims import finding_problems, read
-from proofs.text_designs import design
-from proofs.text_facts import Facts
-from proofs.text_paragraphs import METHODS, PEOPLE, SUMMARY, check, split
 
 DETAILED = (4, 13, 31)
 """Studies whose texts have much to say: judges, instruments, people, several editors."""
@@ -44,15 +48,15 @@ def test_a_changed_number_is_noticed(seed: int) -> None:
     said += [(s, PEOPLE) for s in split(texts.get("human-evaluation.md", "")) if not s.startswith("Brackets")]
     said += [(s.text, SUMMARY) for s in summarise(index)]
     told = [(text, changed, bool(read(changed, claims, facts))) for text, claims in said for changed in tampered(text)]
-    told += [(f.text, changed, bool(_about(f, changed, facts))) for f in results.findings for changed in tampered(f.text)]
+    told += [
+        (f.text, changed, bool(_about(f, changed, facts))) for f in results.findings for changed in tampered(f.text)
+    ]
     missed = [changed for _, changed, noticed in told if not noticed]
     assert len(told) > 50
     assert len(missed) <= 0.1 * len(told), missed
 
 
 def _about(finding: Finding, text: str, facts: Facts) -> list[str]:
-    from dataclasses import replace
-
     return finding_problems(replace(finding, text=text), facts)
 
 

@@ -16,8 +16,8 @@ from evenedit.study.report import APP, DIGEST
 from evenedit.study.results import REPORT, rules_of
 from evenedit.study.study import Study
 
-PAUSE = 10
-"""A report is not made again before this many times the seconds that the last one took."""
+PAUSE = 1
+"""A report is not made again before this many times the seconds that the last one took: half the time at most."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +40,7 @@ class LiveReport:
         self._folder = study.folder / APP
         self._busy = threading.Lock()
         self._mark: tuple[int, ...] = ()
-        self._problem = ""
+        self._making, self._problem = False, ""
         self._took = self._finished = 0.0
 
     def page(self, name: str) -> str | None:
@@ -59,7 +59,7 @@ class LiveReport:
         rested = time.monotonic() - self._finished > PAUSE * self._took
         if rested and self._written() != self._mark and self._busy.acquire(blocking=False):
             threading.Thread(target=self._renew, name="report", daemon=True).start()
-        return ReportState(self._digest(), self._busy.locked(), self._problem)
+        return ReportState(self._digest(), self._making, self._problem)
 
     def wait(self) -> None:
         """Wait until no report is being made."""
@@ -80,6 +80,7 @@ class LiveReport:
             if table.edits.empty:
                 self._problem = "Nothing is edited yet: run the study with 'evenedit run'."
             elif digest_of(table, rules_of(self._study.file)) != self._digest():
+                self._making = True
                 self._make()
                 self._finished = time.monotonic()
                 self._took = self._finished - started
@@ -87,6 +88,7 @@ class LiveReport:
         except EvenEditError as error:
             self._problem = str(error)
         finally:
+            self._making = False
             self._busy.release()
 
     def _make(self) -> None:

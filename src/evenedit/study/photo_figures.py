@@ -20,6 +20,7 @@ from evenedit.protocol.measures import Measure
 from evenedit.ratings.table import QUESTION_IDS, Scores
 from evenedit.report.figures.photo_figure import PhotoFigure, photo_figure
 from evenedit.report.render.contact_sheet import Cell, SheetRow, collage
+from evenedit.results.words import count
 from evenedit.stats.disparity.mitigation import pairs
 from evenedit.stats.disparity.preference import change
 from evenedit.storage.store import Store
@@ -32,7 +33,7 @@ SIDE = 224
 TINY = 64
 """Pixels of a picture on the mosaic."""
 MOSAIC, ACROSS = 480, 24
-"""The most outputs on the mosaic, and how many of so many stand side by side."""
+"""The most outputs on the mosaic, and the most side by side."""
 SEED = 42
 PROMPTS = 6
 """The most prompts of figure 13, as in the paper."""
@@ -298,19 +299,23 @@ def mosaic(album: Album) -> PhotoFigure | None:
         return None
     drawn = np.random.default_rng(SEED).permutation(len(cases))[:MOSAIC]
     rows = [int(row) for row in cases["row"].to_numpy()[drawn]]
-    columns = min(len(rows), max(ACROSS, math.ceil(len(rows) * ACROSS / MOSAIC)))
+    columns = min(ACROSS, math.ceil(math.sqrt(1.25 * len(rows))))
     cells = [replace(album.output(row, TINY), caption="") for row in rows]
     cells += [Cell(Image.new("RGB", (1, 1), "white"))] * (-len(cells) % columns)
     sheet = [SheetRow("", cells[first : first + columns]) for first in range(0, len(cells), columns)]
     shown = cases.iloc[drawn]
-    share = "All" if len(rows) == len(cases) else f"{len(rows):,} of {len(cases):,}"
+    whole = len(rows) == len(cases)
+    drawn_from = "All outputs of the diagnosis in random order" if whole else f"Drawn at random from {len(cases):,}"
+    of = ", ".join(
+        count(shown[column].nunique(), what)
+        for column, what in (("editor", "editor"), ("prompt_id", "prompt"), ("source_id", "portrait"))
+    )
     return album.figure(
         collage([""] * columns, sheet, simulated=album.simulated, side=TINY),
         "figure12",
         f"{len(rows):,} outputs at random",
-        f"{share} outputs of the diagnosis, drawn at random (seed {SEED}): {shown['editor'].nunique()} editors, "
-        f"{shown['prompt_id'].nunique()} prompts, {shown['source_id'].nunique()} portraits.",
-        f"Mosaic of {len(rows):,} outputs drawn at random from {shown['editor'].nunique()} editors.",
+        f"{drawn_from} (seed {SEED}): {of}.",
+        f"Mosaic of {len(rows):,} outputs at random: {of}.",
     )
 
 

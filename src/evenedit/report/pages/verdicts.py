@@ -6,11 +6,11 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from evenedit.protocol.measures import Measure, MeasureKind
-from evenedit.protocol.shifts import TWO_SIDED
+from evenedit.core.records import Condition
+from evenedit.protocol.measures import Measure
 from evenedit.report.pages.example import ExampleCase, example_card
 from evenedit.report.render.index import Index, name
-from evenedit.report.render.selection import PEOPLE, CaseLinks, Selection
+from evenedit.report.render.selection import PEOPLE, CaseLinks, Selection, counted
 from evenedit.report.render.table import Number, Unit, format_number
 from evenedit.results.results import Finding
 from evenedit.results.words import count
@@ -39,6 +39,8 @@ PAIRS = 6
 TALLIED = ("clear", "suggestive")
 """Levels that a card counts."""
 UNITS: dict[str, Unit] = {"mean": "score", "delta": "change", "gap": "points", "shift": "points", "contrast": "points"}
+WANTED = ("edit_success",)
+"""Rates of which more is better."""
 CARRIERS = 6
 """Prompts and portraits that are named on the page of a finding: those that add most to it."""
 
@@ -94,12 +96,13 @@ def selection_of(f: Finding) -> Selection | None:
     if f.experiment is None or (f.measure is None and not f.cases):
         return None
     rater = None if f.rater in (None, "ensemble") else PEOPLE if f.rater == "people" else f.rater
-    measure = Measure(f.measure or "")
-    if measure.name in TWO_SIDED and measure.kind == MeasureKind.SHIFT and f.value:
-        side = TWO_SIDED[measure.name][f.value < 0]
-        measure = Measure.rate(side if rater is None else f"measured_{side}")
+    measure = counted(f.measure or "", f.value, rater)
+    if f.kind == "gap" and Measure(measure).name in WANTED:  # the group that fares worse has fewer of them
+        measure = ""
     group = {k: v for k, v in (f.group or {}).items() if v != "*"}
-    return Selection(measure if f.value else "", f.experiment, f.condition or "baseline", f.editor, group, rater)
+    return Selection(
+        measure, f.experiment, f.condition or Condition.BASELINE, f.editor, group, rater, unasked=f.kind == "shift"
+    )
 
 
 def verdict_cards(

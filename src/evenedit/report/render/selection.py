@@ -13,6 +13,7 @@ from evenedit.protocol.measures import Measure, MeasureKind
 from evenedit.protocol.rubric import Rate
 from evenedit.protocol.shifts import TWO_SIDED
 from evenedit.report.render.index import Index
+from evenedit.results.results import GapTest
 
 GALLERY = "/gallery?"
 """What stands before a query in the web app."""
@@ -50,15 +51,24 @@ class Selection:
     group: Mapping[str, str] = field(default_factory=dict)
     rater: str | None = None
     """An instrument's id, or `people`; None for the ensemble of judges."""
+    unasked: bool = False
+    """Whether edits whose prompt asks for the change are left out, as in a shift."""
 
     @classmethod
     def of(cls, e: Estimate, rater: str | None = None) -> Selection:
         """The edits behind an estimate: those that it counts, or all that it is over where it counts none."""
-        measure = Measure(e.measure)
-        if e.value and measure.kind == MeasureKind.SHIFT and measure.name in TWO_SIDED:  # the side it leans to
-            side = TWO_SIDED[measure.name][e.value < 0]
-            measure = Measure.rate(side if rater is None else f"measured_{side}")
-        return cls(measure if e.value else "", e.experiment, e.condition, e.editor, e.group, rater)
+        unasked = Measure(e.measure).kind == MeasureKind.SHIFT
+        measure = counted(e.measure, e.value, rater)
+        return cls(measure, e.experiment, e.condition, e.editor, e.group, rater, unasked)
+
+
+def counted(measure: str, value: float | None, rater: str | None) -> str:
+    """What a number counts: of a shift the rate on the side it leans to; nothing where the number is 0 or missing."""
+    known = Measure(measure)
+    if value and known.kind == MeasureKind.SHIFT and known.name in TWO_SIDED:
+        side = TWO_SIDED[known.name][value < 0]
+        return Measure.rate(side if rater is None else f"measured_{side}")
+    return measure if value else ""
 
 
 class CaseLinks:
@@ -95,22 +105,33 @@ class CaseLinks:
         yield "condition", Condition.FEATURE.value if mitigated else str(s.condition)
         if s.rater == PEOPLE:
             yield "people", "yes"
+        rate = self._rates.get(Measure(s.measure).name.removeprefix("measured_"))
+        if s.unasked and rate and any(rate.question in axes for axes in self._index.results.asks.values()):
+            yield f"asks_{rate.question}", "no"
         for factor, code in s.group.items():
             yield from ((factor, each) for each in (self._ends(s, factor) if code == EVERY else (code,)))
 
     def _ends(self, s: Selection, factor: str) -> tuple[str, ...]:
         """The highest and the lowest group of a comparison; none where it was not tested."""
+        t = self._test(s, factor)
+        return () if t is None else tuple(dict.fromkeys((t.highest, t.lowest)))
+
+    def _test(self, s: Selection, factor: str) -> GapTest | None:
+        """The test of a comparison of the groups of a factor."""
         name = Measure(s.measure).name
         own = self._index.instruments.get(s.rater or "")
         for t in (own or self._index).results.tests:
             place = (t.experiment, t.condition, t.editor, t.factor, Measure(t.measure).name)
             if place == (s.experiment, s.condition, s.editor, factor, name):
-                return tuple(dict.fromkeys((t.highest, t.lowest)))
-        return ()
+                return t
+        return None
 
     def _counted(self, s: Selection) -> Pairs:
         measure = Measure(s.measure)
-        if measure.kind not in COUNTED:
+        compared = [self._test(s, factor) for factor, code in s.group.items() if code == EVERY]
+        baseline = s.experiment == "mitigation" and s.condition == Condition.BASELINE  # its pairs are shown
+        level = any(t is not None and not t.value for t in compared)
+        if measure.kind not in COUNTED or baseline or level or self._counts_none(s):
             return []
         if measure.name in ANSWERS:
             return [ANSWERS[measure.name]]
@@ -124,6 +145,13 @@ class CaseLinks:
             return [(f"{rater}.{measure.name}.min", "1")]
         end, cut = ("min", rate.at_least) if rate.at_least is not None else ("max", rate.at_most)
         return [(f"{rater}.{rate.question}.{end}", str(cut))]
+
+    def _counts_none(self, s: Selection) -> bool:
+        """Whether none of the edits is counted: then all that the number is over are shown."""
+        own = self._index.instruments.get(s.rater or "", self._index)
+        rate = Measure.rate(Measure(s.measure).name)
+        found = own.find(rate, s.editor, s.group, experiment=s.experiment, condition=s.condition)
+        return found is not None and found.value == 0
 
     def _scores(self, rate: Rate) -> Pairs:
         levels = range(1, len(QUESTIONS[rate.question].labels) + 1)

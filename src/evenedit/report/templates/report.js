@@ -152,5 +152,5 @@
   unfold();
 
   // Print tells what was observed of every editor; of the folded tables, those that the reader has unfolded.
-  addEventListener("beforeprint", () => { for (const part of document.querySelectorAll("details.editor, .first details")) part.open = true; });
+  addEventListener("beforeprint", () => { for (const part of document.querySelectorAll("details.editor")) part.open = true; });
 })();

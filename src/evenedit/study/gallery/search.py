@@ -44,6 +44,8 @@ MISSING, NOT_ASKED = "missing", "not-asked"
 """Values of a score that is not there."""
 PAIR, UNLABELLED = "pair", "unlabelled"
 """Values of a label that is not there: two portraits, or one whose label is missing."""
+ASKS = "asks_"
+"""Before an axis: the field that tells whether the prompt asks for a change there."""
 NO_CODE = "none"
 """The coded gender of a prompt that names no occupation."""
 SORTS = {
@@ -218,6 +220,10 @@ class Gallery:
         coded = edits["prompt_id"].map({p: prompt.coded_gender or NO_CODE for p, prompt in prompts.items()})
         if (coded != NO_CODE).any():
             yield _field("coded_gender", "Occupation coded as", coded, {NO_CODE: "no occupation"})
+        table = self.book.scores.table
+        for axis in dict.fromkeys(axis for axes in table.asks.values() for axis in axes):
+            asking = pd.Series(np.where(table.asked_for(axis), "yes", "no"))
+            yield _field(f"{ASKS}{axis}", f"Prompt asks for {QUESTIONS[axis].title.lower()}", asking)
         titles = {p: p if prompt.name in ("", p) else f"{p} {prompt.name}" for p, prompt in prompts.items()}
         yield _field("prompt", "Prompt", edits["prompt_id"], titles)
         yield _field("source", "Portrait", edits["source_id"])
