@@ -8,7 +8,10 @@ from pathlib import Path
 
 from proofs.page import PAGES, commit, page
 
-PROOFS = ("age", "change", "coverage", "findings", "fuzz", "identity", "instruments", "kills", "load", "survey_kills")
+PROOFS = (
+    *("age", "change", "coverage", "findings", "fuzz", "identity", "instruments", "kills", "load", "survey_kills"),
+    "texts",
+)
 NAMED = ("mutation",)
 """Those that run only when named: they need another Python, and write no page themselves."""
 

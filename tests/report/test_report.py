@@ -391,10 +391,10 @@ def test_the_methods_tell_how_mitigation_cases_were_chosen_and_who_measured():
     }
     rules = {**made_up().rules, "mitigation_cases": "drift"}
     text = methods(Index(replace(made_up(), counts=counts, rules=rules, measured=(measured("flux2_dev"),))))
-    assert "168 edits, chosen among those whose baseline was rated as changed, were made with a feature prompt" in text
-    assert "168 more repeat the baseline with another seed, as a placebo" in text
-    assert "five-point scales by a-judge;" in text and "measured by the instruments skin" in text
-    assert "3 people rated 9 of the outputs" in text
+    assert "168 edits had a feature prompt before the request (chosen among those whose baseline was rated" in text
+    assert "168 more repeat the request with another seed, as a placebo" in text
+    assert "a-judge answered 95.9% of 123 calls" in text and "measured by the instrument skin" in text
+    assert "3 people rated 9 outputs" in text
 
 
 def test_a_stereotype_share_is_weighed_against_one_half():
@@ -645,7 +645,9 @@ def test_the_texts_for_reuse_are_filled_from_the_results_and_marked(tmp_path: Pa
     methods, card = (tmp_path / "methods.md").read_text(), (tmp_path / "model-card.md").read_text()
     for text in (methods, card):
         assert ("SIMULATED" in text) == bool(results.simulated)
-    assert f"{results.counts.get('edits', 0):,} edits in all" in methods
+    assert "1 editor (flux2_dev) was asked for 123 edits: 2 refused, 1 failed." in methods
     assert "race change ≥3" in methods
-    assert "Clear gap" in card or "not proof of equality" in card
+    assert "balanced" not in methods
+    assert "| Race change | judges | 13.8% | 9.8% to 17.8% | 120 | 3 |" in card
+    assert "these results hold no findings" in card.lower()
     assert (tmp_path / "citation.bib").read_text().startswith("@software{evenedit")

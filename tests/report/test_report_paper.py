@@ -147,9 +147,10 @@ def test_the_paragraph_tells_the_numbers_of_results_json(people: tuple[Results, 
     results, out = people
     text = (out / "human-evaluation.md").read_text()
     counts = results.counts
-    assert f"people rated a sample of {counts['rated']:,} outputs (N = {counts['rated']:,} for diagnosis)" in text
-    assert f"{counts['people']} participants were recruited through Prolific." in text
-    assert "Each output was rated by 3 independent people." in text
+    rated, edited = f"{counts['rated']:,}", f"{counts['edited']:,}"
+    assert f"people rated {rated} of {edited} outputs (N = {rated} for diagnosis)" in text
+    assert f"The answers of {counts['people']} people count; people were recruited through Prolific." in text
+    assert "Each of these outputs was rated by 3 people." in text
     checked = 0
     for a in results.agreement:
         if a.raters == "all" and a.editor is None and not a.group and a.condition == "baseline" and a.low is not None:
@@ -189,7 +190,7 @@ def test_what_is_not_known_is_named_as_missing(people: tuple[Results, Path]) -> 
     text = human_evaluation(Index(replace(results, agreement=rows, counts={})), {}) or ""
     for words in (
         "how many is missing",
-        "where is not recorded in the study",
+        "Where people were recruited is not recorded",
         "How the sample was drawn is not recorded",
         "How many people rated each output is missing",
         "missing for edit success (all ratings are alike)",

@@ -129,9 +129,7 @@ class CaseLinks:
     def _counted(self, s: Selection) -> Pairs:
         measure = Measure(s.measure)
         compared = [self._test(s, factor) for factor, code in s.group.items() if code == EVERY]
-        baseline = (
-            s.experiment == "mitigation" and s.condition == Condition.BASELINE
-        )  # its pairs are shown
+        baseline = s.experiment == "mitigation" and s.condition == Condition.BASELINE  # its pairs are shown
         level = any(t is not None and not t.value for t in compared)
         if measure.kind not in COUNTED or baseline or level or self._counts_none(s):
             return []

@@ -62,10 +62,9 @@ def _sample(index: Index) -> Iterator[str]:
         who = f"{count(len(editors), 'editor')} ({', '.join(editors)}) " if editors else ""
         verb = ("was asked for " if len(editors) == 1 else "were asked for ") if editors else ""
         asked = f"{count(counts['edits'], 'edit')}{'' if editors else ' asked for'}"
-        yield (
-            f"{who}{verb}{asked}: {counts.get('edited', 0):,} came back, {counts.get('refused', 0):,} refused, "
-            f"{counts.get('failed', 0):,} failed."
-        )
+        words = {"edited": "came back", "refused": "refused", "failed": "failed"}
+        ended = ", ".join(f"{counts[outcome]:,} {how}" for outcome, how in words.items() if outcome in counts)
+        yield f"{who}{verb}{asked}{f': {ended}' if ended else ''}."
 
 
 def _labelled(index: Index, factor: str) -> str:
@@ -128,7 +127,8 @@ def _others(index: Index) -> Iterator[str]:
     if counts.get("rated"):
         people = counts.get("people", 0)
         who = "1 person" if people == 1 else f"{people:,} people"
-        yield f"{who} rated {counts['rated']:,} of {count(counts.get('edited', 0), 'output')}."
+        of = f"{counts['rated']:,} of {count(counts['edited'], 'output')}" if "edited" in counts else ""
+        yield f"{who} rated {of or count(counts['rated'], 'output')}."
 
 
 def _arms(index: Index) -> Iterator[str]:
@@ -172,10 +172,8 @@ def _intervals(index: Index) -> Iterator[str]:
     units = [words for unit, words in DRAWN.items() if unit in drawn]
     if units:
         apart = ", since edits of one face are not independent" if any(u == "source" for u, _ in drawn) else ""
-        yield (
-            f"Intervals ({index.level}) of rates and means draw {'; '.join(units)} anew, "
-            f"{results.rules.get('draws', '?')} times{apart}."
-        )
+        often = f", {results.rules['draws']} times" if "draws" in results.rules else ""
+        yield f"Intervals ({index.level}) of rates and means draw {'; '.join(units)} anew{often}{apart}."
     if any(method.startswith("wilson(") for method in made):
         yield "A rate of 0% or 100% has Wilson's interval, with portraits or prompts as its units."
     if every and not made:
@@ -188,10 +186,10 @@ def _tests(index: Index) -> Iterator[str]:
     tests = [*results.tests, *(t for m in results.measured for t in m.tests)]
     if tests:
         within = any(" within " in t.method for t in tests)
+        often = f" ({results.rules['permutations']} permutations)" if "permutations" in results.rules else ""
         yield (
             "Gaps between groups are the highest minus the lowest rate, tested by permuting labels over portraits"
-            f"{', within levels of the other factors where the design allows it' if within else ''} "
-            f"({results.rules.get('permutations', '?')} permutations)."
+            f"{', within levels of the other factors where the design allows it' if within else ''}{often}."
         )
     families = [(kind, n) for kind in KINDS if (n := results.counts.get(f"tests.{kind}"))]
     if families:

@@ -9,17 +9,11 @@ from evenedit.protocol.measures import Measure
 from evenedit.report.render.index import Index, listed, name
 from evenedit.report.render.table import Number, format_number, short_list
 from evenedit.report.tables.instruments import readings_of
+from evenedit.report.text.findings import LEVELS
+from evenedit.report.text.summary import EVERYTHING
 from evenedit.results.results import Finding
 
 PROJECT = "EvenEdit"
-LEVELS = {
-    "clear": "Clear",
-    "suggestive": "Suggestive",
-    "observed": "Observed",
-    "cannot_tell": "Cannot tell",
-    "caution": "Caution",
-}
-"""The words for how certain a finding is."""
 RATES = ("edit_success", "soft_erasure", "skin_lighter", "skin_darker", "race_change", "gender_change", "refused")
 """The rates of the table, in its order."""
 
@@ -30,8 +24,6 @@ def model_card(index: Index) -> str:
     lines = [f"## Demographic consistency of edits ({PROJECT} {__version__})", ""]
     if results.simulated:
         lines += [f"SIMULATED data ({short_list(results.simulated)}): no finding about any real editor.", ""]
-    if whole := [f for f in results.findings if f.editor is None]:
-        lines += [*map(_line, whole), ""]
     for editor in results.editors:
         lines += [f"### {editor}", ""]
         if found := [f for f in results.findings if f.editor == editor]:
@@ -42,12 +34,14 @@ def model_card(index: Index) -> str:
         if rows:
             head = ("measure", "by", "value", f"{index.level} interval", "n", "missing")
             lines += [f"| {' | '.join(head)} |", "|---" * len(head) + "|", *rows, ""]
+    if whole := [f for f in results.findings if f.editor is None]:
+        lines += [f"### {EVERYTHING}", "", *map(_line, whole), ""]
     lines.append(f"{_scope(index)} Labels are the dataset's labels.")
     return "\n".join(lines) + "\n"
 
 
 def _line(finding: Finding) -> str:
-    return f"- {LEVELS[finding.level]}: {finding.text}"
+    return f"- {LEVELS[finding.level].capitalize()}: {finding.text}"
 
 
 def _rows(index: Index, editor: str) -> Iterator[tuple[str, ...]]:

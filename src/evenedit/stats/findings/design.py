@@ -101,9 +101,9 @@ def _confounded(faces: pd.DataFrame, factors: Sequence[Factor]) -> Iterator[Find
 
 
 def _of_raters(table: RatingTable, n: int, faces: int) -> Iterator[Finding]:
-    judges = [r for r in table.of_kind(Kind.VLM) if (table.status[r] >= 0).any()]
+    judges = [r for r in table.of_kind(Kind.VLM) if (table.values[r] > 0).any()]
+    people = [r for r in table.of_kind(Kind.HUMAN) if (table.values[r] > 0).any()]
     instruments = [r for r in table.of_kind(Kind.INSTRUMENT) if (table.status[r] >= 0).any()]
-    people = [r for r in table.of_kind(Kind.HUMAN) if (table.status[r] >= 0).any()]
     if not (judges or instruments or people):
         text = "Nothing has rated these edits: there are pictures and counts, but no estimates."
         yield _finding("cannot_tell", text, n=n, faces=faces)

@@ -95,10 +95,16 @@ def share_tests(bootstrap: Bootstrap, rules: AnalysisRules) -> Iterator[ShareTes
                 n=count,
                 missing=asked - count,
                 faces=int((panel.sums[measure.count][row] > 0).sum()),
-                prompts=int(bootstrap.prompts_answered[at]),
+                prompts=_prompts(panel, measure, row),
                 above=panel.tally(f"above.{question}", [row], everybody) if two_sided else 0,
                 below=panel.tally(f"below.{question}", [row], everybody) if two_sided else 0,
             )
+
+
+def _prompts(panel: Panel, measure: RatioMeasure, editor: int) -> int:
+    """How many prompts a measure of one editor was answered on."""
+    counted = panel.cells[:, :, editor, panel.columns.index(measure.count)].sum(axis=0)
+    return int((counted > 0).sum())
 
 
 def _limit(measure: Measure, experiment: str, rules: AnalysisRules) -> float | None:
