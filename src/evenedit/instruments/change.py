@@ -54,7 +54,7 @@ class Trace:
 
 IN_PLACE = Trace(slack=2, share=0.006, face=0.006, spot=0.0025, sharp=2.2)
 """For pictures edited in place: noise, compression, and what relighting leaves over."""
-ANEW = Trace(slack=4, share=0.022, face=0.05, spot=0.005, sharp=7.0)
+ANEW = Trace(slack=8, share=0.03, face=0.06, spot=0.008, sharp=7.0)
 """For pictures drawn anew: strands, folds and outlines move a little. Thin frames of glasses can be missed."""
 
 
