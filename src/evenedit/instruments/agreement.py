@@ -134,7 +134,7 @@ SIGNS = (
     "size of the change, L*",
 )
 """What makes a reading less sure."""
-WEIGHTS = np.array([0.033, 0.167, 0.05, 0.5, 0.0125, 0.142, 0.01, 1.11, 0.125, 0.208, 0.0083])
+WEIGHTS = np.array([0.033, 0.164, 0.049, 0.49, 0.0123, 0.14, 0.01, 1.09, 0.123, 0.82, 0.0082])
 """What a unit of each adds to the standard error: fitted by `python -m proofs instruments` to its calibration half."""
 
 

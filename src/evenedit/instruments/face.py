@@ -16,10 +16,10 @@ from numpy.typing import NDArray
 from evenedit.core.errors import EvenEditError
 from evenedit.instruments.picture import Pixels
 
-DETECTION_SIDE = 320
-"""Pictures are searched at this longer side."""
-CLOSE_UP_SIDE = 160
-"""Searched again at this longer side when no face was found: the face may fill the picture."""
+DETECTION_SIDE = 192
+"""Pictures are searched at this longer side: landmarks are as close to the mesh's as at 320, in half the time."""
+SMALL_FACE_SIDE, CLOSE_UP_SIDE = 320, 160
+"""Searched again at these when no face was found: the face may be small, or fill the picture."""
 LEAST_SCORE = 0.7
 LEAST_SHARE = 0.08
 """A face narrower than this share of the picture's shorter side is too small."""
@@ -86,19 +86,19 @@ class Face:
         return placed
 
 
-def find_face(rgb: Pixels) -> Face | NoFace:
-    """The one face of a portrait, or the reason there is none to measure; cached."""
-    key = hashlib.sha1(np.ascontiguousarray(rgb).data, usedforsecurity=False).digest()
+def find_face(rgb: Pixels, side: int = DETECTION_SIDE) -> Face | NoFace:
+    """The one face of a portrait, searched at this longer side first, or the reason there is none; cached."""
+    key = hashlib.sha1(np.ascontiguousarray(rgb).data, usedforsecurity=False).digest() + side.to_bytes(2)
     if key not in _remembered:
         while len(_remembered) >= REMEMBERED:
             _remembered.pop(next(iter(_remembered)), None)
-        _remembered[key] = _find(rgb)
+        _remembered[key] = _find(rgb, side)
     return _remembered[key]
 
 
-def _find(rgb: Pixels) -> Face | NoFace:
+def _find(rgb: Pixels, first: int) -> Face | NoFace:
     found: list[Face] = []
-    for side in (DETECTION_SIDE, CLOSE_UP_SIDE):
+    for side in (first, SMALL_FACE_SIDE, CLOSE_UP_SIDE):
         found = sorted(_detect(rgb, side), key=lambda face: -face.box[2] * face.box[3])
         if found:
             break

@@ -23,7 +23,7 @@ WORKING_SIDE = 512
 GRAY_CHROMA = 4.0
 """Black and white: nearly all pixels keep within this chroma of one tint."""
 
-GRAY_SAMPLE = 8000
+GRAY_SAMPLE = 4000
 """Pixels that are looked at for it."""
 
 _value = np.arange(256) / 255
