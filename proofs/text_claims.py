@@ -192,7 +192,7 @@ def no_gap(m: re.Match[str], f: Finding, facts: Facts) -> Iterator[str]:
     instruments = {x.rater: x.tests for x in facts.results.measured}
     tests = facts.results.tests if f.rater == "ensemble" else instruments[str(f.rater)]
     own = [t for t in tests if t.editor == f.editor and t.factor == f.factor and t.condition == f.condition]
-    none = {t.measure.removeprefix("gap.") for t in own if t.level == "none" and t.value > 0}
+    none = {t.measure.removeprefix("gap.").removeprefix("measured_") for t in own if t.level == "none" and t.value > 0}
     told = set(re.split(", | and ", m["rates"]))
     if count := re.fullmatch(r"any of (\d+) rates", m["rates"]):
         if int(count[1]) > len(none):
