@@ -418,7 +418,6 @@ NOTHING_CAME = {
     "B03_EastAsian_Male_20s",
     "B07_Black_Female_40s",
     "B09_Black_Female_20s",
-    "B09_Black_Female_40s",
     "B09_Black_Male_70plus",
 }
 """Occupation edits in which people looking at both pictures find the same person in the same clothes and place."""
