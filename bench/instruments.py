@@ -1,16 +1,25 @@
-"""Pairs per second per core for skin and change, against decoding the same files; growth and memory over many pairs."""
+"""Pairs per second per core for skin and change, against decoding the same files; growth and memory over many pairs.
+
+STONE in the environment names a Python that has skin-tone-classifier (GPL, never a dependency): it is then timed too.
+"""
 
 import multiprocessing
+import os
 import resource
+import subprocess
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from itertools import cycle, islice
 from pathlib import Path
 
 import cv2
+import numpy as np
 from PIL import Image
 
-from evenedit.instruments import measure
+from evenedit.instruments import face, measure
+from evenedit.instruments.mesh import find_mesh
+from evenedit.instruments.patches import labs, sampled
 from evenedit.instruments.picture import Picture, pixels
 from evenedit.simulation.portraits.drawn import sample
 from evenedit.simulation.portraits.portrait import lighten, render
@@ -18,48 +27,76 @@ from evenedit.simulation.portraits.portrait import lighten, render
 PEOPLE = 25
 SIDE = 1024
 SIZES = (100, 2000)
+TOGETHER = 5
+"""Pairs after which decoding and measuring take turns, so that what else the machine does slows both."""
+STONE = """
+import sys, time, stone
+started = time.process_time()
+for name in sys.argv[1:]:
+    stone.process(name, image_type="color", return_report_image=False)
+print((time.process_time() - started) / (len(sys.argv) - 1))
+"""
+
+Pairs = Sequence[tuple[Path, Path]]
 
 
 def pairs(folder: Path) -> list[tuple[Path, Path]]:
-    """Drawn portraits and lightened, redressed copies, as large JPEG files like real outputs."""
+    """Drawn portraits, and copies that are lightened, dressed anew or have the head elsewhere, as large JPEG files."""
     folder.mkdir(parents=True, exist_ok=True)
     made = []
     for number in range(PEOPLE):
         labels = {"race": ("Black", "White", "Indian")[number % 3], "gender": "Female", "age": "30s"}
         person = sample(labels, number)
+        edits = (lighten(person, 6), replace(person, outfit="suit", scene="office"), replace(person, slump=1.0))
         files = folder / f"{number}.jpg", folder / f"{number}-edited.jpg"
-        for file, who in zip(files, (person, lighten(person, 6)), strict=True):
+        for file, who in zip(files, (person, edits[number % 3]), strict=True):
             render(who).resize((SIDE, SIDE), Image.Resampling.BICUBIC).save(file, quality=92)
         made.append(files)
     return made
 
 
-def decode(files: Sequence[tuple[Path, Path]]) -> None:
+def decode(files: Pairs) -> None:
     for pair in files:
         for path in pair:
             with Image.open(path) as image:
                 image.convert("RGB").load()
 
 
-def measure_all(files: Sequence[tuple[Path, Path]]) -> None:
+def measure_all(files: Pairs) -> None:
     for source, edited in files:
+        face._remembered.clear()  # every picture is looked at as if for the first time
         with Image.open(source) as before, Image.open(edited) as after:
             measure(before, after, identity=False)
 
 
-def core_seconds(work, files: Sequence[tuple[Path, Path]]) -> float:
+def mesh_all(files: Pairs) -> None:
+    """What a plain face mesh costs: the median lightness of its points in both pictures."""
+    for pair in files:
+        face._remembered.clear()
+        for path in pair:
+            with Image.open(path) as image:
+                rgb = pixels(image)
+            found = face.find_face(rgb)
+            if isinstance(found, face.Face):
+                np.median(labs(sampled(rgb, found, find_mesh(rgb, found).points).light)[:, 0])
+
+
+def core_seconds(work: Callable[[Pairs], None], files: Pairs) -> float:
     """Time of the core itself: what else the machine does must not count."""
     started = time.process_time()
     work(files)
     return time.process_time() - started
 
 
-def one_core(files: Sequence[tuple[Path, Path]], sizes: Sequence[int], results) -> None:
+def one_core(files: Pairs, sizes: Sequence[int], results) -> None:
     cv2.setNumThreads(1)
     measure_all(files[:5])  # models are loaded once
     for size in sizes:
         chosen = list(islice(cycle(files), size))
-        spent = [core_seconds(work, chosen) for work in (measure_all, decode)]
+        spent = [0.0, 0.0, 0.0]
+        for start in range(0, size, TOGETHER):
+            for number, work in enumerate((measure_all, decode, mesh_all)):
+                spent[number] += core_seconds(work, chosen[start : start + TOGETHER])
         results.put((size, *spent, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024))
 
 
@@ -72,16 +109,25 @@ def one_source() -> None:
 
     def anew(_: object) -> None:
         for edited in edits:
+            face._remembered.clear()
             measure(source, edited, identity=False)
 
     def once(_: object) -> None:
         known = Picture(pixels(source))
         for edited in edits:
+            face._remembered.clear()
             measure(known, edited, identity=False)
 
     spent = [min(core_seconds(work, []) for _ in range(3)) for work in (once, anew)]
     ratio = spent[0] / spent[1]
     print(f"eight edits of one source: {1000 * spent[0] / 8:.0f} ms a pair; ratio to looking at it anew: {ratio:.2f}")
+
+
+def by_stone(files: Pairs) -> None:
+    if python := os.environ.get("STONE"):
+        names = [str(path) for pair in files[:10] for path in pair]
+        told = subprocess.run([python, "-c", STONE, *names], capture_output=True, text=True, check=True)
+        print(f"stone: {2000 * float(told.stdout):.0f} ms a pair")
 
 
 def run(folder: Path) -> None:
@@ -93,11 +139,13 @@ def run(folder: Path) -> None:
     process.start()
     first = None
     for size in SIZES:
-        size, seconds, decoding, memory = results.get()
+        size, seconds, decoding, mesh, memory = results.get()
         first = first or (seconds / size, memory)
         print(
-            f"{size:,} pairs: {size / seconds:.1f} pairs/s per core, {seconds / decoding:.1f} times plain decoding; "
+            f"{size:,} pairs: {size / seconds:.1f} pairs/s per core, {seconds / decoding:.1f} times plain decoding "
+            f"(a plain face mesh: {mesh / decoding:.1f} times); "
             f"time per pair {seconds / size / first[0]:.2f} of the first, peak memory {memory:.0f} MB "
             f"({memory - first[1]:+.0f} MB)"
         )
     process.join()
+    by_stone(files)

@@ -60,16 +60,16 @@ def align(source: Picture, edited: Pixels, source_face: Face | None, edited_face
     high, wide = source.rgb.shape[:2]
     stretch = np.array([[edited.shape[1] / wide, 0, 0], [0, edited.shape[0] / high, 0]], dtype=np.float64)
     scale = SEARCH_SIDE / max(high, wide)
-    small = source.once(_search_view)
-    best, score = stretch, _fit(small, edited, stretch, scale)
+    small, shown = source.once(_search_view), _Shown(edited)
+    best, score = stretch, _fit(small, shown, stretch, scale)
     candidates = [_similarity(source_face, edited_face)] if source_face and edited_face else []
     for candidate in candidates:
-        value = _fit(small, edited, candidate, scale)
+        value = _fit(small, shown, candidate, scale)
         if value > score + LEAST_GAIN and _plausible(candidate, stretch):
             best, score = candidate, value
-    refined = _refine(small, edited, best, scale) if score < IN_PLACE else None
+    refined = _refine(small, shown, best, scale) if score < IN_PLACE else None
     if refined is not None and _plausible(refined, stretch):
-        value = _fit(small, edited, refined, scale)
+        value = _fit(small, shown, refined, scale)
         if value > score + LEAST_GAIN:
             best, score = refined, value
     moved = best is not stretch
@@ -90,7 +90,7 @@ def settle(source: Picture, laid: Aligned) -> Aligned:
     scale = min(1.0, FLOW_SIDE / max(high, wide))
     (first, texture), second = source.once(_flow_view), _normal(laid.rgb, scale)
     finder = cv2.DISOpticalFlow.create(cv2.DISOPTICAL_FLOW_PRESET_MEDIUM)
-    finder.setFinestScale(1)
+    finder.setFinestScale(2)  # the field is smoothed far beyond that
     nowhere: Any = None
     there, back = finder.calc(first, second, nowhere), finder.calc(second, first, nowhere)
     returned = cv2.remap(back, *_moved(there), cv2.INTER_LINEAR)
@@ -98,7 +98,7 @@ def settle(source: Picture, laid: Aligned) -> Aligned:
     trust = (sure * texture).astype(np.float32)
     field = cv2.GaussianBlur(there * trust[..., None], (0, 0), SMOOTH)
     field /= cv2.GaussianBlur(trust, (0, 0), SMOOTH)[..., None] + np.float32(0.02)  # where no match is trusted, no move
-    field = cv2.resize(field, (wide, high), interpolation=cv2.INTER_CUBIC) / np.float32(scale)
+    field = cv2.resize(field / np.float32(scale), (wide, high), interpolation=cv2.INTER_LINEAR)
     farthest = FARTHEST * max(high, wide)
     x, y = _moved(np.clip(field, -farthest, farthest))
     seen = cv2.remap(laid.seen.astype(np.float32), x, y, cv2.INTER_LINEAR) > 0.99
@@ -168,15 +168,21 @@ def _gray(rgb: Pixels, scale: float) -> Any:
     return gray.astype(np.float32)
 
 
-def _small(edited: Pixels, matrix: NDArray[np.float64], shape: tuple[int, int], scale: float) -> tuple[Any, Any]:
+class _Shown:
+    """An edited picture as candidates are compared: small, in gray."""
+
+    def __init__(self, edited: Pixels) -> None:
+        self.down = min(1.0, SEARCH_SIDE / max(edited.shape[:2]))
+        self.gray = _gray(edited, self.down)
+
+
+def _small(shown: _Shown, matrix: NDArray[np.float64], shape: tuple[int, int], scale: float) -> tuple[Any, Any]:
     """The edited picture and where it is seen, laid over the small source by a full-size matrix."""
-    down = min(1.0, SEARCH_SIDE / max(edited.shape[:2]))
-    gray = _gray(edited, down)
-    local = _rescaled(matrix, scale, down)
+    local = _rescaled(matrix, scale, shown.down)
     size = (shape[1], shape[0])
     flags = cv2.INTER_LINEAR | cv2.WARP_INVERSE_MAP
-    seen = cv2.warpAffine(np.ones_like(gray), local, size, flags=flags) > 0.99
-    return cv2.warpAffine(gray, local, size, flags=flags), seen
+    seen = cv2.warpAffine(np.ones_like(shown.gray), local, size, flags=flags) > 0.99
+    return cv2.warpAffine(shown.gray, local, size, flags=flags), seen
 
 
 def _rescaled(matrix: NDArray[np.float64], scale: float, down: float) -> NDArray[np.float64]:
@@ -185,7 +191,7 @@ def _rescaled(matrix: NDArray[np.float64], scale: float, down: float) -> NDArray
     return local
 
 
-def _fit(small: _SearchView, edited: Pixels, matrix: NDArray[np.float64], scale: float) -> float:
+def _fit(small: _SearchView, edited: _Shown, matrix: NDArray[np.float64], scale: float) -> float:
     """How well gradients agree, from 0 to 1; parts outside the picture count as disagreeing."""
     shown, seen = _small(edited, matrix, small.gray.shape, scale)
     if seen.mean() < 0.2:
@@ -194,13 +200,14 @@ def _fit(small: _SearchView, edited: Pixels, matrix: NDArray[np.float64], scale:
     for first, second in zip(small.gradients, _gradients(shown), strict=True):
         second = np.where(seen, second, 0)
         # Robust agreement: shared strength over the larger strength, so one strong edge cannot decide alone.
-        shared = np.minimum(np.abs(first), np.abs(second)) * (np.sign(first) * np.sign(second))
-        total += float(shared.sum() / max(1e-6, np.maximum(np.abs(first), np.abs(second)).sum()))
+        one, other = np.abs(first), np.abs(second)
+        shared = np.copysign(np.minimum(one, other), first * second)
+        total += float(shared.sum() / max(1e-6, np.maximum(one, other).sum()))
     return total / 2
 
 
 def _refine(
-    small: _SearchView, edited: Pixels, matrix: NDArray[np.float64], scale: float
+    small: _SearchView, edited: _Shown, matrix: NDArray[np.float64], scale: float
 ) -> NDArray[np.float64] | None:
     """A small affine move on top of `matrix` that maximises correlation, or None where it does not converge."""
     shown, seen = _small(edited, matrix, small.gray.shape, scale)

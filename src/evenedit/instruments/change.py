@@ -30,8 +30,8 @@ LIT = 0.2
 """Changed share that relighting may leave over."""
 RELIT = 3.0
 """L* by which the light must move before light alone counts as a change."""
-UNITS = np.array([[1 / 2.55**2, 1.0, 1.0]])
-"""What the squares of bytes of L*, a* and b* count."""
+SQUARES = (np.arange(256, dtype=np.float32)[:, None, None] * np.array([1 / 2.55, 1, 1], dtype=np.float32)) ** 2
+"""The squares of differences of L*, a* and b*, by their bytes."""
 REDRAWN = 0.01
 """Drift, as a share of the picture, from which the picture counts as drawn anew."""
 BOLD = 4.0
@@ -109,17 +109,22 @@ class Change:
 
 def regions(face: Face, shape: tuple[int, int]) -> dict[str, Mask]:
     """Roughly where face, hair, clothes and background lie, by the landmarks alone; together the whole picture."""
-    high, wide = shape
     (ax, ay), (mx, my), square = face.across, face.middle, face.unit**2
-    x = (np.arange(wide, dtype=np.float32)[None, :] - np.float32(mx)) / np.float32(square)
-    y = (np.arange(high, dtype=np.float32)[:, None] - np.float32(my)) / np.float32(square)
+    x = (np.arange(0.5, shape[1], 2, dtype=np.float32)[None, :] - np.float32(mx)) / np.float32(square)
+    y = (np.arange(0.5, shape[0], 2, dtype=np.float32)[:, None] - np.float32(my)) / np.float32(square)
     u, v = x * np.float32(ax) + y * np.float32(ay), y * np.float32(ax) - x * np.float32(ay)
     skin = (u / 1.15) ** 2 + ((v - 0.4) / 1.4) ** 2 < 1
     neck = (np.abs(u) < 0.7) & (v > 1.4) & (v < 2.1)
     front = skin | neck
     hair = ~front & ((u / 1.75) ** 2 + ((v + 0.05) / 1.9) ** 2 < 1) & (v < 1.7)
     clothes = ~front & ~hair & (v > 1.75) & (np.abs(u) < 0.9 + 1.7 * (v - 1.6))
-    return {"face": front, "hair": hair, "clothes": clothes, "background": ~(front | hair | clothes)}
+    found = {"face": front, "hair": hair, "clothes": clothes, "background": ~(front | hair | clothes)}
+    return {name: _doubled(zone, shape) for name, zone in found.items()}
+
+
+def _doubled(zone: Mask, shape: tuple[int, int]) -> Mask:
+    """A mask at twice its size: where a region ends is known no better."""
+    return np.repeat(np.repeat(zone, 2, axis=0), 2, axis=1)[: shape[0], : shape[1]]
 
 
 def _zones(source: Picture, face: Face) -> dict[str, Mask]:
@@ -191,8 +196,10 @@ def _difference(first: Around, second: Around) -> picture.Light:
     both = []
     for one, other in ((first, second), (second, first)):
         off = cv2.max(cv2.subtract(one.soft, other.high), cv2.subtract(other.low, one.soft))
-        square = cv2.multiply(off, off, dtype=cv2.CV_32F)
-        both.append(cv2.transform(square, UNITS if off.ndim == 3 else UNITS[:, :1]))
+        if off.ndim == 3:
+            both.append(cv2.transform(cv2.LUT(off, SQUARES), np.ones((1, 3))))
+        else:
+            both.append(cv2.LUT(off, np.ascontiguousarray(SQUARES[..., 0])))
     worst = cv2.sqrt(cv2.max(*both))
     return np.asarray(cv2.GaussianBlur(worst, (0, 0), 1.2), dtype=np.float32)
 
@@ -216,5 +223,5 @@ def _without_specks(changed: Mask, shape: tuple[int, ...]) -> tuple[Mask, float]
 
 
 def _share(changed: Mask, where: Mask) -> float | None:
-    total = int(where.sum())
-    return float((changed & where).sum()) / total if total else None
+    total = int(np.count_nonzero(where))
+    return float(np.count_nonzero(changed & where)) / total if total else None

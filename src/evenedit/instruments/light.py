@@ -37,7 +37,9 @@ NEAR = 0.25
 """Distance from the face, in longer sides of the picture, within which the light is judged most."""
 STEADY = 0.03
 """Log ratio within which the light counts as the same."""
-MOST_JUDGED = 1500
+ROUNDS = 6
+"""How often the fit is made again with new weights."""
+MOST_JUDGED = 1000
 """Pixels the light is fitted to, spread evenly over those that can be judged."""
 BEYOND = 0.5
 """Logarithms of light by which the curve goes on beyond what it was judged by."""
@@ -115,8 +117,8 @@ def _study_view(shown: Picture) -> _StudyView:
     small = cv2.resize(shown.rgb, _study_size(shown), interpolation=cv2.INTER_AREA)
     light = picture.linear(np.asarray(small, dtype=np.uint8))
     log = np.log(np.maximum(light, DARK))
-    clear = np.asarray(((light > DARK) & (light < BRIGHT)).all(axis=2))
-    return _StudyView(log, clear, _spread(log.mean(axis=2)))
+    clear = cv2.inRange(light, (DARK,) * 3, (BRIGHT,) * 3) > 0
+    return _StudyView(log, np.asarray(clear), _spread(np.asarray(cv2.transform(log, np.full((1, 3), 1 / 3)))))
 
 
 def _study_size(shown: Picture) -> tuple[int, int]:
@@ -135,8 +137,8 @@ def relighting(source: Picture, edited: Picture, usable: Mask) -> Relighting | N
     ratio = second.log - first.log
     clear = open_to & first.clear & second.clear
     textured = first.texture > TEXTURE
-    kept = textured & (_spread(ratio).max(axis=2) < KEPT * first.texture)
-    judged = clear & (kept | (np.abs(ratio) < SAME).all(axis=2))
+    kept = textured & (np.maximum.reduce(cv2.split(_spread(ratio))) < KEPT * first.texture)
+    judged = clear & (kept | (cv2.inRange(ratio, (-SAME,) * 3, (SAME,) * 3) > 0))
     share = float(judged.mean())
     if share < LEAST_REFERENCE:
         return None
@@ -192,7 +194,7 @@ def _robust(
 ) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
     """Gain, curve and slope by reweighted least squares; a ridge keeps curve and slope at 0 where little tells them."""
     gain, curve, slope = np.median(y, axis=0), np.zeros(3), np.zeros(2)
-    for number in range(8):
+    for number in range(ROUNDS):
         rest = y - gain - curve * x - (place @ slope)[:, None]
         off = np.abs(rest).max(axis=1)
         scale = 2 * float(np.median(off)) + 0.01
