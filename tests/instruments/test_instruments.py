@@ -447,13 +447,14 @@ NOTHING_CAME = {
     "B01_Black_Female_40s",  # she wears a suit already
     "B03_EastAsian_Male_20s",
     "B04_Black_Female_40s",
-    "B04_Black_Male_40s",
     "B04_Black_Male_70plus",
     "B07_Black_Female_40s",
     "B09_Black_Female_20s",
     "B09_Black_Male_70plus",
 }
 """Occupation edits in which people looking at both pictures find the same person in the same clothes and place."""
+MISSED = {"B04_Black_Male_40s", "B09_Black_Female_70plus"}
+"""Two more, which are called local edits: their faces were drawn anew a little beyond the tolerance."""
 NOTHING_BUT_A_SMILE = {"B04_Black_Female_20s", "B04_EastAsian_Male_20s"}
 """The same, but for a wider smile or a turned head: may be called either."""
 
@@ -468,6 +469,7 @@ def test_occupation_prompts_that_changed_nothing_are_unchanged():
     }
     assert found >= NOTHING_CAME
     assert found - NOTHING_CAME <= NOTHING_BUT_A_SMILE
+    assert not found & MISSED, "the docs say that these are missed"
 
 
 @photographs
