@@ -15,7 +15,7 @@ from evenedit.cli.base import example
 @click.option("--again", is_flag=True, help="Fetch even if the model is there.")
 @example("evenedit instruments setup")
 def instruments(action: str, package: Path | None, again: bool) -> None:
-    """List the installed instruments, or fetch the model that reads age (28 MB)."""
+    """List the instruments, or set up the one that reads age."""
     if action == "list":
         from evenedit.core import plugins
 

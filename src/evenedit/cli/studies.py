@@ -144,7 +144,7 @@ def status(study: Path, watching: bool) -> None:
 @PICTURES
 @example("evenedit report my-study\nevenedit report my-study --out to-share --pictures none")
 def report(study: Path, out: Path | None, pictures: Pictures) -> None:
-    """Write a study's report: findings, the cases behind every number, tables, figures. Also results.json."""
+    """Write a study's report: findings, their cases, tables, figures."""
     write_report(open_study(study), out or folder_of(study) / "report", pictures)
 
 
