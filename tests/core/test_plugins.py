@@ -78,7 +78,7 @@ def test_a_first_settings_default_enters_always():
     assert plugins.identity("editors", "Later", {"color": "red"})["color"] == "red"
 
 
-LATER = {"flux2-dev": {"memory"}, "qwen-image-edit-2511": {"memory"}, "step1x-edit-v1p2": {"memory"}}
+LATER = {"folder": {"editor"}} | dict.fromkeys(("flux2-dev", "qwen-image-edit-2511", "step1x-edit-v1p2"), {"memory"})
 """Settings of built-in plug-ins that came after the first release."""
 
 
