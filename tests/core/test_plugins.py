@@ -78,7 +78,12 @@ def test_a_first_settings_default_enters_always():
     assert plugins.identity("editors", "Later", {"color": "red"})["color"] == "red"
 
 
-LATER = {"folder": {"editor"}} | dict.fromkeys(("flux2-dev", "qwen-image-edit-2511", "step1x-edit-v1p2"), {"memory"})
+LATER = {
+    "flux2-dev": {"memory"},
+    "folder": {"editor"},
+    "qwen-image-edit-2511": {"memory"},
+    "step1x-edit-v1p2": {"memory"},
+}
 """Settings of built-in plug-ins that came after the first release."""
 
 
