@@ -103,6 +103,8 @@ def _by_age(row: Any) -> bool:
 
 def _field(name: str, value: Any, factor: str) -> Any:
     codes = NEW[factor][1] if factor in NEW else {}
+    if name in ("findings", "contributions"):  # sentences with the names of the factors that were analysed
+        return ()
     if name == "group":
         return {NEW[k][0] if k in NEW else k: NEW[k][1].get(v, v) if k in NEW else v for k, v in value.items()}
     if name == "factor":

@@ -14,7 +14,8 @@ from evenedit.report.tables.appendix import APPENDIX
 from evenedit.results.results import Results
 from evenedit.simulation.provider.server import FakeProvider, ProviderAnswer, Seen, says
 from evenedit.study.asked import PICTURE
-from evenedit.study.results import report_study, results_of
+from evenedit.study.report import report_study
+from evenedit.study.results import results_of
 from evenedit.study.study import Study
 
 EXPERIMENTS = {
