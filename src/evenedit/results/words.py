@@ -19,8 +19,11 @@ PHRASES = {
     "unchanged": "came back showing what their source shows (unchanged)",
     "measured_skin_lighter": "measured lighter in skin than the source",
     "measured_skin_darker": "measured darker in skin than the source",
-    "measured_older": "measured older than the source",
-    "measured_younger": "measured younger than the source",
+    "measured_older": "show a face that a model reads 5 years or more older than in the source",
+    "measured_younger": "show a face that a model reads 5 years or more younger than in the source",
+    "much_older": "show a face that a model reads 15 years or more older than in the source",
+    "much_younger": "show a face that a model reads 15 years or more younger than in the source",
+    "measured_gender_change": "show a face whose gender presentation a model reads as changed",
     "another_person": "show a face as far from its source as another person's of the same label",
     "not_one_person": "came back without exactly one person in them",
 }

@@ -25,6 +25,8 @@ MOST = 6
 FURTHER: Mapping[str, tuple[str, int]] = {
     "measured_skin_lighter": ("mean.skin_delta_L", 1),
     "measured_skin_darker": ("mean.skin_delta_L", -1),
+    "measured_older": ("mean.age_delta_years", 1),
+    "measured_younger": ("mean.age_delta_years", -1),
     "another_person": ("mean.changed_share", 1),
     "unchanged": ("mean.changed_share", -1),
 }

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from math import lgamma, log
+
+import pandas as pd
 
 from evenedit.core.records import Condition, Experiment, Kind, Outcome
 from evenedit.protocol import Factor
@@ -26,38 +28,42 @@ def comparable(sizes: Mapping[str, int]) -> bool:
     return ways >= log(ARRANGEMENTS) - 1e-9
 
 
-def faces_by_level(table: RatingTable, factor: Factor) -> dict[str, int]:
-    """Portraits of the diagnosis with each label of a factor, in the factor's order."""
+def diagnosed(table: RatingTable) -> pd.DataFrame:
+    """The edits that statements about groups rest on: the diagnosis without its null edits."""
     edits = table.edits
-    chosen = edits[(edits["experiment"] == Experiment.DIAGNOSIS) & (edits["condition"] == Condition.BASELINE)]
-    sizes = chosen.drop_duplicates("source_id")[factor.name].value_counts()
+    return edits[(edits["experiment"] == Experiment.DIAGNOSIS) & (edits["condition"] == Condition.BASELINE)]
+
+
+def faces_by_level(faces: pd.DataFrame, factor: Factor) -> dict[str, int]:
+    """Portraits with each label of a factor, in the factor's order."""
+    sizes = faces[factor.name].value_counts()
     return {code: int(sizes[code]) for code in factor.codes if code in sizes.index}
 
 
-def incomparable(table: RatingTable) -> dict[str, dict[str, int]]:
-    """By factor that this sample cannot compare the groups of, how many portraits each group has."""
-    found = {factor.name: faces_by_level(table, factor) for factor in table.factors}
-    return {name: sizes for name, sizes in found.items() if sizes and not comparable(sizes)}
+def incomparable(table: RatingTable) -> frozenset[str]:
+    """The factors that this sample cannot compare the groups of."""
+    faces = diagnosed(table).drop_duplicates("source_id")
+    found = {factor.name: faces_by_level(faces, factor) for factor in table.factors}
+    return frozenset(name for name, sizes in found.items() if sizes and not comparable(sizes))
 
 
 def design_findings(table: RatingTable) -> Iterator[Finding]:
     """What this design cannot answer, in the order of its factors, then prompts and raters."""
-    edits = table.edits
-    chosen = edits[(edits["experiment"] == Experiment.DIAGNOSIS) & (edits["condition"] == Condition.BASELINE)]
+    chosen = diagnosed(table)
     if chosen.empty:
         return
+    faces = chosen.drop_duplicates("source_id")
+    sizes = {factor.name: faces_by_level(faces, factor) for factor in table.factors}
     for factor in table.factors:
-        yield from _of_factor(factor, faces_by_level(table, factor), len(chosen))
-    yield from _confounded(table)
-    prompts = chosen["prompt_id"].nunique()
-    faces = chosen["source_id"].nunique()
-    if faces < 2:
+        yield from _of_factor(factor, sizes[factor.name], len(chosen))
+    yield from _confounded(faces, [f for f in table.factors if comparable(sizes[f.name])])
+    if len(faces) < 2:
         text = "One portrait was edited: nothing here can be said of other people."
-        yield _finding("cannot_tell", text, n=len(chosen), faces=faces)
-    if prompts < 2:
+        yield _finding("cannot_tell", text, n=len(chosen), faces=len(faces))
+    if chosen["prompt_id"].nunique() < 2:
         text = "One prompt was asked: what is found holds for this prompt, and nothing can be said of others."
-        yield _finding("cannot_tell", text, n=len(chosen), faces=faces)
-    yield from _of_raters(table, len(chosen), faces)
+        yield _finding("cannot_tell", text, n=len(chosen), faces=len(faces))
+    yield from _of_raters(table, len(chosen), len(faces))
 
 
 def _of_factor(factor: Factor, sizes: Mapping[str, int], n: int) -> Iterator[Finding]:
@@ -80,10 +86,8 @@ def _of_factor(factor: Factor, sizes: Mapping[str, int], n: int) -> Iterator[Fin
         yield _finding("caution", text, factor=factor.name, n=n, faces=faces)
 
 
-def _confounded(table: RatingTable) -> Iterator[Finding]:
+def _confounded(faces: pd.DataFrame, factors: Sequence[Factor]) -> Iterator[Finding]:
     """Pairs of factors that always go together, so that their gaps are one."""
-    faces = table.edits[table.edits["experiment"] == Experiment.DIAGNOSIS].drop_duplicates("source_id")
-    factors = [f for f in table.factors if comparable(faces_by_level(table, f))]
     for at, one in enumerate(factors):
         for other in factors[at + 1 :]:
             both = faces[(faces[one.name] != "") & (faces[other.name] != "")]

@@ -23,12 +23,10 @@ def ordered(findings: Iterable[Finding], editors: Sequence[str]) -> list[Finding
 
     Effects come before what the design cannot answer, that before cautions about raters, these before statements
     that nothing was shown, and notes come last. Within each: how bad one point of the measure is, times its size,
-    times how certain it is. So a replaced person never stands below a "no difference".
+    times how certain it is. So a replaced person never stands below a "no difference". Equals stay as they come.
     """
     place = {editor: at for at, editor in enumerate(editors)}
-    return sorted(
-        findings, key=lambda f: (_tier(f), -score(f), place.get(f.editor or "", -1), KINDS.index(f.kind), f.id)
-    )
+    return sorted(findings, key=lambda f: (_tier(f), -score(f), place.get(f.editor or "", -1), KINDS.index(f.kind)))
 
 
 def score(finding: Finding) -> float:

@@ -9,7 +9,7 @@ from evenedit.protocol import QUESTIONS
 from evenedit.protocol.factors import Factor
 from evenedit.results.finding import ALPHA, ENSEMBLE, PEOPLE, Finding, FindingKind, FindingLevel
 from evenedit.results.results import Agreement, Results
-from evenedit.results.words import group_name, listed, noun, percent
+from evenedit.results.words import group_name, listed, noun, points
 
 TARGET = 0.6
 """Fleiss' kappa that people should reach among themselves."""
@@ -30,9 +30,10 @@ def _unanswered(results: Results) -> Iterator[Finding]:
             rater = t.measure.removeprefix("gap.unanswered.")
             worse, other = (group_name({t.factor: c}, [factors[t.factor]]) for c in (t.highest, t.lowest))
             text = (
-                f"{rater} left edits of portraits labelled {worse} without an answer {percent(t.value)} more often "
-                f"than those labelled {other}: gaps by {noun(factors[t.factor])} rest on fewer answers there."
-            ).replace("% more often", " percentage points more often")
+                f"{rater} left a larger share of the edits of portraits labelled {worse} without an answer than of "
+                f"those labelled {other} ({points(t.value)} more): gaps by {noun(factors[t.factor])} rest on fewer "
+                "answers there."
+            )
             yield _finding("judge", "caution", text, rater=rater, factor=t.factor, value=t.value, p=t.p_holm, p_raw=t.p)
 
 

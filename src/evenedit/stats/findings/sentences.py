@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from evenedit.core.records import Condition
 from evenedit.protocol import QUESTIONS, Factor
-from evenedit.protocol.measures import Measure, MeasureKind
+from evenedit.protocol.measures import Measure
 from evenedit.results.finding import ENSEMBLE
 from evenedit.results.results import GapTest, MitigationEffect
 from evenedit.results.words import between, count, group_name, listed, noun, percent, phrase, points, scale_points
@@ -19,6 +19,10 @@ SIDES: Mapping[str, tuple[str, str, str]] = {
 """By question, the words for either side of no change, and what moved."""
 
 
+MEASURED: Mapping[str, str] = {"skin_tone": "measured", "age_drift": "were read by a model as"}
+"""How an instrument tells a side."""
+
+
 def opening(rater: str) -> str:
     """How a sentence about an instrument's readings begins."""
     return "" if rater == ENSEMBLE else f"Measured ({rater}): "
@@ -27,7 +31,7 @@ def opening(rater: str) -> str:
 def two_sided_shift(t: ShareTest, rater: str, confidence: float, shown: bool) -> str:
     """A shift of a two-sided question; `shown` says whether there is a sign of one."""
     above, below, what = SIDES[t.measure.name]
-    how = "were rated" if rater == ENSEMBLE else "measured"
+    how = "were rated" if rater == ENSEMBLE else MEASURED[t.measure.name]
     first, second = (above, below) if t.value >= 0 else (below, above)
     counts = (t.above, t.below) if t.value >= 0 else (t.below, t.above)
     shares = [percent(c / t.n) for c in counts]
@@ -150,7 +154,8 @@ def _label(factor: Factor, code: str, title: str) -> str:
 
 
 def _plain(rate: str) -> str:
-    return Measure(rate).name.replace("_", " ") if Measure(rate).kind == MeasureKind.GAP else rate.replace("_", " ")
+    """A rate's name in words; that it was measured stands at the beginning of the sentence."""
+    return rate.removeprefix("measured_").replace("_", " ")
 
 
 def _minus(value: float | None) -> float | None:
