@@ -19,7 +19,7 @@ from evenedit.config.sections import Sections
 from evenedit.protocol import AXES, FACTORS
 from evenedit.ratings.from_csv import OPTIONAL, VERDICT_COLUMNS, score_columns
 from evenedit.results.results import Results
-from evenedit.run.from_images import NEEDED
+from evenedit.run.pair_table import FURTHER, NEEDED
 from evenedit.study.review_queue import COLUMNS
 from evenedit.survey.quality import Quality
 
@@ -133,5 +133,5 @@ def test_every_column_that_is_read_or_written_is_in_the_page_of_tables():
     text = (ROOT / "docs/reference/tables.md").read_text("utf-8")
     factors = [factor.name for factor in FACTORS]
     quality = [field.name for field in dataclasses.fields(Quality)]
-    for column in (*NEEDED, *score_columns(factors), *VERDICT_COLUMNS, *OPTIONAL, *AXES, *COLUMNS, *quality):
+    for column in (*NEEDED, *FURTHER, *score_columns(factors), *VERDICT_COLUMNS, *OPTIONAL, *AXES, *COLUMNS, *quality):
         assert f"`{column}`" in text

@@ -9,6 +9,7 @@ import pytest
 from PIL import Image
 
 from conftest import SHARED
+from evenedit import audit
 from evenedit.config.study_file import StudyFile
 from evenedit.core.errors import EvenEditError
 from evenedit.instruments.identity import available
@@ -46,17 +47,17 @@ def test_one_command_goes_from_pairs_to_a_report(evenedit, tmp_path):
     assert len(set(Store(tmp_path / "out").run_of_edits().values())) == 1, "nothing is done twice"
 
 
-def test_a_pair_that_is_not_there_is_counted_as_missing(evenedit, tmp_path):
-    made = evenedit("audit", "--pairs", pairs(tmp_path / "in", lambda rows: rows[:3]), "--out", tmp_path / "out")
-    assert made.returncode == 0, made.stderr
-    counts = json.loads((tmp_path / "out/report/results.json").read_text())["counts"]
-    assert (counts["edits"], counts["edited"], counts["failed"]) == (4, 3, 1)
+def test_the_rows_are_the_requests_and_nothing_else_is_asked_for(tmp_path):
+    study = audit(pairs(tmp_path / "in", lambda rows: rows[:3]), instruments=(), out=tmp_path / "out")
+    assert len(study.store.requests()) == 3, "not two faces × two prompts"
+    assert [e.outcome.value for e in study.store.edits().values()] == ["edited"] * 3
+    assert study.run().complete
 
 
 @pytest.mark.parametrize(
     ("change", "wanted"),
     [
-        (lambda rows: [("none.png", *r[1:]) for r in rows], "line 2"),
+        (lambda rows: [("none.png", *r[1:]) for r in rows], "line 2: none.png"),
         (lambda rows: [(*r[:3], "Martian", *r[4:]) for r in rows], "Martian"),
         (lambda rows: [*rows, rows[0]], "the same source and prompt as line 2"),
         (lambda rows: [], "lists no pairs"),
@@ -79,7 +80,7 @@ def test_the_real_step1x_outputs_are_audited_from_their_table(evenedit, tmp_path
     )
     assert made.returncode == 0, made.stderr
     counts = json.loads((tmp_path / "report/results.json").read_text())["counts"]
-    assert (counts["edited"], counts["failed"]) == (177, 3)
+    assert (counts["edits"], counts["edited"], counts["failed"]) == (177, 177, 0)
     page = (tmp_path / "report/report.html").read_text()
     assert "senior executive" in page, "B01 is recognised by its text"
     assert "edited picture: no colour" in page, "grayscale outputs have no skin tone"
@@ -90,6 +91,7 @@ def test_the_real_step1x_outputs_are_audited_from_their_table(evenedit, tmp_path
         for e in m["estimates"]
         if e["editor"] and set(e["group"]) <= {"prompt"}
     }
+    assert results["asks"] == {name: ["skin_tone"] for name in ("A02", "A05", "A10")}
     assert found["rate.unchanged", "A03"] == 1.0 and found["rate.unchanged", "A01"] == 0.0
     assert 0 < found["rate.unchanged", "O-10"] < 1, "some fashion models came back as they were"
     assert found["rate.measured_skin_lighter", "O-02"] > 0.5 and found["mean.skin_delta_L", "O-02"] > 5
@@ -214,7 +216,7 @@ def test_a_pattern_takes_named_factors_from_the_label_file(tmp_path):
         folder.mkdir()
         for number, name in enumerate(names):
             Image.new("RGB", (16, 16), (number, 0, 0)).save(folder / f"{name}.png")
-    arguments = (edited, "{prompt}_{source}.png", sources, "diagnostic", tmp_path / "out")
+    arguments = (edited, "{prompt}_{source}.png", sources, "diagnostic")
     with pytest.raises(EvenEditError, match=r"--factors needs .*labels.csv with the columns file, monk"):
         table_of(*arguments, ["monk"])
     (sources / "labels.csv").write_text("file,monk\na.png,3\n")

@@ -2,21 +2,34 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 
 import click
 
-from evenedit.cli.base import OUT, STUDY, example, folder_of, open_study, write_report
+from evenedit.cli.base import INCOMPLETE, OUT, STUDY, example, folder_of, open_study, write_report
+
+
+def _example(context: click.Context, _option: click.Parameter, wanted: bool) -> None:
+    """Print a table of pairs, and on the side how to try it."""
+    if not wanted or context.resilient_parsing:
+        return
+    from evenedit.run.pair_table import EXAMPLE
+
+    click.echo(EXAMPLE, nl=False)
+    click.echo("Its pictures are drawn by: evenedit dev pictures FOLDER. Save the table in that FOLDER.", err=True)
+    context.exit()
 
 
 @click.command()
-@click.option("--pairs", type=click.Path(path_type=Path), help="CSV of source, edited, prompt and the factors.")
+@click.option("--pairs", type=click.Path(path_type=Path), help="CSV with a row for each edit; see --example.")
 @click.option("--sources", type=click.Path(path_type=Path), help="Folder of the sources; the CSV's own by default.")
-@click.option("--edited", type=click.Path(path_type=Path), help="Without --pairs: the folder of the outputs …")
-@click.option("--pattern", default="{prompt}_{source}.png", show_default=True, help="… and how their files are named.")
-@click.option("--prompts", default="diagnostic", show_default=True, help="Prompt set whose ids {prompt} names.")
+@click.option("--edited", type=click.Path(path_type=Path), help="Folder of the outputs; the CSV's own by default.")
+@click.option("--pattern", default="{prompt}_{source}.png", show_default=True, help="Without --pairs: outputs' names.")
+@click.option("--prompts", help="Prompt set whose ids the table or {prompt} names; the built-in ones when left out.")
 @click.option("--factors", metavar="NAMES", help="Columns to group by, with commas; race,gender,age when left out.")
-@click.option("--editor", default="audited", show_default=True, help="What to call the editor.")
+@click.option("--editor", default="audited", show_default=True, help="Whose edits they are.")
+@click.option("--example", is_flag=True, is_eager=True, expose_value=False, callback=_example, help="Print such a CSV.")
 @click.option("--out", required=True, type=click.Path(path_type=Path), help="Study folder to write to.")
 @example(
     "evenedit audit --pairs edits.csv --editor my-editor --out audit\n"
@@ -27,23 +40,35 @@ def audit(
     sources: Path | None,
     edited: Path | None,
     pattern: str,
-    prompts: str,
+    prompts: str | None,
     factors: str | None,
     editor: str,
     out: Path,
 ) -> None:
-    """Audit edited images that exist. They are named by a table of pairs, or by how their files are called."""
+    """Audit edited images that exist. They are named by a table of pairs, or by how their files are called.
+
+    Columns of the table: source, edited, prompt (a text, or a known id), race, gender and age or the --factors; and
+    where there is something to say prompt_id (a label), asks, editor, seed, refused.
+    """
     from evenedit.core.errors import EvenEditError
     from evenedit.run.from_images import table_of
-    from evenedit.study.audit import audit as audit_pairs
+    from evenedit.study.audit import begin_audit
 
     names = None if factors is None else [name.strip() for name in factors.split(",") if name.strip()]
     if pairs is None:
         if edited is None or sources is None:
             raise EvenEditError("name a table with --pairs, or folders with --edited and --sources (and --pattern)")
-        pairs, sources, edited = table_of(edited, pattern, sources, prompts, out, names), None, None
-    study = audit_pairs(pairs, editor=editor, sources=sources, edited=edited, factors=names, out=out)
+        table = table_of(edited, pattern, sources, prompts, names)
+        study = begin_audit(table, editor=editor, prompts=prompts, factors=names, out=out)
+    else:
+        study = begin_audit(
+            pairs, editor=editor, sources=sources, edited=edited, prompts=prompts, factors=names, out=out
+        )
+    summary = study.run()
     write_report(study, out / "report")
+    if not summary.complete:
+        click.echo(summary, err=True)
+        sys.exit(INCOMPLETE)
 
 
 @click.command()

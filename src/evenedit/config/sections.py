@@ -84,6 +84,9 @@ class Diagnosis(_Section):
 
     floor: bool = False
     """Also ask each editor to return every portrait unchanged: its own drift without any request."""
+    requests: str | None = None
+    """A CSV file whose rows are the requests, in place of every source × prompt × editor × seed. Columns: source (its
+    id or file) and prompt (its id or text), and editor and seed where there are several."""
 
 
 class Mitigation(_Section):

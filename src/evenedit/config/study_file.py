@@ -145,6 +145,8 @@ class StudyFile:
             del body["factors"]
         if self.sections.findings == FindingsSection():
             del body["findings"]
+        if (diagnosis := body["experiments"]["diagnosis"]) and diagnosis["requests"] is None:
+            del diagnosis["requests"]
         return digest([body, [p.text for p in self.prompts], [p.text for p in self.wino]])
 
     def located(self, settings: Mapping[str, Any]) -> dict[str, Any]:

@@ -15,6 +15,7 @@ from uuid import uuid4
 
 from PIL import Image, PngImagePlugin, UnidentifiedImageError
 
+from evenedit.core.decode import UnreadablePicture, decode, to_rgb
 from evenedit.core.errors import EvenEditError
 
 if TYPE_CHECKING:
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
 
 NOTE = "evenedit-"
 """Text chunks under this prefix travel with a drawn picture (its parameters, its ground truth)."""
+PICTURES = (".png", ".jpg", ".jpeg", ".webp", ".tif", ".tiff", ".bmp")
+"""How files are called that are taken for pictures where a folder is searched."""
 REMEMBERED = 512
 """Encoded pictures kept in memory, those that were not asked for the longest dropped first."""
 _HEADER = 33
@@ -144,7 +147,7 @@ def encode(image: Image.Image) -> bytes:
     if image.mode == "RGB" and len(notes.chunks) == len(image.info):  # nothing but notes: the rest may be known
         plain = _plain(image)
         return b"".join([plain[:_HEADER], *_chunks(notes), plain[_HEADER:]])
-    return _png(image.convert("RGB"), notes)
+    return _png(to_rgb(image), notes)
 
 
 def _png(image: Image.Image, notes: PngImagePlugin.PngInfo | None = None) -> bytes:
@@ -174,15 +177,17 @@ def _chunks(notes: PngImagePlugin.PngInfo) -> Iterator[bytes]:
 
 
 def read_image(path: Path) -> Image.Image:
-    """A user's picture, decoded in full so that a truncated file is found now, not later."""
+    """A user's picture as upright 8-bit sRGB, decoded in full so that a truncated file is found now, not later."""
     try:
-        with Image.open(path) as image:
-            image.load()
-            return image.convert("RGB")
+        content = path.read_bytes()
     except FileNotFoundError:
         raise EvenEditError(f"{path}: no such file") from None
-    except (OSError, UnidentifiedImageError, SyntaxError, ValueError) as error:
-        raise EvenEditError(f"{path}: not a readable image ({error}); replace the file or remove its row") from None
+    except OSError as error:  # a folder, or a file that may not be read
+        raise EvenEditError(f"{path}: not a readable image ({error.strerror}); name a file that can be read") from None
+    try:
+        return decode(content)
+    except UnreadablePicture as error:
+        raise EvenEditError(f"{path}: not a readable image: {error}") from None
 
 
 def from_array(pixels: NDArray[Any]) -> Image.Image:
@@ -207,7 +212,8 @@ def as_image(given: str | os.PathLike[str] | Image.Image | NDArray[Any]) -> Imag
     """A user's picture, from a path, a PIL image or an array."""
     if isinstance(given, Image.Image):
         try:
-            return given.convert("RGB")
+            given.load()
+            return to_rgb(given)
         except OSError as error:
             raise EvenEditError(f"the picture given cannot be read ({error})") from None
     if isinstance(given, str | os.PathLike):

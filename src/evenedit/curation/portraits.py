@@ -14,8 +14,7 @@ from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
-from PIL import Image
-
+from evenedit.core.decode import Header, UnreadablePicture
 from evenedit.core.errors import EvenEditError
 from evenedit.core.images import encode, write_whole
 from evenedit.core.provenance import provenance
@@ -181,10 +180,10 @@ def _against_log(folder: Path, rows: Sequence[Mapping[str, Any]], faces: int, gr
 
 def _has_size(path: Path, side: int) -> bool:
     try:
-        with Image.open(path) as image:
-            return image.mode == "RGB" and image.size == (side, side)
-    except OSError:
+        found = Header.of(path.read_bytes())
+    except (OSError, UnreadablePicture):
         return False
+    return (found.mode, found.size) == ("RGB", (side, side))
 
 
 def _hash(path: Path) -> str | None:

@@ -12,6 +12,7 @@ import pandas as pd
 from evenedit.config.study_file import EditorSection, StudyFile
 from evenedit.core import plugins
 from evenedit.core.records import PLACEBO_SHIFT, Condition, Experiment, Request, Source
+from evenedit.design.request_table import listed_requests
 from evenedit.design.sampling import balanced, margins_of, priority, routine_of, strata_of, stratified
 from evenedit.protocol import FACTORS, Factor
 from evenedit.protocol.drift import drift
@@ -29,9 +30,15 @@ class CaseSample:
 
 
 def diagnosis(file: StudyFile, sources: Mapping[str, Source]) -> list[Request]:
-    """Every source × prompt × editor × seed."""
-    if file.sections.experiments.diagnosis is None:
+    """Every source × prompt × editor × seed, or the rows of the table that the study names."""
+    section = file.sections.experiments.diagnosis
+    if section is None:
         return []
+    if section.requests is not None:
+        return [
+            _request(Experiment.DIAGNOSIS, Condition.BASELINE, (row.source,), row.prompt.id, row.prompt.text, *row.how)
+            for row in listed_requests(file, sources, section.requests)
+        ]
     return [
         _request(Experiment.DIAGNOSIS, Condition.BASELINE, (source,), prompt.id, prompt.text, editor, seed)
         for editor in file.editors("diagnosis")

@@ -17,17 +17,24 @@ from evenedit.core.interfaces import Refusal
 
 
 class ExistingOutputs:
-    """Finds an output by source picture and instruction in a table: columns source, edited, prompt, and refused."""
+    """Finds an output by source picture, instruction and seed in a table.
+
+    Columns: source, edited, prompt and refused; editor where it holds several, seed where it holds repeats.
+    """
 
     max_images = 1
+    added_settings = ("editor",)
 
-    def __init__(self, *, path: str) -> None:
+    def __init__(self, *, path: str, editor: str = "") -> None:
         self.pairs = Path(path)
         """CSV whose paths are relative to its folder."""
+        self.editor = editor
+        """Whose rows count; all do where it is empty."""
 
     def edit(self, images: Sequence[Image], instruction: str, seed: int) -> Image | Refusal:
         """The output that lies there for this portrait and prompt."""
-        row = self._rows.get((pixels(images[0]), instruction))
+        shown = pixels(images[0])
+        row = self._rows.get((shown, instruction, str(seed))) or self._rows.get((shown, instruction, ""))
         if row is None:
             raise Failed(Failure.BAD_IMAGE, "there is no output for this portrait and prompt")
         if row.get("refused"):
@@ -35,13 +42,13 @@ class ExistingOutputs:
         return read_image(self.pairs.parent / row["edited"])
 
     @cached_property
-    def _rows(self) -> dict[tuple[str, str], dict[str, Any]]:
+    def _rows(self) -> dict[tuple[str, str, str], dict[str, Any]]:
         if not self.pairs.is_file():
             raise EvenEditError(f"no table of outputs at {self.pairs}")
         with self.pairs.open(encoding="utf-8-sig", newline="") as file:
-            rows = list(csv.DictReader(file))
-        names = {row["source"]: pixels(read_image(self.pairs.parent / row["source"])) for row in rows}
-        return {(names[row["source"]], row["prompt"]): row for row in rows}
+            rows = [row for row in csv.DictReader(file) if self.editor in ("", row.get("editor"))]
+        names = {name: pixels(read_image(self.pairs.parent / name)) for name in {row["source"] for row in rows}}
+        return {(names[row["source"]], row["prompt"], row.get("seed") or ""): row for row in rows}
 
 
 def pixels(image: Image) -> str:

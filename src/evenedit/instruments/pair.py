@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from evenedit.core.errors import EvenEditError
-from evenedit.core.images import as_image, encode, read_image, write_whole
+from evenedit.core.images import PICTURES, as_image, encode, read_image, write_whole
 from evenedit.core.log import log
 from evenedit.instruments.identity import Reference, available, embed_portrait, reference_key
 from evenedit.instruments.identity import reference as compute_reference
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     Picture = str | os.PathLike[str] | Image | NDArray[Any]
 
 GROUP = "reference"
-PICTURES = (".png", ".jpg", ".jpeg", ".webp")
 
 
 def measure(source: Picture, edited: Picture, *, reference: str | os.PathLike[str] | None = None) -> Measurement:

@@ -8,9 +8,10 @@ from typing import Any, TypeAlias, TypeVar
 import cv2
 import numpy as np
 from numpy.typing import NDArray
-from PIL import Image, ImageOps
+from PIL import Image
 
 from evenedit.core.color import Lab, rgb_to_lab
+from evenedit.core.decode import to_rgb
 
 Pixels: TypeAlias = NDArray[np.uint8]
 Light: TypeAlias = NDArray[np.float32]
@@ -59,7 +60,7 @@ class Picture:
 
 def pixels(image: Image.Image, side: int = WORKING_SIDE) -> Pixels:
     """The picture upright, in RGB, no longer than `side`."""
-    array = np.asarray(ImageOps.exif_transpose(image).convert("RGB"))
+    array = np.asarray(to_rgb(image))
     high, wide = array.shape[:2]
     scale = side / max(high, wide)
     if scale >= 1:

@@ -25,6 +25,7 @@ from typing import Any, Generic, TypeVar
 from PIL import Image
 from PIL.PngImagePlugin import PngImageFile
 
+from evenedit.core.decode import decode
 from evenedit.core.errors import EvenEditError, Failed, Failure
 from evenedit.core.retry import try_again
 
@@ -255,10 +256,8 @@ def to_image(content: bytes | str) -> Image.Image:
     try:
         if isinstance(content, str):
             content = base64.b64decode(content, validate=True)
-        with Image.open(io.BytesIO(content)) as image:
-            image.load()
-            return image.convert("RGB")
-    except Exception as error:  # Pillow's decoders raise many kinds on damaged bytes
+        return decode(content)
+    except (ValueError, EvenEditError) as error:
         raise Failed(Failure.BAD_IMAGE, f"what came back is not a readable image ({error})") from None
 
 

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import os
 import re
 import tomllib
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,58 +15,26 @@ from evenedit.config.check import RESERVED
 from evenedit.config.sections import FACTOR_NAME
 from evenedit.config.study_file import FILE, StudyFile
 from evenedit.core.errors import EvenEditError
-from evenedit.core.hashing import digest
-from evenedit.core.images import read_image, write_whole
+from evenedit.core.images import PICTURES, write_whole
 from evenedit.core.records import Prompt
-from evenedit.protocol import FACTORS, Factor, found_factor, level_code, load_prompts
+from evenedit.protocol import FACTORS, Factor, found_factor, load_prompts
+from evenedit.run.pair_prompts import known_set, prompts_of
+from evenedit.run.pair_table import PairTable, need_columns, read_csv, write_csv
+from evenedit.run.pairs import Pair, PairChecker, Row
 
 if TYPE_CHECKING:
     import pandas as pd
 
 DEFAULT_FACTORS = tuple(f.name for f in FACTORS)
-NEEDED = ("source", "edited", "prompt")
-PICTURES = (".png", ".jpg", ".jpeg", ".webp")
-SHOWN = 20
-"""Problems listed before the rest are counted."""
+PAIRS, PROMPTS = "pairs.csv", "prompts.toml"
+"""Files of the study: its edits, and what they asked for."""
 
-Row = dict[str, str]
 Factors = Sequence[str | Factor] | None
 """Columns to group by, or factors with their levels; race, gender and age when None."""
 
 
-@dataclass(frozen=True, slots=True)
-class PairTable:
-    """A table of pairs, from a CSV or a data frame."""
-
-    rows: list[dict[str, Any]]
-    columns: list[str]
-    name: str
-    """What to call it in messages and titles."""
-    line: str
-    """What to call one row: line or row …"""
-    first: int
-    """… and the number of the first."""
-    folder: Path
-    """What its paths are relative to."""
-
-    @classmethod
-    def read(cls, pairs: Path | pd.DataFrame) -> PairTable:
-        """Read a CSV file, or take a data frame, whose paths are relative to the working directory."""
-        if isinstance(pairs, str | os.PathLike):
-            rows, columns = _read_csv(Path(pairs))
-            return cls(rows, columns, Path(pairs).name, "line", 2, Path(pairs).parent)
-        if not hasattr(pairs, "to_dict") or not hasattr(pairs, "columns"):
-            raise EvenEditError(f"pairs is of type {type(pairs).__name__}; give a CSV file or a pandas DataFrame")
-        columns = [str(column) for column in pairs.columns]
-        rows = [
-            {str(key): "" if value is None or value != value else str(value) for key, value in row.items()}
-            for row in pairs.to_dict("records")
-        ]
-        return cls(rows, columns, "the data frame", "row", 0, Path())
-
-
 def begin(
-    pairs: Path | pd.DataFrame,
+    pairs: Path | pd.DataFrame | PairTable,
     out: Path,
     *,
     editor: str,
@@ -86,33 +51,17 @@ def begin(
     """
     names = DEFAULT_FACTORS if factors is None else _checked_names([_name(f) for f in factors])
     table = PairTable.read(pairs)
+    table.check_columns(names)
     known = {f.name: f for f in factors or () if isinstance(f, Factor)}
-    rows = _rows(table, sources or table.folder, edited or table.folder, names, known, declared=factors is not None)
-    found = [] if factors is None else [known.get(name) or _factor_of(name, rows, table.name) for name in names]
-    portraits = {row["source"]: {name: row[name] for name in names} for row in rows}
-    for factor in found:
-        for labels in portraits.values():
-            labels[factor.name] = factor.code_of(labels[factor.name])
-    relative = {name: os.path.relpath(name, out) for row in rows for name in (row["source"], row["edited"])}
-    asked = _prompts(rows, prompts)
-    files = {
-        "labels.csv": _csv([{"file": relative[s], **labels} for s, labels in portraits.items()]),
-        "pairs.csv": _csv(
-            [
-                {
-                    "source": relative[r["source"]],
-                    "edited": relative[r["edited"]],
-                    "prompt": asked[r["prompt"]].text,
-                    "refused": "",
-                }
-                for r in rows
-            ]
-        ),
-        "prompts.toml": _prompt_file(asked),
-        FILE: _study_file(editor, table.name, found, instruments),
-    }
+    folders = sources or table.folder, edited or table.folder
+    checker = PairChecker(table, *folders, editor, names, known, declared=factors is not None)
+    found = checker.pairs(prompts_of(table, known_set(prompts)))
+    groups = [] if factors is None else [known.get(name) or _factor_of(name, found, table.name) for name in names]
+    files = _files(table, found, groups, out, instruments)
     if (out / FILE).exists():
         _refuse_other_pairs(out, files)
+        if table.uses("asks"):
+            _update_asks(out, files[PROMPTS])
         return out
     StudyFile.parse(tomllib.loads(files[FILE]) | {"prompts": {"sets": ["diagnostic"]}}, out)
     try:
@@ -124,21 +73,60 @@ def begin(
     return out
 
 
+def _files(
+    table: PairTable, pairs: Sequence[Pair], factors: Sequence[Factor], out: Path, instruments: Sequence[str]
+) -> dict[str, str]:
+    """The study's files by name."""
+    portraits = {pair.source: dict(pair.labels) for pair in pairs}
+    for factor in factors:
+        for labels in portraits.values():
+            labels[factor.name] = factor.code_of(labels[factor.name])
+    files = {table.name: table.to_csv(out)} if table.is_new else {}
+    return files | {
+        "labels.csv": write_csv([{"file": os.path.relpath(s, out), **labels} for s, labels in portraits.items()]),
+        PAIRS: write_csv([_written(table, pair, out) for pair in pairs]),
+        PROMPTS: _prompt_file({pair.prompt.id: pair.prompt for pair in pairs}.values()),
+        FILE: _study_file(pairs, table, factors, instruments),
+    }
+
+
+def _written(table: PairTable, pair: Pair, out: Path) -> Row:
+    """A row of the study's own table; editor and seed where the table given has them."""
+    row = {
+        "source": os.path.relpath(pair.source, out),
+        "edited": os.path.relpath(pair.edited, out) if pair.edited else "",
+        "prompt": pair.prompt.text,
+        "refused": pair.refused,
+    }
+    if table.uses("editor"):
+        row["editor"] = pair.editor
+    if table.uses("seed"):
+        row["seed"] = "" if pair.seed is None else str(pair.seed)
+    return row
+
+
 def _name(factor: str | Factor) -> str:
     return factor.name if isinstance(factor, Factor) else factor
 
 
 def _refuse_other_pairs(out: Path, files: Mapping[str, str]) -> None:
     """Raise an error where a folder holds an audit of other pairs."""
-    for name in ("pairs.csv", "labels.csv"):
+    for name in (PAIRS, "labels.csv"):
         path = out / name
         if not path.is_file() or path.read_bytes() != files[name].encode():
             raise EvenEditError(f"{out} holds a study of other pairs; choose another folder to write to")
 
 
+def _update_asks(out: Path, text: str) -> None:
+    """Write what the prompts ask to change anew, where their ids and texts are the same."""
+    now, before = tomllib.loads(text), load_prompts(PROMPTS, out)
+    if [(p["id"], p["text"]) for p in now["prompts"]] == [(p.id, p.text) for p in before]:
+        write_whole(out / PROMPTS, text.encode())
+
+
 def table_of(
-    edited: Path, pattern: str, sources: Path, prompts: str, out: Path, factors: Sequence[str] | None = None
-) -> Path:
+    edited: Path, pattern: str, sources: Path, prompts: str | None, factors: Sequence[str] | None = None
+) -> PairTable:
     """A table of pairs from files whose names follow a pattern such as `{prompt}_{source}.jpg`.
 
     `{source}` is the name of a file in `sources` without its ending, `{prompt}` an id of the prompt set. Labels come
@@ -157,20 +145,18 @@ def table_of(
     found = [m for m in (re.fullmatch(shape, p.name) for p in sorted(edited.iterdir())) if m and m["source"] in names]
     if not found:
         raise EvenEditError(f"no file in {edited} follows '{pattern}' with a source in {sources}")
-    known = load_prompts(prompts).resolve_all(m["prompt"] for m in found)
+    known = known_set(prompts).resolve_all(m["prompt"] for m in found)
     rows = [
         {
-            "source": os.path.relpath(names[m["source"]], out),
-            "edited": os.path.relpath(edited / m.string, out),
+            "source": str(names[m["source"]]),
+            "edited": str(edited / m.string),
             "prompt": known[m["prompt"]].text,
             "prompt_id": known[m["prompt"]].id,
             **labels[m["source"]],
         }
         for m in found
     ]
-    out.mkdir(parents=True, exist_ok=True)
-    write_whole(out / "edits.csv", _csv(rows).encode())
-    return out / "edits.csv"
+    return PairTable(rows, list(rows[0]), "edits.csv", "line", 2, Path(), is_new=True)
 
 
 def _labels(sources: Path, names: Mapping[str, Path], factors: Sequence[str] | None) -> dict[str, Row]:
@@ -194,8 +180,8 @@ def _labels(sources: Path, names: Mapping[str, Path], factors: Sequence[str] | N
 
 
 def _label_file(table: Path, names: Sequence[str]) -> dict[str, Row]:
-    rows, columns = _read_csv(table)
-    _need_columns(table, ("file", *names), columns)
+    rows, columns = read_csv(table)
+    need_columns(table, ("file", *names), columns)
     return {Path(row["file"] or "").stem: {name: row[name] or "" for name in names} for row in rows}
 
 
@@ -215,9 +201,9 @@ def _checked_names(factors: Sequence[str]) -> tuple[str, ...]:
     return tuple(factors)
 
 
-def _factor_of(name: str, rows: Iterable[Row], table: str) -> Factor:
+def _factor_of(name: str, pairs: Iterable[Pair], table: str) -> Factor:
     """The factor of a column: its levels are the labels found, each once whatever its spelling."""
-    labels = [row[name] for row in rows]
+    labels = [pair.labels[name] for pair in pairs]
     every = found_factor(name, labels)
     used = {every.code_of(label) for label in labels}
     codes = [code for code in every.codes if code in used]
@@ -229,121 +215,20 @@ def _factor_of(name: str, rows: Iterable[Row], table: str) -> Factor:
     return Factor.of(name, codes, title=every.title, ordered=every.ordered)
 
 
-def _rows(
-    table: PairTable,
-    sources: Path,
-    outputs: Path,
-    names: Sequence[str],
-    known: Mapping[str, Factor],
-    *,
-    declared: bool,
-) -> list[Row]:
-    """The rows with paths that exist, images that open and labels that are known; all problems at once."""
-    rows, columns = table.rows, table.columns
-    if "edited" not in columns and "file" in columns:
-        rows = [{"edited" if key == "file" else key: value for key, value in row.items()} for row in rows]
-        columns = ["edited" if column == "file" else column for column in columns]
-    _need_columns(table.name, (*NEEDED, *names), columns)
-    problems: list[str] = []
-    good: list[Row] = []
-    seen: dict[tuple[str, str], int] = {}
-    labelled: dict[Path, tuple[int, Row]] = {}
-    opened: set[Path] = set()
-    for line, row in enumerate(rows, table.first):
-        try:
-            _need_cells(row)
-            labels = {name: _label(name, row[name] or "", known.get(name), declared=declared) for name in names}
-            files = {"source": sources / row["source"], "edited": outputs / row["edited"]}
-            for path in set(files.values()) - opened:
-                read_image(path)
-                opened.add(path)
-            _same_labels(labels, *labelled.setdefault(files["source"], (line, labels)))
-            key = (row["source"], row["prompt"])
-            if key in seen:
-                raise EvenEditError(f"the same source and prompt as {table.line} {seen[key]}")
-            seen[key] = line
-            good.append({**row, **labels, **{k: str(p) for k, p in files.items()}})
-        except EvenEditError as error:
-            problems.append(f"{table.name} {table.line} {line}: {error}")
-    if problems:
-        more = [f"and {len(problems) - SHOWN} more"] if len(problems) > SHOWN else []
-        raise EvenEditError(*problems[:SHOWN], *more)
-    if not good:
-        raise EvenEditError(f"{table.name} lists no pairs")
-    return good
-
-
-def _label(name: str, label: str, factor: Factor | None, *, declared: bool) -> str:
-    """A row's label; where race, gender and age are not asked for by name, each must be there."""
-    if not declared:
-        return level_code(name, label)
-    known = factor or next((f for f in FACTORS if f.name == name), None)
-    return known.code_of(label) if known else label.strip()
-
-
-def _same_labels(labels: Row, first_line: int, first: Row) -> None:
-    for name, label in labels.items():
-        if label != first[name]:
-            raise EvenEditError(
-                f"{name} is '{label}' here and '{first[name]}' on line {first_line} for the same source"
-            )
-
-
-def _need_cells(row: Mapping[str, str | None]) -> None:
-    empty = [column for column in NEEDED if not row[column]]
-    if empty:
-        raise EvenEditError(f"{', '.join(empty)} is empty")
-
-
-def _need_columns(table: Path | str, needed: Sequence[str], columns: Sequence[str]) -> None:
-    absent = [column for column in needed if column not in columns]
-    if absent:
-        raise EvenEditError(f"{table} lacks the column {', '.join(absent)}; found: {', '.join(columns) or 'nothing'}")
-
-
-def _read_csv(table: Path) -> tuple[list[dict[str, Any]], list[str]]:
-    """A table's rows and columns; cells that a short row lacks are None."""
-    try:
-        reader = csv.DictReader(io.StringIO(table.read_text("utf-8-sig"), newline=""))
-        return list(reader), list(reader.fieldnames or ())
-    except FileNotFoundError:
-        raise EvenEditError(f"{table}: no such file") from None
-    except UnicodeDecodeError:
-        raise EvenEditError(f"{table} is not UTF-8 text; save it as a UTF-8 CSV") from None
-    except (OSError, csv.Error) as error:
-        raise EvenEditError(f"{table} cannot be read as a CSV: {error}") from None
-
-
-def _prompts(rows: list[Row], given: str | None) -> dict[str, Prompt]:
-    """The prompts of the pairs as they are written there: by text, or by id where a prompt set is given.
-
-    Known ones keep their id and meaning, others get the id beside them or a new one.
-    """
-    sets = [load_prompts(name) for name in ((given,) if given else ("diagnostic",))]
-    known = {p.text: p for each in sets for p in each}
-    if given:
-        known |= {ident: p for each in sets for p in each for ident in (p.id, *p.aliases.values())}
-    prompts: dict[str, Prompt] = {}
-    for row in rows:
-        text = row["prompt"]
-        if text not in prompts:
-            ident = row.get("prompt_id") or f"P-{digest(text)[:6]}"
-            prompts[text] = known.get(text) or Prompt(ident, text, "Own", name=ident)
-    return prompts
-
-
-def _prompt_file(prompts: Mapping[str, Prompt]) -> str:
-    return tomli_w.dumps({"id": "audited", "prompts": [_prompt_table(p) for p in prompts.values()]})
+def _prompt_file(prompts: Iterable[Prompt]) -> str:
+    return tomli_w.dumps({"id": "audited", "prompts": [_prompt_table(p) for p in prompts]})
 
 
 def _prompt_table(prompt: Prompt) -> dict[str, Any]:
     table: dict[str, Any] = {"id": prompt.id, "text": prompt.text, "category": prompt.category, "name": prompt.name}
-    return table if prompt.target_years is None else table | {"target_years": prompt.target_years}
+    if prompt.target_years is not None:
+        table["target_years"] = prompt.target_years
+    return table | {"asks": list(prompt.asks)} if prompt.asks else table
 
 
-def _study_file(editor: str, title: str, factors: Sequence[Factor], instruments: Sequence[str]) -> str:
+def _study_file(pairs: Sequence[Pair], table: PairTable, factors: Sequence[Factor], instruments: Sequence[str]) -> str:
     study: dict[str, Any] = {
-        "study": {"title": f"Audit of {title}"},
+        "study": {"title": f"Audit of {table.name}"},
         "sources": {"kind": "folder", "settings": {"path": "."}},
     }
     if factors:
@@ -351,12 +236,23 @@ def _study_file(editor: str, title: str, factors: Sequence[Factor], instruments:
             {"name": f.name, "title": f.title, "levels": list(f.codes), "ordered": f.ordered} for f in factors
         ]
     study |= {
-        "prompts": {"sets": ["prompts.toml"]},
-        "experiments": {"diagnosis": {}},
-        "editors": [{"id": editor, "kind": "folder", "settings": {"path": "pairs.csv"}}],
+        "prompts": {"sets": [PROMPTS]},
+        "experiments": {"diagnosis": {"requests": PAIRS}},
+        "editors": _editors(pairs),
         "instruments": [{"id": name, "kind": name} for name in instruments],
     }
     return f"{_ABOVE}\n{tomli_w.dumps(study)}\n{_BELOW}"
+
+
+def _editors(pairs: Sequence[Pair]) -> list[dict[str, Any]]:
+    """An editor for each that the pairs name, with its seeds where they state any."""
+    names = list(dict.fromkeys(pair.editor for pair in pairs))
+    editors = []
+    for name in names:
+        settings = {"path": PAIRS} | ({"editor": name} if len(names) > 1 else {})
+        seeds = list(dict.fromkeys(p.seed for p in pairs if p.editor == name and p.seed is not None))
+        editors.append({"id": name, "kind": "folder"} | ({"seeds": seeds} if seeds else {}) | {"settings": settings})
+    return editors
 
 
 _ABOVE = """\
@@ -368,11 +264,3 @@ _BELOW = """\
 # id = "..."
 # kind = "..."
 """
-
-
-def _csv(rows: list[Row]) -> str:
-    buffer = io.StringIO()
-    writer = csv.DictWriter(buffer, list(rows[0]))
-    writer.writeheader()
-    writer.writerows(rows)
-    return buffer.getvalue()

@@ -9,9 +9,11 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
+from PIL.Image import Image
+
 from evenedit.core import plugins
 from evenedit.core.errors import EvenEditError, Failed, Failure
-from evenedit.core.images import NOTE, open_images
+from evenedit.core.images import NOTE, as_image, open_images
 from evenedit.core.interfaces import Editor, Refusal
 from evenedit.core.records import Edit, Outcome, Request
 from evenedit.core.retry import retry
@@ -70,7 +72,7 @@ class Worker:
         portraits = [self.images.open(sha256) for sha256 in task.images]  # its own copy: decoding is not thread-safe
         try:
             output = retry(
-                lambda: self.editor.edit(portraits, request.instruction, request.seed),
+                lambda: _whole(self.editor.edit(portraits, request.instruction, request.seed)),
                 0 if self._tries_by_itself else self.setup.retries,
                 self.setup.backoff,
             )
@@ -88,6 +90,16 @@ class Worker:
         if facts is not None:
             detail["facts"] = facts()
         return Edit(request.id, Outcome.EDITED, self.images.put(output), detail, seconds)
+
+
+def _whole(output: Image | Refusal) -> Image | Refusal:
+    """What an editor gave, its picture read as every other; one that cannot be read is a failure."""
+    if isinstance(output, Refusal):
+        return output
+    try:
+        return as_image(output)
+    except EvenEditError as error:
+        raise Failed(Failure.BAD_IMAGE, f"the editor's picture cannot be read: {error}") from None
 
 
 def failed(request_id: str, error: Exception, seconds: float = 0.0) -> Edit:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import io
 import json
 import re
 from collections import defaultdict
@@ -13,8 +12,9 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Protocol
 
-from PIL import Image, ImageOps, UnidentifiedImageError
+from PIL import Image
 
+from evenedit.core.decode import Header, UnreadablePicture, decode
 from evenedit.core.errors import EvenEditError
 from evenedit.protocol import FACTORS, level_code
 from evenedit.sources.parquet_files import connect, name_of, open_parquet
@@ -255,16 +255,14 @@ _code = cache(level_code)
 
 
 def picture(content: bytes) -> Image.Image | None:
-    """The picture, upright and in RGB, decoded in full; None for bytes that are no whole picture."""
+    """The picture, decoded in full; None for bytes that are no whole picture."""
     try:
-        with Image.open(io.BytesIO(content)) as image:
-            image.load()
-            return ImageOps.exif_transpose(image).convert("RGB")
-    except (OSError, UnidentifiedImageError, SyntaxError, ValueError, Image.DecompressionBombError):
+        return decode(content)
+    except UnreadablePicture:
         return None
 
 
 def ending(content: bytes) -> str:
     """How a file with these bytes is called: .jpg, .png …"""
-    with Image.open(io.BytesIO(content)) as image:
-        return ".jpg" if image.format == "JPEG" else f".{(image.format or 'img').lower()}"
+    kind = Header.of(content).format
+    return ".jpg" if kind == "JPEG" else f".{(kind or 'img').lower()}"

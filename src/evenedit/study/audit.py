@@ -13,6 +13,7 @@ from evenedit.core.given import checked
 from evenedit.judges.python import GivenJudge
 from evenedit.protocol import Factor
 from evenedit.run.from_images import begin
+from evenedit.run.pair_table import PairTable
 from evenedit.study.study import Study
 
 if TYPE_CHECKING:
@@ -36,11 +37,41 @@ def audit(
     """Measure and rate edits that exist, and return the study: `audit("edits.csv").report()`.
 
     `pairs` is a CSV file or a data frame with a row for each edit: source and edited (paths of pictures), prompt (the
-    text), and a column for each factor: race, gender and age, or the `factors` named. Paths are relative to the CSV,
-    or to `sources` and `edited`. With `prompts`, a prompt set, the column prompt may hold its ids. `judges` are objects
-    by id, as for `Study.run`; `instruments` measure pixels and need none. The study is written to `out`, by default to
-    a new folder evenedit-audit-N here; a folder that holds an audit of the same pairs goes on.
+    text, or a known id), and a column for each factor: race, gender and age, or the `factors` named. Further columns
+    are optional: prompt_id (a label), asks (axes the prompt asks to change), editor and seed where there are several,
+    refused (why there is no picture). Paths are relative to the CSV, or to `sources` and `edited`. Ids are those of
+    `prompts`, a prompt set; of the diagnostic and neutral prompts without one. `judges` are objects by id, as for
+    `Study.run`; `instruments` measure pixels and need none. The study is written to `out`, by default to a new folder
+    evenedit-audit-N here; a folder that holds an audit of the same pairs goes on.
     """
+    study = begin_audit(
+        pairs,
+        editor=editor,
+        sources=sources,
+        edited=edited,
+        prompts=prompts,
+        factors=factors,
+        judges=judges,
+        instruments=instruments,
+        out=out,
+    )
+    study.run(judges=judges)
+    return study
+
+
+def begin_audit(
+    pairs: str | os.PathLike[str] | pd.DataFrame | PairTable,
+    *,
+    editor: str = "audited",
+    sources: str | os.PathLike[str] | None = None,
+    edited: str | os.PathLike[str] | None = None,
+    prompts: str | None = None,
+    factors: Sequence[str | Factor] | None = None,
+    judges: Mapping[str, Any] | None = None,
+    instruments: Sequence[str] = ("skin", "change"),
+    out: str | os.PathLike[str] | None = None,
+) -> Study:
+    """Write the study of `audit` without running it."""
     for ident, judge in (checked("judge", judges) or {}).items():
         GivenJudge(ident, judge)  # refused now rather than after the study is written
     if isinstance(factors, str):
@@ -56,9 +87,7 @@ def audit(
         factors=factors,
         instruments=tuple(instruments),
     )
-    study = Study.load(where)
-    study.run(judges=judges)
-    return study
+    return Study.load(where)
 
 
 def _new_folder() -> Path:

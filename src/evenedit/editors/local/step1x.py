@@ -23,8 +23,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from PIL import Image, UnidentifiedImageError
+from PIL import Image
 
+from evenedit.core.decode import UnreadablePicture, decode
 from evenedit.core.errors import EvenEditError, Failed, Failure
 
 ID = "step1x-edit-v1p2"
@@ -311,8 +312,8 @@ def _picture(answer: dict[str, Any]) -> Image.Image:
     if "failure" in answer:
         raise Failed(Failure(answer["failure"]), answer["message"])
     try:
-        picture = Image.open(io.BytesIO(base64.b64decode(answer["image"]))).convert("RGB")
-    except (binascii.Error, UnidentifiedImageError, OSError) as error:
+        picture = decode(base64.b64decode(answer["image"]))
+    except (binascii.Error, UnreadablePicture) as error:
         raise Failed(Failure.BAD_IMAGE, f"the Step1X worker sent no picture: {error}") from None
     if answer["prompt"] is not None:
         picture.info[NOTE] = answer["prompt"]

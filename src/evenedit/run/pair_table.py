@@ -1,0 +1,128 @@
+"""The table of pairs that an audit is given: a CSV file or a data frame, one row for each edit."""
+
+from __future__ import annotations
+
+import csv
+import io
+import os
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from evenedit.core.errors import EvenEditError
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+NEEDED = ("source", "edited", "prompt")
+"""Columns every table has; `file` may stand for `edited`, and `prompt_id` alone for `prompt`."""
+FURTHER = ("prompt_id", "asks", "editor", "seed", "refused")
+"""Columns a table may have beside the labels."""
+SHOWN = 20
+"""Problems listed before the rest are counted."""
+EXAMPLE = """\
+source,edited,prompt,prompt_id,asks,editor,seed,race,gender,age
+portraits/White_Female_20s.png,edited/O-01_White_Female_20s.png,O-01,,,my-editor,1,White,Female,20s
+portraits/Black_Female_20s.png,edited/O-01_Black_Female_20s.png,O-01,,,my-editor,1,Black,Female,20s
+portraits/White_Male_70plus.png,edited/O-01_White_Male_70plus.png,O-01,,,my-editor,1,White,Male,70plus
+portraits/White_Female_20s.png,edited/V-02_White_Female_20s.png,Add a wheelchair.,chair,,my-editor,1,White,Female,20s
+portraits/Black_Female_20s.png,edited/V-02_Black_Female_20s.png,Add a wheelchair.,chair,,my-editor,1,Black,Female,20s
+"""
+"""A table of the pictures that `evenedit dev pictures` draws."""
+
+
+@dataclass(frozen=True, slots=True)
+class PairTable:
+    """A table of pairs, every cell as text."""
+
+    rows: list[dict[str, str]]
+    columns: list[str]
+    name: str
+    """What to call it in messages and titles."""
+    line: str
+    """What to call one row: line or row …"""
+    first: int
+    """… and the number of the first."""
+    folder: Path
+    """What its paths are relative to."""
+    is_new: bool = False
+    """Whether it was made from file names, so that it is written beside the study."""
+
+    @classmethod
+    def read(cls, pairs: Path | pd.DataFrame | PairTable) -> PairTable:
+        """Read a CSV file, or take a data frame, whose paths are relative to the working directory."""
+        if isinstance(pairs, PairTable):
+            return pairs
+        if isinstance(pairs, str | os.PathLike):
+            rows, columns = read_csv(Path(pairs))
+            return cls(rows, columns, Path(pairs).name, "line", 2, Path(pairs).parent)._renamed()
+        if not hasattr(pairs, "to_dict") or not hasattr(pairs, "columns"):
+            raise EvenEditError(f"pairs is of type {type(pairs).__name__}; give a CSV file or a pandas DataFrame")
+        columns = [str(column) for column in pairs.columns]
+        rows = [{str(key): _cell(value) for key, value in row.items()} for row in pairs.to_dict("records")]
+        return cls(rows, columns, "the data frame", "row", 0, Path())._renamed()
+
+    def _renamed(self) -> PairTable:
+        """With the column `file` as `edited`, where there is no other."""
+        if "edited" in self.columns or "file" not in self.columns:
+            return self
+        names = {column: "edited" if column == "file" else column for column in self.columns}
+        rows = [{names[key]: value for key, value in row.items() if key in names} for row in self.rows]
+        return PairTable(rows, list(names.values()), self.name, self.line, self.first, self.folder, self.is_new)
+
+    def numbered(self) -> Iterable[tuple[int, dict[str, str]]]:
+        """Each row with its number, as messages name it."""
+        return enumerate(self.rows, self.first)
+
+    def uses(self, column: str) -> bool:
+        """Whether any row says something in this column."""
+        return any(row.get(column) for row in self.rows)
+
+    def check_columns(self, labels: Sequence[str]) -> None:
+        """Raise an error where a column is absent that cannot be done without."""
+        prompt = "prompt_id" if "prompt" not in self.columns and "prompt_id" in self.columns else "prompt"
+        need_columns(self.name, ("source", "edited", prompt, *labels), self.columns)
+
+    def to_csv(self, folder: Path) -> str:
+        """The table as a CSV file in this folder."""
+        paths = ("source", "edited")
+        moved = [{name: os.path.relpath(self.folder / row[name], folder) for name in paths} for row in self.rows]
+        return write_csv([row | there for row, there in zip(self.rows, moved, strict=True)])
+
+
+def _cell(value: Any) -> str:
+    """A data frame's cell as a file would have it: nothing where it is missing, whole numbers without a point."""
+    if value is None or value != value:
+        return ""
+    return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)
+
+
+def need_columns(table: Path | str, needed: Sequence[str], columns: Sequence[str]) -> None:
+    """Raise an error where a table lacks a column."""
+    absent = [column for column in needed if column not in columns]
+    if absent:
+        raise EvenEditError(f"{table} lacks the column {', '.join(absent)}; found: {', '.join(columns) or 'nothing'}")
+
+
+def read_csv(table: Path) -> tuple[list[dict[str, str]], list[str]]:
+    """A table's rows and columns; cells that a short row lacks are empty."""
+    try:
+        reader = csv.DictReader(io.StringIO(table.read_text("utf-8-sig"), newline=""))
+        rows = [{str(key): value or "" for key, value in row.items() if key is not None} for row in reader]
+        return rows, list(reader.fieldnames or ())
+    except FileNotFoundError:
+        raise EvenEditError(f"{table}: no such file") from None
+    except UnicodeDecodeError:
+        raise EvenEditError(f"{table} is not UTF-8 text; save it as a UTF-8 CSV") from None
+    except (OSError, csv.Error) as error:
+        raise EvenEditError(f"{table} cannot be read as a CSV: {error}") from None
+
+
+def write_csv(rows: Sequence[dict[str, str]]) -> str:
+    """Rows as a CSV file with the first one's columns."""
+    buffer = io.StringIO()
+    writer = csv.DictWriter(buffer, list(rows[0]))
+    writer.writeheader()
+    writer.writerows(rows)
+    return buffer.getvalue()
