@@ -8,7 +8,7 @@ from pathlib import Path
 
 from proofs.page import PAGES, commit, page
 
-PROOFS = ("coverage", "findings", "fuzz", "kills", "load", "survey_kills", "texts")
+PROOFS = ("age", "change", "coverage", "findings", "fuzz", "identity", "kills", "load", "survey_kills", "texts")
 NAMED = ("mutation",)
 """Those that run only when named: they need another Python, and write no page themselves."""
 

@@ -374,9 +374,39 @@ def test_identity_is_set_against_its_own_group():
     assert same.verdict == Verdict.UNCHANGED
     assert likeness.BIAS in same.notes
     few = measure(people[5][1], people[5][1], reference=known, group="b")
-    assert few.identity_between is None
-    assert "10 are needed" in few.reasons["identity_between"]
+    assert few.identity_between == 0.0
+    assert any("compared with the 10 of all groups" in note for note in few.notes)
     assert known.standing(2.0, "a").stranger
+    assert known.standing(2.0, "b").stranger
+
+
+def test_a_small_group_borrows_distances_scaled_by_the_embeddings_bias():
+    distances = tuple(0.5 + 0.01 * step for step in range(10))
+    known = likeness.Reference({"White": distances, "EastAsian": ()}, {"White": (0.1,), "EastAsian": (0.1,)})
+    closest = distances[0] * likeness.CLOSENESS["EastAsian"] / likeness.CLOSENESS["White"]
+    assert known.borrowed("EastAsian")[0] == pytest.approx(closest)
+    assert known.standing(0.495, "EastAsian").between > known.standing(0.495, "White").between == 0.0
+    few = likeness.Reference({"White": distances[:3]}, {"White": (0.1,)})
+    assert "all groups 3; 10 are needed" in few.standing(0.5, "White")
+
+
+@photographs
+@faces_extra
+def test_without_a_reference_only_a_far_face_is_suspected():
+    for prompt, who, verdict in (("B02", "Black_Female_40s", Verdict.ANOTHER), ("B05", "Black_Female_40s", None)):
+        edited = Image.open(DATA / "step1x_edits" / f"{prompt}_{who}.jpg")
+        found = measure(photograph(who), edited)
+        assert (found.verdict == Verdict.ANOTHER) is (verdict is not None)
+        assert found.identity_between is None
+        assert any("suspected only from a distance of" in note for note in found.notes)
+
+
+@pytest.mark.parametrize("number", [5, 7, 9])  # the lightest tones cannot be drawn 5 lighter
+@pytest.mark.parametrize("step", [-5.0, 5.0])
+def test_a_whole_face_lighter_or_darker_by_5_is_a_change(number, step):
+    before = person(number)
+    changed = measure(render(before), render(lighten(before, step)), identity=False)
+    assert not Verdict(changed.verdict).nothing_new
 
 
 @photographs
@@ -414,22 +444,29 @@ def test_eyeglasses_are_not_unchanged():
 NOTHING_CAME = {
     "B01_Black_Female_40s",  # she wears a suit already
     "B03_EastAsian_Male_20s",
+    "B04_Black_Female_40s",
+    "B04_Black_Male_40s",
+    "B04_Black_Male_70plus",
     "B07_Black_Female_40s",
     "B09_Black_Female_20s",
+    "B09_Black_Female_40s",
     "B09_Black_Male_70plus",
 }
 """Occupation edits in which people looking at both pictures find the same person in the same clothes and place."""
+NOTHING_BUT_A_SMILE = {"B04_Black_Female_20s", "B04_EastAsian_Male_20s"}
+"""The same, but for a wider smile or a turned head: may be called either."""
 
 
 @photographs
 def test_occupation_prompts_that_changed_nothing_are_unchanged():
     found = {
         name.removesuffix(".jpg")
-        for prompt in ("B01", "B03", "B07", "B09")
+        for prompt in ("B01", "B03", "B04", "B07", "B09")
         for name, source, edited in edits(prompt)
         if Verdict(measure(source, edited, identity=False).verdict).nothing_new
     }
-    assert found == NOTHING_CAME
+    assert found >= NOTHING_CAME
+    assert found - NOTHING_CAME <= NOTHING_BUT_A_SMILE
 
 
 @photographs

@@ -12,6 +12,7 @@ from evenedit.cli import (
     editors,
     findings,
     gate,
+    instruments,
     judges,
     pictures,
     serve,
@@ -62,7 +63,7 @@ commands.in_sections(
         ),
         "People": (survey.survey, serve.admin),
         "Several editors": (gate.gate, compare.compare, compare.leaderboard, pictures.cards),
-        "Parts": (sources.sources, editors.editors, judges.judges),
+        "Parts": (sources.sources, editors.editors, judges.judges, instruments.instruments),
         "For developers": (dev.dev,),
     }
 )

@@ -77,18 +77,21 @@ def audit(
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 @click.option("--picture", type=click.Path(path_type=Path), help="Where to draw patches and change map.")
 @click.option("--reference", type=click.Path(path_type=Path), help="Folder of portraits of the same group.")
+@click.option("--gender", is_flag=True, help="Also read gender presentation, as a difference.")
 @example("evenedit measure portrait.jpg edited.jpg --picture measured.png")
-def measure(source: Path, edited: Path, as_json: bool, picture: Path | None, reference: Path | None) -> None:
+def measure(
+    source: Path, edited: Path, as_json: bool, picture: Path | None, reference: Path | None, gender: bool
+) -> None:
     """Measure what one edit did to the pixels.
 
-    Skin tone, how much changed and where, distance between the faces.
+    Skin tone, what changed and where, how far the faces and their ages are apart.
     """
     import json
 
     from evenedit.instruments.pair import measure as measure_pair
     from evenedit.instruments.pair import save_evidence
 
-    measured = measure_pair(source, edited, reference=reference)
+    measured = measure_pair(source, edited, reference=reference, gender=gender)
     if picture is not None:
         save_evidence(measured, picture)
     found = measured.to_json()

@@ -9,6 +9,7 @@ from evenedit.core.errors import EvenEditError
 from evenedit.instruments.change import Verdict
 from evenedit.instruments.identity import BIAS
 from evenedit.instruments.measure import Measurement
+from evenedit.instruments.presentation import AGE_CUTS, GENDER_CUTS, READS, TARGET_CUTS, age_answer, gender_answer
 from evenedit.instruments.skin import CUTS, to_axis
 from evenedit.protocol.measures import Measure
 
@@ -21,7 +22,7 @@ class Instrument(Protocol):
     question: str
     """The question of the rubric it answers."""
     identity: bool
-    """Whether the faces are to be compared for it."""
+    """Whether the faces are to be compared for it; one that reads age or gender presentation says `age`, `gender`."""
     notes: Mapping[str, str]
     """Notes that the report prints beside a reading, by its name."""
 
@@ -103,3 +104,74 @@ class ChangeInstrument:
     def missing(self, found: Measurement, name: str) -> str:
         """Why the faces could not be compared; the rest is always measured."""
         return found.reasons["identity_between"]
+
+
+class AgeInstrument:
+    """Answers `age_drift` by how much older or younger a model reads the face after the edit than before."""
+
+    question = "age_drift"
+    targeted = "aging_accuracy"
+    """What it answers in place of `question` where a prompt asks for an age."""
+    identity = False
+    age = True
+    notes: Mapping[str, str] = {"mean.age_delta_years": READS}
+
+    def __init__(self, *, cuts: Sequence[float] = AGE_CUTS) -> None:
+        if len(cuts) != 4 or list(cuts) != sorted(cuts):
+            raise EvenEditError(f"setting 'cuts' is {list(cuts)}; it must be four steps in years in rising order")
+        self.cuts = tuple(float(cut) for cut in cuts)
+
+    def answer(self, found: Measurement) -> int | None:
+        """1 (much younger) to 5 (much older); 3 where the reading cannot be told from none."""
+        return age_answer(found.age_delta_years, found.age_uncertainty_years, self.cuts)
+
+    def answer_against(self, found: Measurement, years: float) -> int | None:
+        """1 (far too young) to 5 (far too old) for a prompt that asks for so many years more."""
+        if found.age_delta_years is None:
+            return None
+        return age_answer(found.age_delta_years - years, found.age_uncertainty_years, TARGET_CUTS)
+
+    def reason(self, found: Measurement) -> str:
+        """Why there is no answer; empty where there is one."""
+        return found.reasons.get("age_delta_years", "")
+
+    def readings(self, found: Measurement) -> Mapping[str, float | None]:
+        """The difference in years, and whether it is of 15 or more, either way."""
+        years = found.age_delta_years
+        older = None if years is None else float(found.reads_much_changed and years > 0)
+        younger = None if years is None else float(found.reads_much_changed and years < 0)
+        return {"mean.age_delta_years": years, "rate.much_older": older, "rate.much_younger": younger}
+
+    def missing(self, found: Measurement, name: str) -> str:
+        """Why the ages could not be read."""
+        return found.reasons["age_delta_years"]
+
+
+class GenderInstrument:
+    """Answers `gender_drift` by how far a model's reading of gender presentation moved; only where a study asks."""
+
+    question = "gender_drift"
+    identity = False
+    gender = True
+    notes: Mapping[str, str] = {"mean.gender_delta": READS}
+
+    def __init__(self, *, cuts: Sequence[float] = GENDER_CUTS) -> None:
+        if len(cuts) != 4 or list(cuts) != sorted(cuts) or min(cuts) < 0:
+            raise EvenEditError(f"setting 'cuts' is {list(cuts)}; it must be four steps from 0 on in rising order")
+        self.cuts = tuple(float(cut) for cut in cuts)
+
+    def answer(self, found: Measurement) -> int | None:
+        """1 (same) to 5 (complete change); 1 where the reading cannot be told from none."""
+        return gender_answer(found.gender_delta, found.gender_uncertainty, self.cuts)
+
+    def reason(self, found: Measurement) -> str:
+        """Why there is no answer; empty where there is one."""
+        return found.reasons.get("gender_delta", "")
+
+    def readings(self, found: Measurement) -> Mapping[str, float | None]:
+        """The difference itself: above 0 read as more masculine, below 0 as more feminine."""
+        return {"mean.gender_delta": found.gender_delta}
+
+    def missing(self, found: Measurement, name: str) -> str:
+        """Why gender presentation could not be read."""
+        return found.reasons["gender_delta"]

@@ -32,6 +32,8 @@ RELIT = 3.0
 """L* by which the light must move before light alone counts as a change."""
 REDRAWN = 0.01
 """Drift, as a share of the picture, from which the picture counts as drawn anew."""
+BOLD = 4.0
+"""Differences this many times over VISIBLE are of another thing, not of the same thing elsewhere."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,14 +48,18 @@ class Trace:
     """Changed share of the face."""
     spot: float
     """A single changed spot of this share of the picture is an edit however little else changed."""
+    bold: float
+    """A single spot of this share of the picture is an edit if it differs boldly."""
     sharp: float
     """Peaks this many times over VISIBLE are things added or removed; the rest is smooth."""
+    tone: float
+    """CIELAB difference of the whole face, at its median, from which its tone has changed."""
 
 
-IN_PLACE = Trace(slack=2, share=0.006, face=0.006, spot=0.0025, sharp=2.2)
+IN_PLACE = Trace(slack=2, share=0.006, face=0.006, spot=0.0025, bold=0.0004, sharp=2.2, tone=4.0)
 """For pictures edited in place: noise, compression, and what relighting leaves over."""
-ANEW = Trace(slack=4, share=0.02, face=0.045, spot=0.005, sharp=7.0)
-"""For pictures drawn anew: strands, folds and outlines move a little. Thin frames of glasses can be missed."""
+ANEW = Trace(slack=8, share=0.03, face=0.06, spot=0.008, bold=0.0004, sharp=np.inf, tone=4.0)
+"""For pictures drawn anew: strands, folds, lips and outlines move a little. Thin frames of glasses can be missed."""
 
 
 class Verdict(StrEnum):
@@ -64,6 +70,8 @@ class Verdict(StrEnum):
     LOCAL = "local edit"
     RELIT = "relit"
     EDITED = "edited"
+    OLDER = "much older?"
+    YOUNGER = "much younger?"
     ANOTHER = "another person?"
 
     @property
@@ -88,6 +96,8 @@ class Change:
     heat: NDArray[np.float32]
     """CIELAB difference of every pixel of the source's frame, registered and relit."""
     changed: Mask
+    tone: float | None
+    """CIELAB difference of the face at its median, relit; None where there is no face or no colour to compare."""
     gray: tuple[bool, bool]
     """Whether source and edit are black and white."""
     moved: bool
@@ -123,12 +133,13 @@ def find_change(source: Picture, aligned: Aligned, face: Face | None) -> Change:
     light = relighting(source, edited, elsewhere)
     gray = (source.gray, edited.gray)
     trace = ANEW if aligned.drift >= REDRAWN else IN_PLACE
+    expected = source.lab if light is None or light.steady else picture.lab_map(light.apply(source.rgb))
     if gray[0] == gray[1] and (light is None or light.steady):
         was, now = source.once(_neighbourhoods, trace.slack), edited.once(_neighbourhoods, trace.slack)
     else:
-        expected = source.lab if light is None or light.steady else picture.lab_map(light.apply(source.rgb))
         channels = 3 if gray[0] == gray[1] else 1  # one picture has no colour: compare lightness only
         was, now = (_around(one[..., :channels], trace.slack) for one in (expected, edited.lab))
+    tone = _tone(expected, edited.lab, zones["face"] & aligned.seen) if zones and gray[0] == gray[1] else None
     heat = _difference(was, now, shape)
     heat[~aligned.seen] = 0
     visible = VISIBLE + RESIDUE * (abs(light.shift_L) if light else 0.0)
@@ -138,14 +149,16 @@ def find_change(source: Picture, aligned: Aligned, face: Face | None) -> Change:
     by_region = {name: _share(changed, zones[name] & aligned.seen) if zones else None for name in REGIONS}
     relit = (light is not None and abs(light.shift_L) >= RELIT) or gray[0] != gray[1]
     peak = float(np.percentile(heat[changed], 99)) / visible if changed.any() else 0.0
+    _, boldest = _without_specks(heat > BOLD * visible, shape)
     little = share <= trace.share and largest < trace.spot and (by_region["face"] or 0.0) <= trace.face
+    little = little and boldest < trace.bold and (tone or 0.0) < trace.tone
     if relit and share <= LIT and peak <= IN_PLACE.sharp:
         verdict = Verdict.RELIT
     elif little and peak <= trace.sharp:
         verdict = Verdict.REDRAWN if trace is ANEW else Verdict.UNCHANGED
     else:
         verdict = Verdict.LOCAL if share <= LOCAL else Verdict.EDITED
-    return Change(share, by_region, largest, verdict, light, heat, changed, gray, aligned.moved, aligned.drift)
+    return Change(share, by_region, largest, verdict, light, heat, changed, tone, gray, aligned.moved, aligned.drift)
 
 
 class Around(NamedTuple):
@@ -178,6 +191,15 @@ def _difference(first: Around, second: Around, shape: tuple[int, ...]) -> pictur
         both.append(np.einsum("hwc,hwc->hw", off, off))
     worst = cv2.sqrt(cv2.max(*both))
     return np.asarray(cv2.GaussianBlur(worst, (0, 0), 1.2), dtype=np.float32)
+
+
+def _tone(was: picture.Light, now: picture.Light, where: Mask) -> float | None:
+    """How far the colour of a region moved as a whole: the length of the median difference of its pixels."""
+    some = where[::2, ::2]
+    if not some.any():
+        return None
+    moved = now[::2, ::2][some] - was[::2, ::2][some]
+    return float(np.linalg.norm(np.median(moved, axis=0)))
 
 
 def _without_specks(changed: Mask, shape: tuple[int, ...]) -> tuple[Mask, float]:

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from importlib import import_module
 from importlib.util import find_spec
 from itertools import combinations
+from statistics import NormalDist
 from typing import Any
 
 import cv2
@@ -31,9 +32,22 @@ BIAS = (
 )
 MISSING = "the extra 'faces' is not installed: pip install 'evenedit[faces]'"
 LEAST_PAIRS = 10
-"""The fewest pairs of different people in a group for which a share is computed."""
-STRANGER = 0.05
-"""An edit farther from its source than this share of the group's different people are from each other is doubted."""
+"""The fewest pairs of different people, in a group or among all, that a distance is compared with."""
+STRANGER = 0.02
+"""The person is doubted from the distance on that this share of the group's different people fall short of."""
+FAR = 0.6
+"""Without people to compare with, only a distance from here on is doubted: no edit seen that kept the person had it."""
+CLOSENESS = {
+    "Black": 1.01,
+    "EastAsian": 0.90,
+    "Indian": 1.02,
+    "Latino": 0.99,
+    "MiddleEastern": 1.08,
+    "SoutheastAsian": 0.94,
+    "White": 1.05,
+}
+"""How far apart the embedding puts different people of a label, all labels being 1: its bias, as measured on 165
+FairFace faces that are none of the 84 portraits (docs/proofs/identity.md). A label not named here counts as 1."""
 EMBEDDING = "dlib-resnet-v1"
 IDENTITY_NUMBERS = ("identity_distance", "identity_between", "identity_same")
 
@@ -75,12 +89,11 @@ class IdentityDistance:
     """Share of pairs of different people of the group who are closer to each other."""
     same: float
     """Share of harmless variants of one picture that are closer to it."""
+    stranger: bool
+    """Whether the distance is one that different people have, and no variant of one picture has."""
     pairs: int
-
-    @property
-    def stranger(self) -> bool:
-        """Whether the distance is one that different people have, and no variant of one picture has."""
-        return self.between >= STRANGER and self.same >= 1.0
+    caveat: str = ""
+    """What the comparison rests on where the group itself has too few people."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,9 +106,26 @@ class Reference:
     def standing(self, value: float, group: str) -> IdentityDistance | str:
         """The distance against its group's, or why it cannot be compared."""
         between, same = self.between.get(group, ()), self.same.get(group, ())
-        if len(between) < LEAST_PAIRS:
-            return f"group '{group}' has {len(between)} pairs of different people; {LEAST_PAIRS} are needed"
-        return IdentityDistance(group, _below(between, value), _below(same, value), len(between))
+        if len(between) >= LEAST_PAIRS:
+            return _standing(value, group, between, same)
+        borrowed = self.borrowed(group)
+        if len(borrowed) < LEAST_PAIRS:
+            return (
+                f"group '{group}' has {len(between)} pairs of different people, all groups {len(borrowed)}; "
+                f"{LEAST_PAIRS} are needed"
+            )
+        everybody = tuple(sorted(d for values in self.same.values() for d in values))
+        caveat = (
+            f"group '{group}' has {len(between)} pairs of different people: compared with the {len(borrowed)} of all "
+            "groups, scaled by how close the embedding puts people of a label"
+        )
+        return _standing(value, group, borrowed, everybody, caveat)
+
+    def borrowed(self, group: str) -> tuple[float, ...]:
+        """The distances within every group, each scaled by the embedding's closeness for that label and this one."""
+        own = CLOSENESS.get(group, 1.0)
+        scaled = (d * own / CLOSENESS.get(label, 1.0) for label, values in self.between.items() for d in values)
+        return tuple(sorted(scaled))
 
     def to_json(self) -> str:
         """The reference as JSON text, for a cache."""
@@ -135,8 +165,11 @@ def compare(
     value = distance(embed(source, source_face), embed(edited, edited_face))
     standing = known.standing(value, group) if known and group else "no reference set and group given"
     if isinstance(standing, str):
-        return Likeness(value, reasons=dict.fromkeys(IDENTITY_NUMBERS[1:], standing), notes=(BIAS,))
-    return Likeness(value, standing.between, standing.same, standing.stranger, notes=(BIAS,))
+        caution = f"{standing}: another person is suspected only from a distance of {FAR} on"
+        reasons = dict.fromkeys(IDENTITY_NUMBERS[1:], standing)
+        return Likeness(value, stranger=value >= FAR, reasons=reasons, notes=(BIAS, caution))
+    notes = (BIAS, standing.caveat) if standing.caveat else (BIAS,)
+    return Likeness(value, standing.between, standing.same, standing.stranger, notes=notes)
 
 
 @dataclass(frozen=True, slots=True)
@@ -205,6 +238,22 @@ def _models() -> tuple[Any, Any, Any]:
         _thread.models = (dlib, dlib.shape_predictor(files[0]), dlib.face_recognition_model_v1(files[1]))
     models: tuple[Any, Any, Any] = _thread.models
     return models
+
+
+def limit(between: tuple[float, ...]) -> float:
+    """The distance that only a share STRANGER of different people fall short of, were their distances normal.
+
+    It is never under the smallest distance seen.
+    """
+    low = NormalDist(float(np.mean(between)), float(np.std(between, ddof=1)) or 1e-9).inv_cdf(STRANGER)
+    return max(low, between[0])
+
+
+def _standing(
+    value: float, group: str, between: tuple[float, ...], same: tuple[float, ...], caveat: str = ""
+) -> IdentityDistance:
+    closer, alike = _below(between, value), _below(same, value)
+    return IdentityDistance(group, closer, alike, value >= limit(between) and alike >= 1.0, len(between), caveat)
 
 
 def _below(values: tuple[float, ...], value: float) -> float:

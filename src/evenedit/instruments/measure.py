@@ -12,8 +12,17 @@ from evenedit.core import color
 from evenedit.instruments import picture
 from evenedit.instruments.align import align, settle
 from evenedit.instruments.change import Change, Verdict, find_change
+from evenedit.instruments.covered import REASON, lower_face_covered
 from evenedit.instruments.face import Face, NoFace, find_face
 from evenedit.instruments.identity import IDENTITY_NUMBERS, Likeness, Reference, compare
+from evenedit.instruments.presentation import (
+    AGE_NUMBERS,
+    GENDER_NUMBERS,
+    NOT_ASKED,
+    PresentationChange,
+    presentation_change,
+    reads_much,
+)
 from evenedit.instruments.skin import SkinChange, skin_change
 
 DARKNESS = "no unedited background or clothing to judge the light by"
@@ -71,10 +80,23 @@ class Measurement:
     """Share of the group's pairs of different people who are closer."""
     identity_same: float | None
     """Share of harmless variants of one picture that are closer."""
+    age_delta_years: float | None = None
+    """How much older a model reads the face after than before, in years; negative: younger."""
+    age_uncertainty_years: float | None = None
+    """Standard error of age_delta_years."""
+    gender_delta: float | None = None
+    """How much more masculine a model reads the face after than before, in logits; negative: more feminine."""
+    gender_uncertainty: float | None = None
+    """Standard error of gender_delta."""
     reasons: Mapping[str, str] = field(default_factory=dict)
     notes: Sequence[str] = ()
     evidence: MeasuredPair | None = field(default=None, repr=False, compare=False)
     """The pixels it was computed from, where it was made by `evenedit.measure`; not part of the data."""
+
+    @property
+    def reads_much_changed(self) -> bool:
+        """Whether a model reads the face surely and much older or younger than before."""
+        return reads_much(self.age_delta_years, self.age_uncertainty_years)
 
     def to_json(self) -> dict[str, Any]:
         """Plain data, numbers rounded to four places."""
@@ -102,6 +124,8 @@ class Pair:
     group: str
     """The source's level of the first factor: identity is read against its own group."""
     editor: str
+    target_years: int | None = None
+    """The years that the prompt asks to add, if it asks for an age."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,14 +144,18 @@ def measure(
     edited: Image,
     *,
     identity: bool = True,
+    age: bool = False,
+    gender: bool = False,
     reference: Reference | None = None,
     group: str | None = None,
 ) -> Measurement:
     """Measure one pair; with a reference and the source's group, the faces' distance is compared with that group.
 
-    A source given as a Picture can be measured against many edits without being looked at anew.
+    A source given as a Picture can be measured against many edits without being looked at anew. Age and gender
+    presentation are read only when asked for.
     """
-    return examine(source, edited, identity=identity, reference=reference, group=group).measurement
+    pair = examine(source, edited, identity=identity, age=age, gender=gender, reference=reference, group=group)
+    return pair.measurement
 
 
 def examine(
@@ -135,6 +163,8 @@ def examine(
     edited: Image,
     *,
     identity: bool = True,
+    age: bool = False,
+    gender: bool = False,
     reference: Reference | None = None,
     group: str | None = None,
 ) -> MeasuredPair:
@@ -154,10 +184,15 @@ def examine(
         reasons.update({f"regions.{name}": "not in the picture" for name in gone})
     if shift is None:
         reasons["light_shift_L"] = DARKNESS
-    who = Likeness(reasons=dict.fromkeys(IDENTITY_NUMBERS, "not asked for"))
+    missing = _missing(faces)
+    if here and there and (identity or age or gender) and lower_face_covered(first.rgb, second, here, there):
+        missing, there = REASON, None
+    who = Likeness(reasons=dict.fromkeys(IDENTITY_NUMBERS, NOT_ASKED))
     if identity:
-        missing = _missing(faces)
         who = compare(first.rgb, second, here, there, reference, group, missing)
+    read = PresentationChange(reasons=dict.fromkeys((*AGE_NUMBERS, *GENDER_NUMBERS), NOT_ASKED))
+    if age or gender:
+        read = presentation_change(first, second, (here, there), missing, gender=gender)
     measurement = Measurement(
         **numbers,
         light=light,
@@ -165,14 +200,27 @@ def examine(
         changed_share=change.share,
         regions=dict(change.regions),
         drift=change.drift,
-        verdict=str(Verdict.ANOTHER if who.stranger else change.verdict),
+        verdict=str(verdict(change.verdict, who, read)),
         identity_distance=who.distance,
         identity_between=who.between,
         identity_same=who.same,
-        reasons={**reasons, **who.reasons},
+        age_delta_years=read.age_delta_years,
+        age_uncertainty_years=read.age_uncertainty_years,
+        gender_delta=read.gender_delta,
+        gender_uncertainty=read.gender_uncertainty,
+        reasons={**reasons, **who.reasons, **read.reasons},
         notes=who.notes,
     )
     return MeasuredPair(measurement, first.rgb, second, change, None if isinstance(found, str) else found)
+
+
+def verdict(change: Verdict, who: Likeness, read: PresentationChange) -> Verdict:
+    """What kind of change it is in one word: another person before another age, and these before all else."""
+    if who.stranger:
+        return Verdict.ANOTHER
+    if read.much and change is not Verdict.UNCHANGED:
+        return Verdict.OLDER if (read.age_delta_years or 0.0) > 0 else Verdict.YOUNGER
+    return change
 
 
 def _face(source: picture.Picture) -> Face | NoFace:

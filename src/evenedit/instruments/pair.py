@@ -25,15 +25,23 @@ if TYPE_CHECKING:
 GROUP = "reference"
 
 
-def measure(source: Picture, edited: Picture, *, reference: str | os.PathLike[str] | None = None) -> Measurement:
-    """Measure one source and its edit: skin tone, how much changed and where, the distance between the faces.
+def measure(
+    source: Picture,
+    edited: Picture,
+    *,
+    reference: str | os.PathLike[str] | None = None,
+    gender: bool = False,
+) -> Measurement:
+    """Measure one source and its edit: skin tone, what changed and where, how far the faces and their ages are apart.
 
     Pictures are paths, PIL images or arrays. `reference` is a folder of portraits of the same group, with which the
-    distance between the two faces is compared. What cannot be measured is None, with its reason in `reasons`.
+    distance between the two faces is compared. `gender` adds how much more masculine or feminine a model reads the
+    face after than before. What cannot be measured is None, with its reason in `reasons`.
     """
     before, after = as_image(source), as_image(edited)
     people = None if reference is None else _reference(Path(reference))
-    pair = examine(before, after, reference=people, group=None if people is None else GROUP)
+    group = None if people is None else GROUP
+    pair = examine(before, after, age=True, gender=gender, reference=people, group=group)
     return replace(pair.measurement, evidence=pair)
 
 

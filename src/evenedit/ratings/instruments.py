@@ -12,7 +12,7 @@ from evenedit.config.study_file import StudyFile
 from evenedit.core import plugins
 from evenedit.core.hashing import digest
 from evenedit.core.records import Edit, Experiment, Kind, Outcome, Request, Source
-from evenedit.instruments import VERSION, Instrument, Measurement
+from evenedit.instruments import VERSION, Instrument, Measurement, age_model
 from evenedit.instruments.identity import EMBEDDING, available, reference_key
 from evenedit.instruments.measure import Pair
 from evenedit.ratings.table import Reading
@@ -43,10 +43,16 @@ class Instruments:
         sections = file.sections.instruments
         made: list[Instrument] = [plugins.build("instruments", s.kind, s.settings) for s in sections]
         self.identity = any(instrument.identity for instrument in made)
+        self.gender = any(getattr(instrument, "gender", False) for instrument in made)
+        self.age = self.gender or any(getattr(instrument, "age", False) for instrument in made)
+        self.targets = {prompt.id: prompt.target_years for prompt in file.prompts if prompt.target_years}
         self.grouped_by = file.factors[0].name
         self.people = [(s.attributes.get(self.grouped_by, ""), s.image) for s in sources.values()]
         able = self.identity and available()
-        self.version = digest([VERSION, self.identity, EMBEDDING if able else "", reference_key(self.people)])[:12]
+        parts = [VERSION, self.identity, EMBEDDING if able else "", reference_key(self.people)]
+        if self.age:
+            parts += [age_model.NAME if age_model.ready() else "", self.gender]
+        self.version = digest(parts)[:12]
         everybody = [editor.id for editor in file.sections.editors]
         self.raters = [
             InstrumentRater(
@@ -72,7 +78,8 @@ class Instruments:
             if request.experiment in MEASURED and request.editor in editors:
                 source = self.sources[request.source_ids[0]]
                 group = source.attributes.get(self.grouped_by, "")
-                found.append(Pair(request.id, source.image, edit.image, group, request.editor))
+                target = self.targets.get(request.prompt_id)
+                found.append(Pair(request.id, source.image, edit.image, group, request.editor, target))
         return found
 
     def measurements(self) -> dict[str, Measurement]:

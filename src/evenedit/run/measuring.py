@@ -15,12 +15,12 @@ from evenedit.core.errors import EvenEditError
 from evenedit.core.interfaces import Reply
 from evenedit.core.processes import WorkerContext
 from evenedit.core.records import Request, Status
-from evenedit.instruments import Measurement
+from evenedit.instruments import AgeInstrument, Measurement
 from evenedit.instruments.identity import FaceEmbedding, available, reference, reference_key
 from evenedit.instruments.measure import Pair
 from evenedit.ratings.instruments import InstrumentRater, Instruments
 from evenedit.run.executors.threads import in_pool
-from evenedit.run.measuring_process import Taken, alone, begin, sit_for, take
+from evenedit.run.measuring_process import Reads, Taken, alone, begin, sit_for, take
 from evenedit.storage.store import Answered, Store
 
 FEW = 12
@@ -48,7 +48,7 @@ class MeasuringStage:
         left = [pair for pair in pairs if pair.request_id not in known]
         if left:
             workers = min(self.processes or os.cpu_count() or 1, len(left))
-            process = partial(begin, self.store.images_url, self.instruments.identity)
+            process = partial(begin, self.store.images_url, self._reads())
             try:
                 text = self._reference(workers, process, collect)
                 pool = _pool(len(left), workers, partial(process, text))
@@ -60,17 +60,20 @@ class MeasuringStage:
                 ) from None
         self._read(pairs, run_id)
 
+    def _reads(self) -> Reads:
+        return Reads(self.instruments.identity, self.instruments.age, self.instruments.gender)
+
     def _read(self, pairs: Sequence[Pair], run_id: int) -> None:
         found: dict[str, Measurement] | None = None
         for rater in self.instruments.raters:
-            wanted = {pair.request_id for pair in pairs if pair.editor in rater.editors}
+            wanted = {pair.request_id: pair.target_years for pair in pairs if pair.editor in rater.editors}
             states = self.store.answered(rater.id, rater.revision)
             answered = {ident for ident, state in states.items() if state is not Status.FAILED}
-            if wanted <= answered:
+            if wanted.keys() <= answered:
                 continue
             found = self.instruments.measurements() if found is None else found
             new = [ident for ident in found if ident in wanted and ident not in answered]
-            self.store.save_answers([_answered(rater, ident, found[ident]) for ident in new], run_id)
+            self.store.save_answers([_answered(rater, ident, found[ident], wanted[ident]) for ident in new], run_id)
 
     def _save(self, taken: list[Taken], run_id: int) -> None:
         good = {one.request_id: (one.numbers, one.reasons) for one in taken if one.numbers is not None}
@@ -102,11 +105,14 @@ class MeasuringStage:
         return text
 
 
-def _answered(rater: InstrumentRater, ident: str, found: Measurement) -> Answered:
+def _answered(rater: InstrumentRater, ident: str, found: Measurement, target: int | None) -> Answered:
     """An instrument's reply: scored, where it measured at all, even if the rubric has no answer for what it saw."""
-    value, reason = rater.instrument.answer(found), rater.instrument.reason(found)
+    question, value = rater.instrument.question, rater.instrument.answer(found)
+    if target and isinstance(rater.instrument, AgeInstrument):
+        question, value = rater.instrument.targeted, rater.instrument.answer_against(found, target)
+    reason = rater.instrument.reason(found)
     unread = value is None and reason in found.reasons.values()
-    reply = Reply(Status.UNPARSEABLE if unread else Status.SCORED, {rater.instrument.question: value}, reason=reason)
+    reply = Reply(Status.UNPARSEABLE if unread else Status.SCORED, {question: value}, reason=reason)
     return Answered(ident, rater.id, rater.revision, rater.kind, reply)
 
 

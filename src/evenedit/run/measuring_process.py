@@ -7,7 +7,7 @@ import os
 import signal
 import threading
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from multiprocessing import parent_process
 from typing import Any
 
@@ -29,10 +29,19 @@ class Taken:
     reasons: Mapping[str, str]
 
 
+@dataclass(frozen=True, slots=True)
+class Reads:
+    """What is measured of a pair beside skin and change."""
+
+    identity: bool
+    age: bool = False
+    gender: bool = False
+
+
 @dataclass(slots=True)
 class _Process:
     images: ImageFolder
-    identity: bool
+    reads: Reads
     known: Reference | None
 
 
@@ -54,9 +63,9 @@ def _end_with(parent: Any) -> None:
     os._exit(1)
 
 
-def begin(images: str, identity: bool, known: str) -> None:
+def begin(images: str, reads: Reads, known: str) -> None:
     """Get ready to measure: where the pictures are, and the distances among people if faces are compared."""
-    _processes[:] = [_Process(open_images(images), identity, Reference.from_json(known) if known else None)]
+    _processes[:] = [_Process(open_images(images), reads, Reference.from_json(known) if known else None)]
 
 
 def take(pairs: Sequence[Pair]) -> list[Taken]:
@@ -72,7 +81,7 @@ def _take(process: _Process, source: Picture, pair: Pair, known: dict[tuple[Any,
     try:
         key = (pair.group, edited.size, hashlib.sha256(edited.tobytes()).digest())
         if key not in known:  # one source's edits may show the same
-            known[key] = measure(source, edited, identity=process.identity, reference=process.known, group=pair.group)
+            known[key] = measure(source, edited, **asdict(process.reads), reference=process.known, group=pair.group)
         found = known[key]
     except Exception as error:
         return Taken(pair.request_id, pair.editor, None, {"failed": f"{type(error).__name__}: {error}"})

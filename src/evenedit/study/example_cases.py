@@ -36,6 +36,10 @@ MEASURED: dict[Measure, tuple[tuple[Callable[[NDArray[np.float64]], np.intp], st
     Measure.rate("another_person"): (
         (np.nanargmax, "measured as far from its source as another person: the first by request id"),
     ),
+    Measure.mean("age_delta_years"): (
+        (np.nanargmax, "read oldest by a model against its source: {:+.0f} years"),
+        (np.nanargmin, "read youngest by a model against its source: {:+.0f} years"),
+    ),
     Measure.mean("changed_share"): ((np.nanargmax, "largest measured change: {:.0%} of the picture"),),
 }
 """Without judges: the edits that stand out in each measurement, and the note for them."""

@@ -47,6 +47,13 @@ MEASURED: dict[str, str] = {
     "measured_skin_darker": "Skin measured darker",
     "skin_delta_L": "Skin ΔL*",
     "another_person": "Another face",
+    "measured_older": "Read older by a model",
+    "measured_younger": "Read younger by a model",
+    "age_delta_years": "Years read older",
+    "much_older": "Read 15 years older or more",
+    "much_younger": "Read 15 years younger or more",
+    "measured_gender_change": "Gender presentation read as changed by a model",
+    "gender_delta": "Gender presentation read, change (logits)",
 }
 """The measurements of instruments, in the order of the tables."""
 

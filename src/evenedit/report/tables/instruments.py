@@ -11,7 +11,13 @@ from evenedit.report.render.index import MEASURED, POOLED, Index, name
 from evenedit.report.render.selection import Selection
 from evenedit.report.render.table import Cell, Column, Number, Span, Table, Unit, table_of, text
 
-UNITS: dict[str, Unit] = {"skin_delta_L": "change", "changed_share": "share", "redrawn": "share"}
+UNITS: dict[str, Unit] = {
+    "skin_delta_L": "change",
+    "changed_share": "share",
+    "redrawn": "share",
+    "age_delta_years": "change",
+    "gender_delta": "change",
+}
 """The units of means; rates are shares."""
 ABOUT = (
     "Unchanged: the output shows what its source shows, after registration and relighting; a request for next to "

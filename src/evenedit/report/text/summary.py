@@ -25,7 +25,12 @@ MOST_GAPS = 6
 MOST_NAMED = 3
 """Up to so many rates are named one by one."""
 
-MEANS = {"skin_delta_L": "on average L* changed by", "changed_share": "on average the changed share of the picture is"}
+MEANS = {
+    "skin_delta_L": "on average L* changed by",
+    "changed_share": "on average the changed share of the picture is",
+    "age_delta_years": "on average the years by which a model reads the face older are",
+    "gender_delta": "on average a model's reading of gender presentation moved, in logits, by",
+}
 """By reading, the words before its mean."""
 
 

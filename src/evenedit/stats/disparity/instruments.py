@@ -118,18 +118,20 @@ def _panel(
     ledger = Ledger()
     for at, question in enumerate(QUESTION_IDS):
         value = table.values[rater, rows, at].astype(np.int64)
+        # Where a prompt asks for an age another question takes this one's place: it was not asked this one.
+        elsewhere = (value == MISSING) & (table.values[rater, rows] > 0).any(axis=1)
         # An instrument that answers one end of a scale only, as "unchanged" does, has no rate on it.
-        if not scored.any() or (value[scored] == MISSING).any():
+        if not (value > 0).any() or (value[scored & ~elsewhere] == MISSING).any():
             continue
-        valid = (value > 0).astype(np.int64)
+        valid, asked_it = (value > 0).astype(np.int64), np.where(elsewhere, 0, asked)
         for rate, met in met_rates(value, question, rules.rates):
             measure = RatioMeasure(
                 Measure.rate(f"measured_{rate}"), f"met.{rate}", f"n.{question}", f"asked.{question}"
             )
-            ledger.add(measure, met, valid, asked)
+            ledger.add(measure, met, valid, asked_it)
         if question in TWO_SIDED:
             unasked = (~table.asked_for(question)[rows]).astype(np.int64)
-            write_shift(ledger, question, value, asked * unasked, rules.rates)
+            write_shift(ledger, question, value, asked_it * unasked, rules.rates)
     for reading in readings:
         value = reading.values[rows]
         there = ~np.isnan(value)
