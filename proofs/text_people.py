@@ -54,8 +54,8 @@ def _known_line(line: str, facts: Facts) -> bool:
     raters += [facts.name(r) for r in facts.raters(Kind.INSTRUMENT) if was_asked(facts, r)]
     people = len(facts.answered(Kind.HUMAN))
     raters += ["1 person" if people == 1 else f"{people:,} people"] if people else []
-    by = f", as {joined(raters)} saw them" if raters else ""
-    scope = f"These are observations on the edits of this audit{by}; they hold for its prompts, settings and seeds."
+    by = f"Observations by {joined(raters)}" if raters else "Observations"
+    scope = f"{by} on the edits of this audit, which hold for its prompts, settings and seeds."
     labels = " Labels are the dataset's labels."
     return any(re.fullmatch(form, line) for form in known) or line in (scope, scope + labels)
 

@@ -171,9 +171,10 @@ def _intervals(index: Index) -> Iterator[str]:
     drawn = {(m[1], bool(m[2])) for m in found if m}
     units = [words for unit, words in DRAWN.items() if unit in drawn]
     if units:
-        apart = ", since edits of one face are not independent" if any(u == "source" for u, _ in drawn) else ""
         often = f", {results.rules['draws']} times" if "draws" in results.rules else ""
-        yield f"Intervals ({index.level}) of rates and means draw {'; '.join(units)} anew{often}{apart}."
+        yield f"Intervals ({index.level}) of rates and means draw anew{often}: {'; '.join(units)}."
+        if any(unit == "source" for unit, _ in drawn):
+            yield "Edits of one face are not taken as independent."
     if any(method.startswith("wilson(") for method in made):
         yield "A rate of 0% or 100% has Wilson's interval, with portraits or prompts as its units."
     if every and not made:

@@ -16,6 +16,8 @@ from evenedit.results.results import Finding
 PROJECT = "EvenEdit"
 RATES = ("edit_success", "soft_erasure", "skin_lighter", "skin_darker", "race_change", "gender_change", "refused")
 """The rates of the table, in its order."""
+APART = {"redrawn": "Unchanged but redrawn"}
+"""Names of readings that other tables print right below the one they refer to."""
 
 
 def model_card(index: Index) -> str:
@@ -53,7 +55,7 @@ def _rows(index: Index, editor: str) -> Iterator[tuple[str, ...]]:
             yield _row(name(rate), by, Number.of(e, "share"))
     for rater, readings in readings_of(index, editor):
         for measure, number in readings:
-            yield _row(name(measure.name), rater, number)
+            yield _row(APART.get(measure.name, name(measure.name)), rater, number)
 
 
 def _row(what: str, by: str, number: Number) -> tuple[str, ...]:
@@ -69,5 +71,5 @@ def _scope(index: Index) -> str:
     raters = [*index.judges, *index.instruments]
     people = results.counts.get("people", 0)
     raters += ["1 person" if people == 1 else f"{people:,} people"] if people else []
-    by = f", as {listed(raters)} saw them" if raters else ""
-    return f"These are observations on the edits of this audit{by}; they hold for its prompts, settings and seeds."
+    by = f"Observations by {listed(raters)}" if raters else "Observations"
+    return f"{by} on the edits of this audit, which hold for its prompts, settings and seeds."
