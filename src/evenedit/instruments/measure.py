@@ -14,7 +14,7 @@ from evenedit.core import color
 from evenedit.instruments import picture
 from evenedit.instruments.align import align, settle
 from evenedit.instruments.change import Change, Verdict, find_change
-from evenedit.instruments.face import Face, NoFace, find_face
+from evenedit.instruments.face import FINE_SIDE, Face, NoFace, find_face
 from evenedit.instruments.identity import IDENTITY_NUMBERS, Likeness, Reference, compare
 from evenedit.instruments.skin import SURE, UNLIT, SkinChange, skin_change
 
@@ -183,7 +183,7 @@ def examine(
 
 
 def _face(source: picture.Picture) -> Face | NoFace:
-    return find_face(source.rgb)
+    return find_face(source.rgb, FINE_SIDE)
 
 
 def _missing(faces: tuple[Face | NoFace, Face | NoFace]) -> str:
