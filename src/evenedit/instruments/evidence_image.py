@@ -14,7 +14,7 @@ from evenedit.core.color import MONK, Lab
 from evenedit.instruments import picture
 from evenedit.instruments.align import align, settle
 from evenedit.instruments.change import Change, find_change
-from evenedit.instruments.face import Face, find_face
+from evenedit.instruments.face import FINE_SIDE, Face, find_face
 from evenedit.instruments.measure import MeasuredPair, Measurement
 from evenedit.instruments.patches import SkinPatch
 from evenedit.simulation.portraits.canvas import ink
@@ -51,7 +51,9 @@ def draw(evidence: MeasuredPair) -> Image.Image:
 def change_map(source: Image.Image, edited: Image.Image) -> Image.Image:
     """Where an edit differs from its source, over a faint source: dark is the same, bright has changed."""
     first, second = picture.pixels(source), picture.pixels(edited)
-    here, there = (face if isinstance(face, Face) else None for face in (find_face(first), find_face(second)))
+    here, there = (
+        face if isinstance(face, Face) else None for face in (find_face(first, FINE_SIDE), find_face(second))
+    )
     whole = picture.Picture(first)
     change = find_change(whole, settle(whole, align(whole, second, here, there)), here)
     return Image.fromarray(_heat(first, change))
