@@ -411,7 +411,10 @@ def test_prompts_by_id_and_factors_with_levels_are_taken(pairs, tmp_path):
     ("change", "message"),
     [
         (lambda p: p.drop(columns="race"), "the data frame lacks the column race; found: source, edited"),
-        (lambda p: p.assign(edited="nothing.png"), "the data frame row 0: .*no such file"),
+        (
+            lambda p: p.assign(edited="nothing.png"),
+            "the data frame: 12 of the 12 files of the column 'edited' are",
+        ),
         (lambda p: p.assign(race="Purple"), "the data frame row 0: race 'Purple' is not a known label"),
         (lambda p: p[:0], "lists no pairs"),
         (lambda p: 7, "pairs is of type int; give a CSV file or a pandas DataFrame"),

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import click
 
 from evenedit.cli import commands
-from tables import shown, table
+from markdown_tables import shown, table
 
 
 def reference() -> str:

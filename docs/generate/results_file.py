@@ -9,7 +9,7 @@ from typing import Any, Literal, get_args, get_origin, get_type_hints
 from evenedit.results import asked
 from evenedit.results import results as module
 from evenedit.results.results import SCHEMA, Results
-from tables import attribute_docstrings, first_paragraph, shown, table
+from markdown_tables import attribute_docstrings, first_paragraph, shown, table
 
 COLUMNS = {
     "measure": "What is counted: `mean.<axis>`, `rate.<rate>`, `delta.<axis>` or `gap.<rate>`.",

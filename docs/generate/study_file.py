@@ -14,7 +14,7 @@ from pydantic.fields import FieldInfo
 
 from evenedit.config.sections import Plugged, Sections
 from evenedit.core import plugins
-from tables import attribute_docstrings, first_paragraph, table
+from markdown_tables import attribute_docstrings, first_paragraph, table
 
 WORDS = {str: "text", int: "whole number", float: "number", bool: "true or false", Any: "any"}
 BOUNDS = {"ge": "≥ {}", "gt": "> {}", "le": "≤ {}", "lt": "< {}", "min_length": "{} or more", "pattern": "like `{}`"}

@@ -183,7 +183,14 @@ def test_a_second_ctrl_c_ends_a_run_that_hangs_at_once(hanging_run):
     os.kill(process.pid, signal.SIGINT)
     assert process.wait(60) == 130
     assert "Traceback" not in (folder / "stderr.txt").read_text()
-    assert not any(child.is_running() and child.status() != psutil.STATUS_ZOMBIE for child in children)
+    _until(lambda: not any(_alive(child) for child in children), "the workers have ended")
+
+
+def _alive(process: psutil.Process) -> bool:
+    try:
+        return process.is_running() and process.status() != psutil.STATUS_ZOMBIE
+    except psutil.NoSuchProcess:
+        return False
 
 
 def test_workers_end_without_a_word_when_their_run_is_killed(hanging_run):

@@ -198,5 +198,5 @@ def test_an_audit_that_is_not_complete_ends_with_4(evenedit, tmp_path):
     more = {"id": "cap", "text": "Add a cap.", "category": "Own"}
     prompts.write_text(tomli_w.dumps({"prompts": [*tomllib.loads(prompts.read_text())["prompts"], more]}))
     made = evenedit("audit", "--pairs", table, "--editor", "mine", "--out", tmp_path / "out")
-    assert made.returncode == 4 and "there is no output for this portrait and prompt" in made.stderr
+    assert made.returncode == 4 and "there is no output for this portrait and prompt" in made.stdout
     assert "report.html" in made.stdout, "what there is, is reported"

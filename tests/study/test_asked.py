@@ -125,7 +125,7 @@ def test_the_appendix_has_its_tables_and_survives_the_file(judged: Study, tmp_pa
     assert results.asked == results_of(judged, judged.table()).asked
     shown = all_tables(Index(results))
     assert set(APPENDIX) - set(shown) <= {"table16"}  # no survey here
-    page = (tmp_path / "report" / "report.html").read_text("utf-8")
+    page = "".join((tmp_path / "report" / name).read_text("utf-8") for name in ("report.html", "appendix.html"))
     for ident in set(APPENDIX) & set(shown):
         assert f'id="{ident}"' in page
         assert (tmp_path / "report" / "tables" / f"{ident}.csv").is_file()

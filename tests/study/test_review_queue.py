@@ -279,7 +279,7 @@ def test_status_export_and_report_tell_of_reviews(study, tmp_path):
     assert "1 settled by 2 reviewers" in str(status_of(loaded))
     (path,) = write_reviews(loaded, tmp_path)
     assert "'=1+1" in path.read_text(), "no spreadsheet runs a note"
-    page = report_study(loaded, tmp_path / "report").read_text()
+    page = report_study(loaded, tmp_path / "report").read_text() + (tmp_path / "report/appendix.html").read_text()
     results = json.loads((tmp_path / "report" / "results.json").read_text())
     assert results["counts"]["settled.race_drift"] == 1 and results["rules"]["ensemble"]["review"] == "settles"
     assert "Reviewers looked at 1 edits" in page and "they replace the judges" in page

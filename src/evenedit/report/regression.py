@@ -25,7 +25,7 @@ RULE = "no clear regression against the baseline"
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class EstimateChange:
     """One measure now and in the baseline."""
 
     editor: str
@@ -60,7 +60,7 @@ def regressions(results: Results, baseline: Results, editors: Sequence[str]) -> 
     return outcomes
 
 
-def _evidence(c: Change, p: float) -> str:
+def _evidence(c: EstimateChange, p: float) -> str:
     ends = [f"{e.value:.4g} [{e.low:.4g}, {e.high:.4g}]" for e in (c.before, c.after)]
     return f"from {ends[0]} to {ends[1]}, p = {p:.3g} after Holm"
 
@@ -75,7 +75,9 @@ def _counterpart(editor: str, results: Results, baseline: Results) -> str:
     raise EvenEditError(f"the baseline has no editor '{editor}'; it has: {known}. Name others with --editor")
 
 
-def _changes(results: Results, baseline: Results, editor: str, other: str, confidence: float) -> Iterator[Change]:
+def _changes(
+    results: Results, baseline: Results, editor: str, other: str, confidence: float
+) -> Iterator[EstimateChange]:
     before = {_place(e): e for e in _estimates(baseline, other)}
     for e in _estimates(results, editor):
         was = before.get(_place(e))
@@ -84,7 +86,7 @@ def _changes(results: Results, baseline: Results, editor: str, other: str, confi
         p = _worse(was, e, confidence)
         if p is not None:
             group = "".join(f"[{k}]" for k in e.group)
-            yield Change(editor, e.measure, group, was, e, p)
+            yield EstimateChange(editor, e.measure, group, was, e, p)
 
 
 def _place(e: Estimate) -> tuple[object, ...]:

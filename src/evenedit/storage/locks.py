@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import sqlalchemy as sa
@@ -45,7 +45,12 @@ def database_lock(engine: sa.Engine, name: str, refusal: str, *, shared: bool = 
         lock = "pg_try_advisory_lock_shared" if shared else "pg_try_advisory_lock"
         if not db.execute(sa.text(f"SELECT {lock}({ADVISORY_KEY})"), {"name": name}).scalar_one():
             raise EvenEditError(refusal)
-        yield
+        try:
+            yield
+        finally:  # at once: PostgreSQL takes its time over a connection that is closed
+            with suppress(sa.exc.DBAPIError):
+                unlock = lock.replace("_try_", "_").replace("lock", "unlock")
+                db.execute(sa.text(f"SELECT {unlock}({ADVISORY_KEY})"), {"name": name})
 
 
 @contextmanager

@@ -246,7 +246,7 @@ def test_invented_scores_do_not_enter_agreement():
 
 def test_the_report_has_a_section_and_the_plans_file(tmp_path):
     found = analyse(rated(), FEW_DRAWS, {})
-    page = write_report(found, tmp_path, title="People").read_text()
+    page = write_report(found, tmp_path, title="People").read_text() + (tmp_path / "appendix.html").read_text()
     assert 'id="people"' in page and "Judges and people" in page
     for name in ("between_people", "judges_people", "judges_people_labels", "judge_error", "two_sided", "rank_tests"):
         assert (tmp_path / "tables" / f"{name}.csv").stat().st_size
@@ -275,5 +275,5 @@ def test_people_alone_have_a_report_of_their_own(tmp_path):
     write_report(found, tmp_path, title="People alone")
     written = {path.stem for path in (tmp_path / "tables").glob("*.csv")}
     people = {"between_people", "two_sided", "rank_tests", "table6", "table18"}
-    assert written == {*people, "table9"}  # nothing that is dashes throughout
+    assert written == {*people, "table9", "table13"}  # nothing that is dashes throughout
     assert "No judge has scored these edits" in summarise(found)[0].text

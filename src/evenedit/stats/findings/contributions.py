@@ -47,7 +47,7 @@ def contributions(
         yield Contribution(finding, "prompt", panel.axes.prompts[at], added, low, high, added / value, n)
     faces = [(int(face), part[i], c[i]) for m, part, c in zip(masks, parts, valid, strict=True)
              for i, face in enumerate(np.flatnonzero(m))]  # fmt: skip
-    faces.sort(key=lambda f: (-f[1].sum() / value, f[0]))
+    faces.sort(key=lambda f: (-round(f[1].sum() / value, 12), panel.axes.clusters[f[0]]))
     for face, part, c in faces[:MOST_FACES]:
         low, high = _interval([part[answered]], confidence)
         added = float(part.sum())
