@@ -1,4 +1,4 @@
-"""A small version of `python -m proofs texts`, whose page is docs/proofs/texts.md; and the checker is checked."""
+"""A small version of `python -m proofs texts`; and the checker is checked."""
 
 import re
 from collections.abc import Iterator
