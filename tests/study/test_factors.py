@@ -195,9 +195,7 @@ def test_photo_figures_go_across_the_main_factor_and_have_no_roles(figures):
     assert across.title == "The same prompts across levels of Monk skin tone"
     assert "differs most between Monk skin tone labels" in across.caption
     assert "the headwear of the median change" in across.caption
-    assert re.search(
-        r"Outputs of simulated-\w+ of portraits labelled (none|scarf): every row", across.caption
-    )
+    assert re.search(r"Outputs of simulated-\w+ of portraits labelled (none|scarf): every row", across.caption)
     assert re.search(r": 2 .+; 5 .+; 8 ", across.alt)
     assert "2 editors, 2 prompts" in figures["figure12"].caption
     for figure in figures.values():

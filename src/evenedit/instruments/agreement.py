@@ -37,7 +37,7 @@ ONE_SIDE = "skin in sight on one side of the face only"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Agreement:
+class PatchAgreement:
     """The change of skin that the patches agree on."""
 
     shift: NDArray[np.float64]
@@ -62,7 +62,7 @@ class Agreement:
 
 def agree(
     before: Sampled, after: Sampled, skin: Mask, relit: NDArray[np.float64] | None, light: Relighting | None
-) -> Agreement | str:
+) -> PatchAgreement | str:
     """The change that the patches agree on, or why there is none."""
     work = patchwork()
     was, raw = labs(before.light), labs(after.light)
@@ -101,7 +101,7 @@ def agree(
         return APART
     used = np.zeros(len(work.names), dtype=bool)
     used[chosen] = True
-    return Agreement(shift, unlit, unsure, used, still, signs)
+    return PatchAgreement(shift, unlit, unsure, used, still, signs)
 
 
 def _inside(moves: NDArray[np.float64], where: NDArray[np.float64], kept: Mask, names: NDArray[np.str_]) -> Mask | str:
@@ -135,7 +135,7 @@ SIGNS = (
 )
 """What makes a reading less sure."""
 WEIGHTS = np.array([0.033, 0.164, 0.049, 0.49, 0.0123, 0.14, 0.01, 1.09, 0.123, 0.82, 0.0082])
-"""What a unit of each adds to the standard error: fitted by `python -m proofs instruments` to its calibration half."""
+"""What a unit of each adds to the standard error: fitted to the calibration half of `python -m proofs instruments`."""
 
 
 def error(signs: NDArray[np.float64]) -> float:

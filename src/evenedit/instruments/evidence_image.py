@@ -61,7 +61,7 @@ def change_map(source: Image.Image, edited: Image.Image) -> Image.Image:
 
 def _panel(rgb: picture.Pixels, patches: Sequence[SkinPatch]) -> Image.Image:
     drawn = np.ascontiguousarray(rgb.copy())
-    width = max(1, round(max(rgb.shape) / 256))
+    width = max(1, round(max(rgb.shape) / 512))
     for patch in patches:
         cv2.polylines(drawn, [np.round(patch.outline).astype(np.int32)], True, OUTLINE, width, cv2.LINE_AA)
     return _fit(drawn)
@@ -105,7 +105,8 @@ def _lines(found: Measurement) -> list[str]:
 
     skin = f"skin L* {number(found.skin_delta_L)} (raw {number(found.skin_delta_L_raw)})"
     if found.skin_uncertainty_L is None:
-        skin = f"skin: not measured ({found.reasons['skin_delta_L']})"
+        raw = "" if found.skin_delta_L_raw is None else f"; with the light left in {number(found.skin_delta_L_raw)} L*"
+        skin = f"skin: not measured ({found.reasons['skin_delta_L']}){raw}"
     else:
         skin += f" ± {found.skin_uncertainty_L:.1f}, ITA {number(found.skin_delta_ITA, '°')}"
     parts = ", ".join(f"{name} {share:.0%}" for name, share in found.regions.items() if share is not None)

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from evenedit.core import color
 from evenedit.core.color import Lab
 from evenedit.instruments import picture
-from evenedit.instruments.agreement import UNEVEN, Agreement, agree
+from evenedit.instruments.agreement import UNEVEN, PatchAgreement, agree
 from evenedit.instruments.face import Face
 from evenedit.instruments.light import Relighting
 from evenedit.instruments.mesh import LEAST_SCORE, Mesh, find_mesh
@@ -63,7 +63,7 @@ class SkinChange:
     """What was read in the source and in the edit."""
     discarded: Mapping[str, str]
     """Parts of the face of which nothing was used, and why."""
-    agreement: Agreement
+    agreement: PatchAgreement
 
     @property
     def patches_before(self) -> tuple[SkinPatch, ...]:
@@ -159,7 +159,7 @@ def _tone(source: Picture, face: Face) -> NDArray[np.float64]:
     return skin_light(source.rgb, face, source.once(_sampled, face), source.once(_skin, face))
 
 
-def _change(was: NDArray[np.float64], read: tuple[Sampled, Sampled], found: Agreement, unlit: str) -> SkinChange:
+def _change(was: NDArray[np.float64], read: tuple[Sampled, Sampled], found: PatchAgreement, unlit: str) -> SkinChange:
     lab = picture.lab_of(was)
     work = patchwork()
     gone = set(work.names) - {name for name, good in zip(work.names, found.used, strict=True) if good}
@@ -182,7 +182,7 @@ def _moved(lab: Lab, shift: NDArray[np.float64]) -> Lab:
     return lightness, a, b
 
 
-def _left_right(one: Sampled, found: Agreement) -> float | None:
+def _left_right(one: Sampled, found: PatchAgreement) -> float | None:
     """L* of the left minus the right cheek over the patches that agree."""
     work = patchwork()
     sides = []
