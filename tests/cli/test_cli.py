@@ -209,8 +209,8 @@ def test_the_plan_prices_a_service_and_times_by_a_probe(evenedit, tmp_path):
 def test_the_null_edit_shows_each_editors_own_drift(evenedit, tmp_path):
     folder = write_study(tmp_path, experiments={"diagnosis": {"floor": True}})
     assert evenedit("run", folder).returncode == 0
-    page = Path(evenedit("report", folder).stdout.strip()).read_text()
-    assert "Null edit" in page
+    page = Path(evenedit("report", folder).stdout.strip())
+    assert "Null edit" in page.with_name("appendix.html").read_text()
     counts = json.loads((folder / "report" / "results.json").read_text())["counts"]
     assert counts["edits.diagnosis.floor"] == 8
 

@@ -37,8 +37,9 @@ def pairs(folder: Path, change=lambda rows: rows) -> Path:
 def test_one_command_goes_from_pairs_to_a_report(evenedit, tmp_path):
     made = evenedit("audit", "--pairs", pairs(tmp_path / "in"), "--editor", "mine", "--out", tmp_path / "out")
     assert made.returncode == 0, made.stderr
-    page = Path(made.stdout.strip()).read_text()
-    assert "mine" in page and "No judge has rated these edits" in page
+    page = Path(made.stdout.strip())
+    page = page.read_text() + page.with_name("appendix.html").read_text()
+    assert "mine" in page and "No judge and no person has rated these edits" in page
     assert "source: no face" in page, "what cannot be measured says why"
     counts = json.loads((tmp_path / "out/report/results.json").read_text())["counts"]
     assert (counts["edits"], counts["edited"]) == (4, 4)

@@ -102,6 +102,7 @@ def test_results_do_not_depend_on_the_order_of_rows():
         table().kinds,
         table().values[:, shuffled],
         table().status[:, shuffled],
+        asks=table().asks,
     )
     rules = replace(AnalysisRules.default(), draws=40, permutations=19)
     assert analyse(other, rules, {}).to_json() == results("default", "exclude").to_json()

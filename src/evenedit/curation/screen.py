@@ -17,7 +17,7 @@ from PIL.Image import Image
 
 from evenedit.curation.grid import DEFAULT_GRID, Grid
 from evenedit.curation.pools import Candidate
-from evenedit.instruments.face import FINE_SIDE, Face, NoFace, find_face
+from evenedit.instruments.face import SMALL_FACE_SIDE, Face, NoFace, find_face
 from evenedit.instruments.picture import Pixels
 from evenedit.stats.engine.multiplicity import holm
 
@@ -45,7 +45,7 @@ SEED = 20240
 def screen(image: Image) -> dict[str, Any]:
     """Measure a picture, and name the checks it passes."""
     rgb: Pixels = np.asarray(image.convert("RGB"))
-    face = find_face(rgb, FINE_SIDE)
+    face = find_face(rgb, SMALL_FACE_SIDE)
     if isinstance(face, NoFace):
         return {"passed": ["face"] if face.reason in FOUND else [], "reason": face.reason}
     measured = _measured(rgb, face)

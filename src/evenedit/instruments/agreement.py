@@ -135,7 +135,7 @@ SIGNS = (
 )
 """What makes a reading less sure."""
 WEIGHTS = np.array([0.033, 0.164, 0.049, 0.49, 0.0123, 0.14, 0.01, 1.09, 0.123, 0.82, 0.0082])
-"""What a unit of each adds to the standard error: fitted to the calibration half of `python -m proofs instruments`."""
+"""What a unit of each adds to the standard error: fitted by `python -m proofs instruments` to its calibration half."""
 
 
 def error(signs: NDArray[np.float64]) -> float:

@@ -14,7 +14,7 @@ from evenedit.core.color import MONK, Lab
 from evenedit.instruments import picture
 from evenedit.instruments.align import align, settle
 from evenedit.instruments.change import Change, find_change
-from evenedit.instruments.face import FINE_SIDE, Face, find_face
+from evenedit.instruments.face import Face, find_face
 from evenedit.instruments.measure import MeasuredPair, Measurement
 from evenedit.instruments.patches import SkinPatch
 from evenedit.simulation.portraits.canvas import ink
@@ -51,9 +51,7 @@ def draw(evidence: MeasuredPair) -> Image.Image:
 def change_map(source: Image.Image, edited: Image.Image) -> Image.Image:
     """Where an edit differs from its source, over a faint source: dark is the same, bright has changed."""
     first, second = picture.pixels(source), picture.pixels(edited)
-    here, there = (
-        face if isinstance(face, Face) else None for face in (find_face(first, FINE_SIDE), find_face(second))
-    )
+    here, there = (face if isinstance(face, Face) else None for face in (find_face(first), find_face(second)))
     whole = picture.Picture(first)
     change = find_change(whole, settle(whole, align(whole, second, here, there)), here)
     return Image.fromarray(_heat(first, change))
@@ -61,7 +59,7 @@ def change_map(source: Image.Image, edited: Image.Image) -> Image.Image:
 
 def _panel(rgb: picture.Pixels, patches: Sequence[SkinPatch]) -> Image.Image:
     drawn = np.ascontiguousarray(rgb.copy())
-    width = max(1, round(max(rgb.shape) / 512))
+    width = max(1, round(max(rgb.shape) / 256))
     for patch in patches:
         cv2.polylines(drawn, [np.round(patch.outline).astype(np.int32)], True, OUTLINE, width, cv2.LINE_AA)
     return _fit(drawn)
@@ -105,8 +103,7 @@ def _lines(found: Measurement) -> list[str]:
 
     skin = f"skin L* {number(found.skin_delta_L)} (raw {number(found.skin_delta_L_raw)})"
     if found.skin_uncertainty_L is None:
-        raw = "" if found.skin_delta_L_raw is None else f"; with the light left in {number(found.skin_delta_L_raw)} L*"
-        skin = f"skin: not measured ({found.reasons['skin_delta_L']}){raw}"
+        skin = f"skin: not measured ({found.reasons['skin_delta_L']})"
     else:
         skin += f" ± {found.skin_uncertainty_L:.1f}, ITA {number(found.skin_delta_ITA, '°')}"
     parts = ", ".join(f"{name} {share:.0%}" for name, share in found.regions.items() if share is not None)

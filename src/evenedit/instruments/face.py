@@ -18,9 +18,8 @@ from evenedit.instruments.picture import Pixels
 
 DETECTION_SIDE = 192
 """Pictures are searched at this longer side: landmarks are as close to the mesh's as at 320, in half the time."""
-FINE_SIDE, CLOSE_UP_SIDE = 320, 160
-"""Searched again at these when no face was found: the face may be small, or fill the picture. Sources are searched at
-the finer side at once, as they are looked at once for all their edits."""
+SMALL_FACE_SIDE, CLOSE_UP_SIDE = 320, 160
+"""Searched again at these when no face was found: the face may be small, or fill the picture."""
 LEAST_SCORE = 0.7
 LEAST_SHARE = 0.08
 """A face narrower than this share of the picture's shorter side is too small."""
@@ -99,7 +98,7 @@ def find_face(rgb: Pixels, side: int = DETECTION_SIDE) -> Face | NoFace:
 
 def _find(rgb: Pixels, first: int) -> Face | NoFace:
     found: list[Face] = []
-    for side in (first, FINE_SIDE, CLOSE_UP_SIDE):
+    for side in (first, SMALL_FACE_SIDE, CLOSE_UP_SIDE):
         found = sorted(_detect(rgb, side), key=lambda face: -face.box[2] * face.box[3])
         if found:
             break

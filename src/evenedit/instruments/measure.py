@@ -15,7 +15,7 @@ from evenedit.instruments import picture
 from evenedit.instruments.align import align, settle
 from evenedit.instruments.change import Change, Verdict, find_change
 from evenedit.instruments.covered import REASON, lower_face_covered
-from evenedit.instruments.face import FINE_SIDE, Face, NoFace, find_face
+from evenedit.instruments.face import Face, NoFace, find_face
 from evenedit.instruments.identity import IDENTITY_NUMBERS, Likeness, Reference, compare
 from evenedit.instruments.presentation import (
     AGE_NUMBERS,
@@ -231,7 +231,7 @@ def verdict(change: Verdict, who: Likeness, read: PresentationChange) -> Verdict
 
 
 def _face(source: picture.Picture) -> Face | NoFace:
-    return find_face(source.rgb, FINE_SIDE)
+    return find_face(source.rgb)
 
 
 def _missing(faces: tuple[Face | NoFace, Face | NoFace]) -> str:

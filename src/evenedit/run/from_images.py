@@ -20,7 +20,7 @@ from evenedit.core.records import Prompt
 from evenedit.protocol import FACTORS, Factor, found_factor, load_prompts
 from evenedit.run.pair_prompts import known_set, prompts_of
 from evenedit.run.pair_table import PairTable, need_columns, read_csv, write_csv
-from evenedit.run.pairs import Pair, PairChecker, Row
+from evenedit.run.pairs import GivenPair, PairChecker, Row
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -74,7 +74,7 @@ def begin(
 
 
 def _files(
-    table: PairTable, pairs: Sequence[Pair], factors: Sequence[Factor], out: Path, instruments: Sequence[str]
+    table: PairTable, pairs: Sequence[GivenPair], factors: Sequence[Factor], out: Path, instruments: Sequence[str]
 ) -> dict[str, str]:
     """The study's files by name."""
     portraits = {pair.source: dict(pair.labels) for pair in pairs}
@@ -90,7 +90,7 @@ def _files(
     }
 
 
-def _written(table: PairTable, pair: Pair, out: Path) -> Row:
+def _written(table: PairTable, pair: GivenPair, out: Path) -> Row:
     """A row of the study's own table; editor and seed where the table given has them."""
     row = {
         "source": os.path.relpath(pair.source, out),
@@ -201,7 +201,7 @@ def _checked_names(factors: Sequence[str]) -> tuple[str, ...]:
     return tuple(factors)
 
 
-def _factor_of(name: str, pairs: Iterable[Pair], table: str) -> Factor:
+def _factor_of(name: str, pairs: Iterable[GivenPair], table: str) -> Factor:
     """The factor of a column: its levels are the labels found, each once whatever its spelling."""
     labels = [pair.labels[name] for pair in pairs]
     every = found_factor(name, labels)
@@ -226,7 +226,9 @@ def _prompt_table(prompt: Prompt) -> dict[str, Any]:
     return table | {"asks": list(prompt.asks)} if prompt.asks else table
 
 
-def _study_file(pairs: Sequence[Pair], table: PairTable, factors: Sequence[Factor], instruments: Sequence[str]) -> str:
+def _study_file(
+    pairs: Sequence[GivenPair], table: PairTable, factors: Sequence[Factor], instruments: Sequence[str]
+) -> str:
     study: dict[str, Any] = {
         "study": {"title": f"Audit of {table.name}"},
         "sources": {"kind": "folder", "settings": {"path": "."}},
@@ -244,7 +246,7 @@ def _study_file(pairs: Sequence[Pair], table: PairTable, factors: Sequence[Facto
     return f"{_ABOVE}\n{tomli_w.dumps(study)}\n{_BELOW}"
 
 
-def _editors(pairs: Sequence[Pair]) -> list[dict[str, Any]]:
+def _editors(pairs: Sequence[GivenPair]) -> list[dict[str, Any]]:
     """An editor for each that the pairs name, with its seeds where they state any."""
     names = list(dict.fromkeys(pair.editor for pair in pairs))
     editors = []

@@ -17,7 +17,7 @@ Row = dict[str, str]
 
 
 @dataclass(frozen=True, slots=True)
-class Pair:
+class GivenPair:
     """One edit somebody has."""
 
     source: Path
@@ -53,10 +53,10 @@ class PairChecker:
     _portraits: dict[str, tuple[int, Path, Row]] = field(default_factory=dict)
     _seen: dict[tuple[str, str, str, int | None], int] = field(default_factory=dict)
 
-    def pairs(self, prompts: Sequence[Prompt]) -> list[Pair]:
+    def pairs(self, prompts: Sequence[Prompt]) -> list[GivenPair]:
         """Every row as a pair; all problems at once."""
         problems: list[str] = []
-        found: list[Pair] = []
+        found: list[GivenPair] = []
         for prompt, (line, row) in zip(prompts, self.table.numbered(), strict=True):
             try:
                 pair = self._pair(line, row, prompt)
@@ -72,7 +72,7 @@ class PairChecker:
             raise EvenEditError(f"{self.table.name} lists no pairs")
         return found
 
-    def _pair(self, line: int, row: Row, prompt: Prompt) -> Pair | None:
+    def _pair(self, line: int, row: Row, prompt: Prompt) -> GivenPair | None:
         """One row; None where a file is not there, which is said once for all rows."""
         refused = row.get("refused", "").strip()
         empty = [column for column in ("source", "edited") if not row[column] and not (column == "edited" and refused)]
@@ -99,7 +99,7 @@ class PairChecker:
                 f"the same source and prompt as {self.table.line} {before}; a column 'seed' tells repeats apart, a "
                 "column 'editor' several editors"
             )
-        return Pair(source, None if refused else edited, prompt, labels, editor, seed, refused)
+        return GivenPair(source, None if refused else edited, prompt, labels, editor, seed, refused)
 
     def _label(self, name: str, label: str) -> str:
         """A row's label; where race, gender and age are not asked for by name, each must be there."""

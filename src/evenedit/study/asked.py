@@ -104,7 +104,7 @@ def _judges(study: Study, raters: Sequence[JudgeRater]) -> Iterator[JudgeUsed]:
 
 
 @dataclass(frozen=True, slots=True)
-class _Sample:
+class _SampledCase:
     """The first request of a kind of case."""
 
     about: str
@@ -112,7 +112,7 @@ class _Sample:
     pairwise: bool = False
 
 
-def _samples(study: Study, requests: Sequence[Request]) -> Iterator[_Sample]:
+def _samples(study: Study, requests: Sequence[Request]) -> Iterator[_SampledCase]:
     single = [r for r in requests if r.experiment is not Experiment.STEREOTYPE]
     aged = [r for r in single if study.file.prompt(r.prompt_id).target_years]
     plain = [r for r in single if not study.file.prompt(r.prompt_id).target_years]
@@ -126,7 +126,7 @@ def _samples(study: Study, requests: Sequence[Request]) -> Iterator[_Sample]:
         ("two outputs of one portrait", compared, True),
     ):
         if found:
-            yield _Sample(about, found[0], pairwise)
+            yield _SampledCase(about, found[0], pairwise)
 
 
 def _judge_prompts(
@@ -144,7 +144,7 @@ def _judge_prompts(
 
 
 def _sent(
-    study: Study, sample: _Sample, sources: Mapping[str, Source], rater: JudgeRater, judge: Speaker
+    study: Study, sample: _SampledCase, sources: Mapping[str, Source], rater: JudgeRater, judge: Speaker
 ) -> tuple[str, str]:
     """The words about one case. They do not depend on the pictures, so none is opened."""
     request, prompt = sample.request, study.file.prompt(sample.request.prompt_id)
