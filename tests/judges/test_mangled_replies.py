@@ -1,13 +1,8 @@
 """A small version of `python -m proofs fuzz`, whose table is docs/proofs/fuzz.md."""
 
 import re
-import sys
-from pathlib import Path
 
 import pytest
-
-sys.path.insert(0, str(Path(__file__).parents[2]))
-
 from proofs.fuzz import DAMAGES, SAME, WRONG, mangled
 
 from evenedit.core.interfaces import Reply

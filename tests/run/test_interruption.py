@@ -3,11 +3,6 @@
 A small version of `python -m proofs kills`, whose table is docs/proofs/kills.md.
 """
 
-import sys
-from pathlib import Path
-
-sys.path.insert(0, str(Path(__file__).parents[2]))
-
 from proofs.kills import kill_runs
 
 KILLS = 8

@@ -1,13 +1,7 @@
 """A small version of `python -m proofs coverage`, whose table is docs/proofs/coverage.md."""
 
-import sys
-from pathlib import Path
-
 import numpy as np
 import pytest
-
-sys.path.insert(0, str(Path(__file__).parents[2]))
-
 from proofs.coverage import World, alarms, one_study, ppi_study, shares
 
 

@@ -1,10 +1,5 @@
 """Small versions of `python -m proofs survey_kills load`, whose tables are in docs/proofs."""
 
-import sys
-from pathlib import Path
-
-sys.path.insert(0, str(Path(__file__).parents[2]))
-
 from bench.survey import study_of
 from proofs.load import part
 from proofs.people import seat

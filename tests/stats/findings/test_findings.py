@@ -1,10 +1,8 @@
 """From scores to findings: what is clear, what cannot be told, and in which order."""
 
-import sys
 from collections.abc import Callable
 from dataclasses import replace
 from itertools import product
-from pathlib import Path
 
 import pytest
 
@@ -12,8 +10,6 @@ from evenedit.results.results import Finding, Results
 from evenedit.stats import AnalysisRules, analyse
 from evenedit.stats.findings.design import comparable
 from tables import edit, face, scores, table_of
-
-sys.path.insert(0, str(Path(__file__).parents[3]))
 
 QUICK = replace(AnalysisRules.default(), draws=200, permutations=299)
 PROMPTS = ("O-01", "O-02", "O-03", "O-04")
