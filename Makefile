@@ -36,6 +36,7 @@ prove: .venv/dev
 .venv/base: pyproject.toml constraints.txt
 	test -d .venv || $(PYTHON) -m venv .venv
 	$(PIP) --editable .
+	$(BIN)/python -m compileall -q src  # or the demo's five processes would each compile it anew
 	touch $@
 
 .venv/dev: .venv/base

@@ -26,14 +26,15 @@ def demo(out: Path | None, seed: int) -> None:
     """
     from evenedit.config import templates
     from evenedit.core.log import log
-    from evenedit.web.rehearsal import rehearse
+    from evenedit.web.rehearsal import Server, rehearse
 
     folder = out or Path("demo")
     if not (folder / "study.toml").exists():
         templates.write("demo", folder, seed=seed)
     loaded = open_study(folder)
-    summary = loaded.run()
-    log.info(rehearse(loaded))
+    with Server() as server:  # it starts while pictures are made
+        summary = loaded.run()
+        log.info(rehearse(loaded, server))
     write_report(loaded, folder / "report")
     finish(
         summary,

@@ -248,14 +248,18 @@ def as_image(given: str | os.PathLike[str] | Image.Image | NDArray[Any]) -> Imag
     raise EvenEditError(f"a picture is a path, a PIL image or an array; found {type(given).__name__}")
 
 
-def write_whole(target: Path, content: bytes) -> None:
-    """Write under a temporary name, flush to disk, rename: a reader sees all of it or nothing."""
+def write_whole(target: Path, content: bytes, *, flush: bool = True) -> None:
+    """Write under a temporary name, flush to disk, rename: a reader sees all of it or nothing.
+
+    Without the flush a loss of power may leave an empty file; for what can be made again.
+    """
     temporary = target.with_name(f".{target.name}.{uuid4().hex}.tmp")
     try:
         with temporary.open("wb") as file:
             file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
+            if flush:
+                file.flush()
+                os.fsync(file.fileno())
         temporary.replace(target)
     finally:
         temporary.unlink(missing_ok=True)

@@ -93,8 +93,9 @@ def _unrated(store: Store, assigned: Sequence[Assignment]) -> Counter[str]:
     """The ratings that did not end, by judge and reason."""
     edits = store.edits()
     found: Counter[str] = Counter()
-    answers = {(rater, revision): store.answered(rater, revision) for rater, revision, _ in (a.key for a in assigned)}
-    failures: dict[tuple[str, str], dict[str, str]] = {}
+    judges = {assignment.key[:2] for assignment in assigned}
+    answers = {judge: store.answered(*judge) for judge in judges}
+    failures = {j: store.failures(*j) for j in judges if Status.FAILED in answers[j].values()}
     for assignment in assigned:
         baseline = assignment.baseline
         if baseline is not None and (baseline.id not in edits or edits[baseline.id].outcome is not Outcome.EDITED):
@@ -104,6 +105,5 @@ def _unrated(store: Store, assigned: Sequence[Assignment]) -> Counter[str]:
         if status is None:
             found[f"judge {rater}: not asked yet"] += 1
         elif status is Status.FAILED:
-            known = failures.setdefault((rater, revision), store.failures(rater, revision))
-            found[f"judge {rater}: {known.get(request) or 'the call failed'}"] += 1
+            found[f"judge {rater}: {failures[rater, revision].get(request) or 'the call failed'}"] += 1
     return found

@@ -25,7 +25,7 @@ from evenedit.stats.disparity.mitigation import pairs
 from evenedit.stats.disparity.preference import change
 from evenedit.storage.store import Store
 from evenedit.study.example_cases import called
-from evenedit.study.gallery.thumbnails import WIDTHS, Thumbnails
+from evenedit.study.gallery.thumbnails import WIDTHS, Thumbnails, report_width
 from evenedit.study.labels import in_a_sentence, labels_in_words
 
 SIDE = 224
@@ -149,7 +149,9 @@ class Album:
         return f"labelled {labels_in_words(self.sources[source_id].attributes, self.factors)}"
 
     def _small(self, sha256: str, side: int) -> Image.Image:
-        width = next(w for w in WIDTHS if w >= side)
+        width = max(
+            report_width(len(self.scores.edits)), next(w for w in WIDTHS if w >= side)
+        )  # made for the cases too
         picture = Image.open(io.BytesIO(self._thumbnails.get(sha256, width)))
         picture.thumbnail((side, side), Image.Resampling.LANCZOS)
         return picture.convert("RGB")

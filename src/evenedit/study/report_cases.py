@@ -15,14 +15,12 @@ from evenedit.report.pages.cases import CaseBundle, CaseField, CaseList, CaseNum
 from evenedit.report.pages.example import ExampleCase
 from evenedit.study.example_cases import called
 from evenedit.study.gallery.search import Gallery
-from evenedit.study.gallery.thumbnails import Thumbnails
+from evenedit.study.gallery.thumbnails import WIDTHS, Thumbnails, report_width
 
 Pictures = Literal["none", "thumbnails", "full"]
 """Which pictures a report holds."""
-LARGE, SMALL = 320, 160
-"""The width of a picture on the page of cases, in pixels, and that in a study of many edits."""
-MANY = 2_000
-"""Edits above which the pictures are small, so that a report of 5,040 edits stays below 50 MB."""
+MIDDLE = WIDTHS[1]
+"""The width of a picture beside a finding, in pixels."""
 THREADS = 4
 NAME = 20
 """Letters of a picture's hash in the name of its file."""
@@ -35,7 +33,7 @@ class ReportCases:
         self._gallery, self._book, self._pictures = gallery, gallery.book, pictures
         store = self._book.study.store
         self._thumbnails = Thumbnails(store.images, store.folder)
-        self._width = SMALL if len(gallery) > MANY else LARGE
+        self._width = report_width(len(gallery))
 
     def bundle(self) -> CaseBundle:
         """The cases and their pictures, ready for the report."""
@@ -109,7 +107,7 @@ class ReportCases:
     def _opened(self, sha256: str) -> Image.Image | None:
         """A picture of middle size; None where the stored one is gone or damaged."""
         try:
-            return Image.open(io.BytesIO(self._thumbnails.get(sha256, LARGE)))
+            return Image.open(io.BytesIO(self._thumbnails.get(sha256, MIDDLE)))
         except (EvenEditError, OSError):
             return None
 

@@ -31,16 +31,17 @@ _CONTEXT = WorkerContext()
 Busy = tuple[SimulatedParticipant, Browser]
 
 
-def rehearse(study: Study) -> str:
+def rehearse(study: Study, started: Server | None = None) -> str:
     """Let simulated participants take every free slot and submit; returns a summary in one line.
 
-    They arrive one after the other, so that the same study gives the same slots, and then answer in parallel.
+    They arrive one after the other, so that the same study gives the same slots, and then answer in parallel. The
+    server may have been started before, since that takes seconds.
     """
     section = study.file.sections.survey
     if section is None:
         raise EvenEditError("study.toml has no [survey]; add the table to ask people")
     answers = 0
-    with Server() as server, ThreadPoolExecutor(AT_ONCE) as pool:
+    with started or Server() as server, ThreadPoolExecutor(AT_ONCE) as pool:
         with closing(SurveyService.open(study.file, study.store)) as service:  # lays out the tasks
             links = service.arrivals.invitations
             outputs = {output for row in service.database.rows(sa.select(items.c.outputs)) for output in row.outputs}
@@ -75,13 +76,18 @@ class Server:
         self._process = _CONTEXT.Process(target=_serve, args=(self._theirs,), name="rehearsal-server", daemon=True)
 
     def __enter__(self) -> Server:
-        self._process.start()
-        self._theirs.close()  # so that the pipe ends when the process does
-        return self
+        return self.start()
 
     def __exit__(self, *_: object) -> None:
         self._pipe.close()
         self._process.join()
+
+    def start(self) -> Server:
+        """Start the process, if it is not there yet."""
+        if self._process.pid is None:
+            self._process.start()
+            self._theirs.close()  # so that the pipe ends when the process does
+        return self
 
     def serve(self, file: StudyFile) -> None:
         """Begin to serve a study."""

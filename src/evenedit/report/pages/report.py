@@ -111,8 +111,9 @@ def write_report(
         files[f"figures/{figure.id}.pdf"] = figure.pdf
         files[f"figures/{figure.id}.png"] = figure.png
     parts = ReportParts(index, title, study or {}, tables, drawn, photos, tuple(examples), texts, cases)
-    served = _pages(parts, CaseLinks(index, GALLERY), APP_FILES) if app is not None else {}
-    pages = _pages(parts, CaseLinks(index, CASES if cases else ""), "")
+    seen: dict[str, str] = {}
+    served = _pages(parts, CaseLinks(index, GALLERY), APP_FILES, seen) if app is not None else {}
+    pages = _pages(parts, CaseLinks(index, CASES if cases else ""), "", seen)
     if cases is not None:
         files[PAGE] = cases_page(cases, title, _simulated(parts)).encode()
         _write_pictures(out / PICTURES, cases.pictures)
@@ -152,11 +153,10 @@ def _simulated(parts: ReportParts) -> str:
     return short_list(parts.index.results.simulated)
 
 
-def _pages(parts: ReportParts, links: CaseLinks, files: str) -> dict[str, str]:
-    """Every page by its path; `files` is the address of the report's files."""
+def _pages(parts: ReportParts, links: CaseLinks, files: str, seen: dict[str, str]) -> dict[str, str]:
+    """Every page by its path; `files` is the address of the report's files, `seen` the pictures made so far."""
     findings = shown_findings(parts.index, links)
     common = _common(parts, links, files, findings)
-    seen: dict[str, str] = {}
     front = front_sections({*parts.tables, *parts.figures, *parts.photos}, rated=parts.index.rated)
     return {
         "report.html": _front(parts, front, findings, seen, common),

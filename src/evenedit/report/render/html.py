@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import io
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -27,6 +28,12 @@ THUMBNAIL = 288
 
 def render(template: str, **context: Any) -> str:
     """Return a page made from its template; a variable that is not given is an error."""
+    return _templates().get_template(template).render(**{"served": False, "link": None} | context)
+
+
+@cache
+def _templates() -> Environment:
+    """The templates, each compiled once."""
     env = Environment(
         loader=PackageLoader("evenedit.report"),
         autoescape=True,
@@ -35,7 +42,7 @@ def render(template: str, **context: Any) -> str:
         lstrip_blocks=True,
     )
     env.filters |= {"name": name, "data_uri": _data_uri}
-    return env.get_template(template).render(**{"served": False, "link": None} | context)
+    return env
 
 
 def thumbnail(image: Image, seen: dict[str, str], size: int = THUMBNAIL) -> str:
@@ -45,15 +52,18 @@ def thumbnail(image: Image, seen: dict[str, str], size: int = THUMBNAIL) -> str:
     key = hashlib.sha256(small.tobytes()).hexdigest()
     if key not in seen:
         buffer = io.BytesIO()
-        small.save(buffer, "WEBP", quality=82, method=4)
+        small.save(buffer, "WEBP", quality=82, method=2)
         seen[key] = f"data:image/webp;base64,{base64.b64encode(buffer.getvalue()).decode()}"
     return seen[key]
 
 
 def put(path: Path, content: bytes) -> None:
-    """Write a file at once as a whole, and its folder where it is missing."""
+    """Write a file at once as a whole, and its folder where it is missing.
+
+    It is not waited for until it is on the disk: a report can be written again.
+    """
     path.parent.mkdir(parents=True, exist_ok=True)
-    write_whole(path, content)
+    write_whole(path, content, flush=False)
 
 
 def _data_uri(text: str, kind: str) -> str:

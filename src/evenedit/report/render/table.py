@@ -158,10 +158,8 @@ class Table:
         first, *rest = row
         numbers = (cell.cases for cell in rest if isinstance(cell, Number) and cell.cases is not None)
         over = next((replace(cases, measure="") for cases in numbers), None)
-        cells = [Markup('<th scope="row">{}</th>').format(_text(first))]
-        for column, cell in zip(self.columns[1:], rest, strict=True):
-            cells.append(_html_cell(cell, column, link, over))
-        return Markup("<tr>{}</tr>").format(Markup("").join(cells))
+        cells = (_html_cell(cell, column, link, over) for column, cell in zip(self.columns[1:], rest, strict=True))
+        return Markup(f'<tr><th scope="row">{escape(_text(first))}</th>{"".join(cells)}</tr>')
 
     def to_csv(self) -> str:
         """CSV with unrounded values; a number adds the columns _low, _high, _n and _missing that it has."""
@@ -292,25 +290,31 @@ def _text(cell: Cell) -> str:
             return cell.shown
 
 
-def _html_cell(cell: Cell, column: Column, link: Link, over: Selection | None) -> Markup:
-    """A cell; a number leads to the edits that it counts, an n to those that its row is `over`."""
+def _html_cell(cell: Cell, column: Column, link: Link, over: Selection | None) -> str:
+    """A cell in HTML; a number leads to the edits that it counts, an n to those that its row is `over`.
+
+    A report has tens of thousands of cells, so they are put together as plain text, each part escaped.
+    """
     if not column.numeric:
-        return Markup("<td{}>{}</td>").format(Markup(' class="prose"') if column.prose else "", _text(cell))
+        kind = ' class="prose"' if column.prose else ""
+        return f"<td{kind}>{escape(_text(cell))}</td>"
     if isinstance(cell, Number):
         made = [f"n = {cell.n:,}"] if cell.n is not None else []
         made += [f"{cell.missing:,} missing"] if cell.missing is not None else []
+        about = f' title="{", ".join(made)}"' if made else ""
         address = link(cell.cases) if cell.value is not None else ""
-        return Markup('<td class="num"{}{}>{}{}</td>').format(
-            Markup(' data-sort="{}"').format(cell.value) if cell.value is not None else "",
-            Markup(' title="{}"').format(", ".join(made)) if made else "",
-            Markup('<a href="{}">{}</a>').format(address, cell.shown) if address else cell.shown,
-            Markup(' <span class="ci">{}</span>').format(cell.interval) if cell.interval else "",
-        )
+        interval = f' <span class="ci">{escape(cell.interval)}</span>' if cell.interval else ""
+        return f'<td class="num"{_sort(cell.value)}{about}>{_linked(cell.shown, address)}{interval}</td>'
     sort = cell if isinstance(cell, int) else max(cell.counts, default=0) if isinstance(cell, Span) else None
-    attribute = Markup(' data-sort="{}"').format(sort) if sort is not None else ""
-    address = link(over) if sort else ""
-    shown = Markup('<a href="{}">{}</a>').format(address, _text(cell)) if address else escape(_text(cell))
-    return Markup('<td class="num"{}>{}</td>').format(attribute, shown)
+    return f'<td class="num"{_sort(sort)}>{_linked(_text(cell), link(over) if sort else "")}</td>'
+
+
+def _sort(value: float | None) -> str:
+    return "" if value is None else f' data-sort="{value}"'
+
+
+def _linked(shown: str, address: str) -> str:
+    return f'<a href="{escape(address)}">{escape(shown)}</a>' if address else escape(shown)
 
 
 def _any_part(cells: Iterable[Cell], suffix: str) -> bool:
