@@ -2,7 +2,10 @@
 
 import subprocess
 import sys
+import time
 from pathlib import Path
+
+from PIL import Image
 
 from bench.clock import timed
 from evenedit.config.study_file import StudyFile
@@ -49,6 +52,36 @@ def runner_overhead(folder: Path) -> None:
     per = 1000 / len(requests)
     print(
         f"runner: {through * per:.1f} ms per stored edit, bare loop {alone * per:.1f} ms: ratio {through / alone:.2f}"
+    )
+
+
+def slow_edits(folder: Path) -> None:
+    """Edits of 100 ms through a run, against a loop that reads the portrait, edits it and saves a PNG."""
+    parsed = StudyFile.parse(study(["O-01", "V-02"], 512, ["simulated-even"]) | {"judges": []}, folder)
+    loaded = Study(parsed, Store(folder))
+
+    def edit(images: list[Image.Image], instruction: str, seed: int) -> Image.Image:
+        time.sleep(0.1)
+        return images[0].rotate(1)
+
+    runner = loaded.runner(editors={"slow": edit})
+    sources = runner.load_sources()
+    requests = [r for r in runner.request(sources) if r.editor == "slow"]
+    run = loaded.store.start_run({})
+    through, _ = timed(lambda: runner.edit(requests, sources, run))
+    portraits = {s: str(loaded.store.images.path(sources[s].image)) for s in sources}
+    (folder / "bare").mkdir()
+
+    def bare() -> None:
+        for r in requests:
+            with Image.open(portraits[r.source_ids[0]]) as portrait:
+                edit([portrait.convert("RGB")], r.instruction, r.seed).save(folder / "bare" / f"{r.id}.png")
+
+    alone, _ = timed(bare)
+    per = 1000 / len(requests)
+    print(
+        f"edits of 100 ms, 512 px, {len(requests)}: {through * per:.1f} ms each through a run, "
+        f"bare loop that saves them {alone * per:.1f} ms: ratio {through / alone:.3f}"
     )
 
 
@@ -125,5 +158,6 @@ def run(folder: Path) -> None:
     start_up()
     drawn_before()
     runner_overhead(folder / "overhead")
+    slow_edits(folder / "slow")
     executor_overhead(folder / "executors")
     resume(folder / "resume")
