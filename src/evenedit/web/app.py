@@ -15,9 +15,10 @@ from evenedit.core.records import is_simulated
 from evenedit.report.render.html import ASSETS, PALETTE
 from evenedit.study.gallery.search import LiveGallery
 from evenedit.study.live_report import LiveReport
+from evenedit.study.live_run import LiveRun
 from evenedit.study.study import Study
 from evenedit.survey.sessions import SurveyService
-from evenedit.web import admin, curation, gallery, pictures, report, review, survey
+from evenedit.web import admin, curation, gallery, pictures, report, review, run, survey
 from evenedit.web.access_log import AuditLog
 from evenedit.web.auth import StaffAuthentication
 from evenedit.web.errors import handle_errors
@@ -82,6 +83,9 @@ def create_app(study: Study, setup: Setup | None = None) -> FastAPI:
         app.state.report = LiveReport(study)
         app.state.navigation |= {"/report": "Report"}
         app.include_router(report.router())
+        app.state.run = LiveRun(study)
+        app.state.navigation |= {"/run": "Run"}
+        app.include_router(run.router())
     if study.file.sections.curation:
         app.state.navigation |= {"/curate": "Portraits"}
         app.include_router(curation.router())

@@ -1,0 +1,219 @@
+"""A run as the web app shows it while it goes on: stages, pace, failures, cost, and the rates so far."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import Counter, defaultdict, deque
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+
+from evenedit.core import plugins
+from evenedit.core.errors import EvenEditError
+from evenedit.core.records import Edit, Outcome, Request, Status
+from evenedit.protocol.measures import Measure, MeasureKind
+from evenedit.providers.prices import Prices
+from evenedit.ratings.combine import combine
+from evenedit.results.words import phrase
+from evenedit.run.reasons import grouped
+from evenedit.stats.disparity.diagnosis import diagnosis_panels
+from evenedit.stats.engine.bootstrap import Bootstrap
+from evenedit.stats.engine.estimates import estimates
+from evenedit.stats.engine.measures import answers
+from evenedit.study.plan import duration
+from evenedit.study.results import rules_of
+from evenedit.study.study import Study
+
+WINDOW = 120.0
+"""Seconds over which a pace is taken."""
+PAUSE = 50
+"""Rates are not computed again before this many times the seconds that they took: a fiftieth of the time at most."""
+DRAWS = 200
+"""Draws behind an interval that is out of date in a minute."""
+
+
+@dataclass(frozen=True, slots=True)
+class RunStage:
+    """How far one editor, judge or instrument is."""
+
+    title: str
+    done: int
+    planned: int
+    failed: int
+    pace: str = ""
+    """How fast it goes and how long it will take, as far as that is known."""
+
+
+@dataclass(frozen=True, slots=True)
+class InterimRate:
+    """A rate over the edits that are rated so far."""
+
+    editor: str
+    what: str
+    value: float
+    low: float | None
+    high: float | None
+    n: int
+
+
+@dataclass(frozen=True, slots=True)
+class RunLook:
+    """What is to be seen of a run at one moment."""
+
+    running: bool
+    """Whether a run was begun and has not ended."""
+    stages: tuple[RunStage, ...] = ()
+    reasons: tuple[str, ...] = ()
+    """Why edits or ratings failed or were refused, with how many."""
+    cost: str = ""
+    rates: tuple[InterimRate, ...] = ()
+    rated_at: str = ""
+    """When the rates were computed."""
+
+    @property
+    def complete(self) -> bool:
+        """Whether every planned edit and rating is there."""
+        return bool(self.stages) and all(stage.done == stage.planned for stage in self.stages)
+
+
+@dataclass
+class LiveRun:
+    """The run of a study, looked at again after something was written."""
+
+    study: Study
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+    _mark: tuple[int, ...] = ()
+    _look: RunLook | None = None
+    _paces: dict[str, deque[tuple[float, int]]] = field(default_factory=lambda: defaultdict(deque))
+    _rates: tuple[InterimRate, ...] = ()
+    _rated: tuple[int, ...] = ()
+    _rated_at: str = ""
+    _computing: bool = False
+    _rest_until: float = 0.0
+
+    def now(self) -> RunLook:
+        """Return how the run stands; what was committed a moment ago is in it, the rates may be older."""
+        with self._lock:
+            mark = self.study.store.mark()
+            if self._look is None or mark != self._mark or self._look.running:
+                self._mark, self._look = mark, self._looked()
+            if mark != self._rated and not self._computing and time.monotonic() >= self._rest_until:
+                self._computing = True
+                threading.Thread(target=self._compute, args=(mark,), name="interim rates", daemon=True).start()
+            return self._look
+
+    def _looked(self) -> RunLook:
+        store = self.study.store
+        runs = store.runs()
+        sources = store.sources()
+        if not sources:
+            return RunLook(bool(runs) and runs[-1]["finished"] is None)
+        requests = self.study.design.planned(sources)
+        edits = store.edits()
+        stages = [*self._editing(requests, edits), *self._rating(requests, edits)]
+        running = bool(runs) and runs[-1]["finished"] is None
+        reasons = tuple(_reasons(self.study, requests, edits))
+        return RunLook(running, tuple(stages), reasons, _cost(self.study, edits), self._rates, self._rated_at)
+
+    def _editing(self, requests: list[Request], edits: Mapping[str, Edit]) -> Iterator[RunStage]:
+        planned = Counter(r.editor for r in requests)
+        for editor, number in planned.items():
+            ended = Counter(edits[r.id].outcome for r in requests if r.editor == editor and r.id in edits)
+            done = ended[Outcome.EDITED] + ended[Outcome.REFUSED]
+            yield self._stage(f"edits by {editor}", done, number, ended[Outcome.FAILED])
+
+    def _rating(self, requests: list[Request], edits: Mapping[str, Edit]) -> Iterator[RunStage]:
+        store, made = self.study.store, [r for r in requests if _is_edited(edits, r)]
+        idents = {r.id for r in made}
+        judges = self.study.design.judges()
+        assigned = self.study.design.assignments(made, judges)
+        assigned = [a for a in assigned if a.baseline is None or a.baseline.id in idents]
+        known = {key: store.answered(*key) for key in {(a.rater.id, a.revision) for a in assigned}}
+        for judge in judges:
+            states = Counter(
+                known[a.rater.id, a.revision].get(a.request.id) for a in assigned if a.rater.id == judge.id
+            )
+            done = sum(n for state, n in states.items() if state not in (None, Status.FAILED))
+            yield self._stage(f"ratings by {judge.id}", done, states.total(), states[Status.FAILED])
+
+    def _stage(self, title: str, done: int, planned: int, failed: int) -> RunStage:
+        looks, now = self._paces[title], time.monotonic()
+        looks.append((now, done))
+        while len(looks) > 2 and now - looks[0][0] > WINDOW:
+            looks.popleft()
+        seconds, ended = now - looks[0][0], done - looks[0][1]
+        if done == planned or not seconds or not ended:
+            return RunStage(title, done, planned, failed)
+        rate = ended / seconds
+        return RunStage(title, done, planned, failed, f"{rate:.2f}/s, about {duration((planned - done) / rate)} left")
+
+    def _compute(self, mark: tuple[int, ...]) -> None:
+        started = time.monotonic()
+        try:
+            found = tuple(_interim(self.study))
+        except EvenEditError:
+            found = ()  # a study that cannot be read is told of by the other pages
+        finally:
+            took = time.monotonic() - started
+        with self._lock:
+            self._rates, self._rated, self._rated_at = found, mark, time.strftime("%H:%M:%S UTC", time.gmtime())
+            self._rest_until = time.monotonic() + PAUSE * took
+            self._computing, self._mark = False, ()
+
+
+def _is_edited(edits: Mapping[str, Edit], request: Request) -> bool:
+    return request.id in edits and edits[request.id].outcome is Outcome.EDITED
+
+
+def _reasons(study: Study, requests: list[Request], edits: Mapping[str, Edit]) -> Iterator[str]:
+    made = [edits[r.id] for r in requests if r.id in edits]
+    for kind, key in ((Outcome.FAILED, "error"), (Outcome.REFUSED, "reason")):
+        why = Counter(str(e.detail.get(key) or "no reason given") for e in made if e.outcome is kind)
+        yield from (f"{count:,} edits {kind.value}: {reason}" for reason, count in grouped(why))
+    idents = {r.id for r in requests}
+    for judge in study.design.judges():
+        failures = study.store.failures(judge.id, judge.revision)
+        why = Counter(reason for ident, reason in failures.items() if ident in idents)
+        yield from (f"{count:,} ratings by {judge.id} failed: {reason}" for reason, count in grouped(why))
+
+
+def _cost(study: Study, edits: Mapping[str, Edit]) -> str:
+    """What calls to services cost so far, by the price list; what has no price is said."""
+    prices, usd, calls, unknown = Prices.load(), 0.0, 0, []
+    for section in study.file.sections.editors:
+        if not plugins.is_remote("editors", section.plugin):
+            continue
+        own = [r for r in study.store.requests().values() if r.editor == section.id and r.id in edits]
+        charged = sum(edits[r.id].outcome is not Outcome.FAILED for r in own)
+        price = prices.edit(section.plugin, section.settings)
+        calls += charged
+        usd += charged * (price or 0.0)
+        unknown += [section.id] if price is None and charged else []
+    for judge in study.file.sections.judges:
+        if not plugins.is_remote("judges", judge.kind):
+            continue
+        for batch in (False, True):
+            price_of = prices.tokens(judge.kind, judge.settings, batch=batch)
+            made = [c for c in study.store.calls(judge.id) if c.via != "cache" and (c.via == "batch") is batch]
+            calls += len(made)
+            if price_of is None:
+                unknown += [judge.id] if made and judge.id not in unknown else []
+            else:
+                usd += sum(c.input * price_of["input"] + c.output * price_of["output"] for c in made)
+    if not calls:
+        return "no call to a service yet"
+    without = f"; without {', '.join(unknown)}, whose price is not known" if unknown else ""
+    return f"{calls:,} calls to services, about US$ {usd:,.2f} by the prices of {prices.date}{without}"
+
+
+def _interim(study: Study) -> Iterator[InterimRate]:
+    """The rates of the diagnosis over everybody, from what is rated now."""
+    table, rules = study.table(), rules_of(study.file)
+    if table.edits.empty:
+        return
+    scores = combine(table, rules.ensemble, rules.missing)
+    for panel in diagnosis_panels(scores, answers(scores, rules), rules):
+        for e in estimates(Bootstrap(panel, DRAWS, rules.seed), [{}], rules):
+            measure = Measure(e.measure)
+            if measure.kind == MeasureKind.RATE and e.value is not None and e.editor is not None:
+                yield InterimRate(e.editor, phrase(measure.name), e.value, e.low, e.high, e.n)
