@@ -17,6 +17,7 @@ from evenedit.core.records import Status
 from evenedit.judges import batch_jobs as batches
 from evenedit.judges.gemini import GeminiJudge
 from evenedit.judges.openai import OpenAIJudge
+from evenedit.judges.prompt import Ask
 from evenedit.providers.budget import Budget
 from evenedit.providers.prices import Prices
 from evenedit.run.runner import Runner
@@ -73,7 +74,7 @@ def test_all_that_is_not_rated_goes_in_one_job_and_comes_back_to_its_place(
     loaded = open_study(tmp_path, **judged_by(wire, kind))
     by_batch(loaded).run()
     (job,) = wire.queue.jobs.values()
-    lines = [json.loads(line) for line in wire.queue.files[job.input_file].splitlines()]
+    lines = [json.loads(line) for line in wire.queue.uploaded[job.input_file].splitlines()]
     asked = [line.get("custom_id") or line["key"] for line in lines]
     (rater,) = loaded.design.judges()
     found = {
@@ -101,7 +102,7 @@ def test_a_line_asks_what_a_call_would_ask(wire: FakeProvider, tmp_path: Path, k
     # The SDK writes mime_type where the API's own name is mimeType; the API takes both.
     sent = [json.loads(seen.body.replace(b'"mime_type"', b'"mimeType"')) for seen in calls]
     assert [json.loads(seen.body) for seen in lines] == sent
-    for file in wire.queue.files.values():
+    for file in wire.queue.uploaded.values():
         words = re.sub(rb"[A-Za-z0-9+/_-]{200,}={0,2}", b"", file)
         assert not re.search(rb"\bblack\b|\bwhite\b|70 ?plus|\d0s\b|\bfemale\b|baseline", words, re.I)
     by_job.store.close()
@@ -133,7 +134,7 @@ def test_each_line_of_a_job_ends_in_its_right_state(wire: FakeProvider, tmp_path
     loaded = open_study(tmp_path, **study)
     by_batch(loaded).run()
     (job,) = wire.queue.jobs.values()
-    lines = [json.loads(line) for line in wire.queue.files[job.input_file].splitlines()]
+    lines = [json.loads(line) for line in wire.queue.uploaded[job.input_file].splitlines()]
     found = states(loaded)
     ended = [found[line.get("custom_id") or line["key"]] for line in lines]
     last = "failed" if kind == "gemini" else "refused"  # Google has no such code
@@ -165,10 +166,71 @@ def test_a_job_is_cut_where_it_grows_too_large(wire: FakeProvider, tmp_path: Pat
     monkeypatch.setattr(batches, "MOST_LINES", 3)
     loaded = open_study(tmp_path, **judged_by(wire, "chat"))
     by_batch(loaded).run()
-    sizes = [len(wire.queue.files[j.input_file].splitlines()) for j in wire.queue.jobs.values()]
+    sizes = [len(wire.queue.uploaded[j.input_file].splitlines()) for j in wire.queue.jobs.values()]
     assert sizes == [3, 3, 2]
     assert counted(loaded) == {Status.SCORED: 8}
     loaded.store.close()
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_job_that_is_turned_away_for_a_quota_is_sent_again_smaller_until_all_is_rated(
+    wire: FakeProvider, tmp_path: Path, kind: str, capsys
+):
+    wire.queue.most_lines = 3
+    loaded = open_study(tmp_path, **judged_by(wire, kind))
+    runner = by_batch(loaded, Budget(max_calls=8))
+    runner.run()
+    assert counted(loaded) == {Status.SCORED: 8}
+    assert wire.asked == 8 and runner.budget.calls == 8, "what was turned away is neither asked nor counted twice"
+    assert "were turned away" in capsys.readouterr().err
+    assert wire.queue.files == {} and wire.queue.deleted, "no picture stays at the provider"
+    loaded.store.close()
+
+
+def test_a_quota_that_takes_nothing_at_all_fails_in_words_and_ends(wire: FakeProvider, tmp_path: Path):
+    wire.queue.most_lines = 0
+    loaded = open_study(tmp_path, **judged_by(wire, "chat"))
+    by_batch(loaded).run()
+    (rater,) = loaded.design.judges()
+    assert counted(loaded) == {Status.FAILED: 8}
+    assert all("Enqueued token limit" in why for why in loaded.store.failures(rater.id, rater.revision).values())
+    loaded.store.close()
+
+
+def test_few_jobs_are_open_at_a_time(wire: FakeProvider, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(batches, "MOST_LINES", 1)
+    monkeypatch.setattr(batches, "MOST_OPEN", 2)
+    wire.queue.seconds = 0.05
+    loaded = open_study(tmp_path, **judged_by(wire, "chat"))
+    by_batch(loaded).run()
+    assert counted(loaded) == {Status.SCORED: 8}
+    assert len(wire.queue.jobs) == 8 and wire.queue.busiest == 2
+    loaded.store.close()
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_what_a_killed_run_left_at_the_provider_is_deleted_by_the_next(wire: FakeProvider, tmp_path: Path, kind: str):
+    loaded = open_study(tmp_path, **judged_by(wire, kind))
+    judge: Any = GeminiJudge if kind == "gemini" else OpenAIJudge
+
+    def killed(*_: object) -> None:
+        raise SystemExit
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(judge, "clean", killed)
+        with pytest.raises(SystemExit):
+            by_batch(loaded).run()
+    assert counted(loaded) == {Status.SCORED: 8} and wire.queue.files
+    loaded.run()  # no job is asked for any more
+    assert wire.queue.files == {} and loaded.store.collected_jobs() == []
+    loaded.store.close()
+
+
+def test_openai_is_told_not_to_keep_what_it_is_shown() -> None:
+    ask = Ask("", ("words", b"picture"), {})
+    for api in ("chat", "responses"):
+        assert OpenAIJudge(model="m", api=api).body(ask)["store"] is False
+    assert "store" not in OpenAIJudge(model="m", base_url="http://localhost:1/v1").body(ask)
 
 
 def stop_waiting(loaded: Study) -> None:
@@ -278,6 +340,7 @@ import sys, os, signal
 from pathlib import Path
 from evenedit.cli.base import open_study
 from evenedit.judges.openai import OpenAIJudge
+from evenedit.judges.prompt import Ask
 submit = OpenAIJudge.submit
 def then_die(self, lines, tag):
     submit(self, lines, tag)
@@ -376,7 +439,7 @@ def test_what_the_cache_knows_is_not_submitted(wire: FakeProvider, tmp_path: Pat
     second = open_study(tmp_path, **study)
     by_batch(second).run()
     (job,) = wire.queue.jobs.values()
-    assert len(wire.queue.files[job.input_file].splitlines()) == 3
+    assert len(wire.queue.uploaded[job.input_file].splitlines()) == 3
     assert wire.asked == 8
     first.store.close()
     second.store.close()

@@ -1,16 +1,22 @@
 """Batch jobs: half the price, answers within a day. Submit, poll, collect; begin again after days where it was left.
 
     write the job down ─▶ send it under its tag ─▶ note the provider's id ─▶ look now and then ─▶ store what it brought
+    ─▶ delete the pictures at the provider
 
 A job is written down before the provider hears of it, and carries a tag. Killed in between, the next run looks for the
 tag at the provider: it finds the job, or knows that it was never begun. So nothing is paid for twice unnoticed, and
 what is asked in an open job is asked nowhere else.
+
+A study of the published size is tens of gigabytes and more tokens than a provider lets anybody queue. So a few jobs are
+open at a time and the next is written when one has ended; a job that is turned away for a quota is sent again, smaller.
 """
 
 from __future__ import annotations
 
 import json
+import re
 import time
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -35,6 +41,10 @@ MOST_BYTES = 190_000_000
 """Of one job: OpenAI takes 200 MB, Gemini 2 GB."""
 MOST_LINES = 10_000
 """Of one job: OpenAI takes 50,000."""
+MOST_OPEN = 4
+"""Jobs of one judge that are open at a time."""
+QUOTA = re.compile(r"token_limit|enqueued|quota|resource.?exhausted|rate.?limit|too many", re.I)
+"""What providers say when a job is turned away because too much is queued: it can be sent again later."""
 FIRST_LOOK, LAST_LOOK = 2.0, 60.0
 """Seconds between looks at open jobs, first and at most."""
 LOOK_AGAIN = 5.0
@@ -69,6 +79,10 @@ class BatchJudge(Speaker, Protocol):
 
     def results(self, job: str) -> Iterator[tuple[str, ModelReply | Failed]]:
         """What an ended job brought, by the ids of its lines."""
+        ...
+
+    def clean(self, job: str, tag: str) -> None:
+        """Delete the files of an ended job at the provider: what was asked, pictures among it, and the answers."""
         ...
 
 
@@ -125,6 +139,12 @@ class Batches:
         self.meter = meter
         self._tokens = {"input": 0, "output": 0}
         self._costs: dict[str, Cost] = {}
+        self._left: dict[tuple[str, str], deque[Item]] = {}
+        """What is to be sent when there is room, by rater and revision."""
+        self._sent: dict[Key, Item] = {}
+        """What this run has sent, in case it is turned away."""
+        self._room: dict[str, int] = {}
+        """How many lines a judge's provider lets us queue, where it has turned a job away."""
         meter.counters.append(lambda: self._tokens)
         asking.budget.watch(lambda: sum(cost.reserved + cost.used for cost in self._costs.values()))
 
@@ -163,6 +183,7 @@ class Batches:
     def collect(self, asked: Asked) -> int:
         """Store what ended jobs brought; returns how many ratings that were."""
         with self.store.one_by_one("batch"):
+            self._clean_up()
             return self._collect_all(asked)
 
     def _collect_all(self, asked: Asked) -> int:
@@ -188,9 +209,13 @@ class Batches:
         state = judge.look(remote)
         if not state.ended:
             return 0
-        answers = list(self._answers(job, dict(judge.results(remote)), state, asked))
+        results = dict(judge.results(remote))
+        if not results and QUOTA.search(state.note) and self._turned_away(job, state.note):
+            return 0
+        answers = list(self._answers(job, results, state, asked))
         self.store.save_answers(answers, self.run_id)
-        self.store.end_job(job.tag, state.note)
+        self.store.end_job(job.tag, state.note, cleaned=False)
+        self._clean_up()
         self._costs.get(job.tag, Cost()).reserved = 0.0
         lost = sum(a.reply.status is Status.FAILED for a in answers)
         note = f", {lost:,} of them failed and are asked again by the next run" if lost else ""
@@ -219,10 +244,41 @@ class Batches:
             if job.tag in self._costs:  # what an earlier run began, it reserved
                 self._costs[job.tag].used += tokens * self.prices.get(job.rater, {}).get(way, 0.0)
 
+    def _clean_up(self) -> None:
+        """Delete what collected jobs left at the provider, by earlier runs too; what cannot be deleted now stays."""
+        for job in self.store.collected_jobs():
+            if job.rater in self.judges and job.remote is not None:
+                try:
+                    self.judges[job.rater].clean(job.remote, job.tag)
+                except (Failed, EvenEditError) as error:
+                    log.info(f"the files of batch job {job.remote} could not be deleted yet: {error}")
+                else:
+                    self.store.cleaned_job(job.tag)
+
+    def _turned_away(self, job: BatchJob, why: str) -> bool:
+        """Put what a job asked back, to be sent in smaller jobs; not where nothing smaller can be sent."""
+        keys = [(job.rater, job.revision, ident) for ident in job.items]
+        others = sum(len(j.items) for j in self._mine() if j.rater == job.rater and j.tag != job.tag)
+        room = (others + len(keys)) // 2
+        if not room or not all(key in self._sent for key in keys):
+            return False
+        self._room[job.rater] = room
+        self._left.setdefault((job.rater, job.revision), deque()).extendleft(self._sent[key] for key in keys[::-1])
+        self.asking.budget.take_back(len(keys))
+        self._costs.get(job.tag, Cost()).reserved = 0.0
+        self.store.end_job(job.tag, f"turned away: {why}", cleaned=job.remote is None)
+        log.info(
+            f"{len(keys):,} ratings of {job.rater} were turned away ({why[:200]}); at most {room:,} are queued now"
+        )
+        return True
+
     # -- submitting ----------------------------------------------------------------------------------------
 
     def submit(self, items: Iterable[Item]) -> None:
-        """Send what is asked and in no open job, in as few jobs as it takes; what the cache knows is stored at once."""
+        """Send what is asked and in no open job, as far as there is room; what the cache knows is stored at once.
+
+        The rest is sent by `wait`.
+        """
         for left_over in self.store.folder.glob(".batch-*.jsonl"):  # by a run that was killed
             left_over.unlink()
         with self.store.one_by_one("batch"):
@@ -231,22 +287,31 @@ class Batches:
             for item in items:
                 if item.key not in open_ and item.key[0] in self.judges:
                     groups.setdefault(item.key[:2], []).append(item)
-            for (rater, revision), members in groups.items():
-                self._submit(rater, revision, members)
+            for group, members in groups.items():
+                ended = {i for i, status in self.store.answered(*group).items() if status is not Status.FAILED}
+                self._left[group] = deque(item for item in members if item.key[2] not in ended)
+            self._send_more()
 
-    def _submit(self, rater: str, revision: str, items: Sequence[Item]) -> None:
-        """Send the items that no other run has had answered meanwhile."""
-        ended = {i for i, status in self.store.answered(rater, revision).items() if status is not Status.FAILED}
-        members = [item for item in items if item.key[2] not in ended]
-        left = iter(members)
-        with Progress(f"prepare {rater}", len(members)) as progress:
-            while (job := self._fill(rater, revision, left, progress)) is not None:
-                self._send(*job)
+    def _send_more(self) -> None:
+        """Send what there is room for."""
+        for (rater, revision), left in self._left.items():
+            while left and (lines := self._lines_free(rater)):
+                job = self._fill(rater, revision, left, lines)
+                if job is not None:
+                    self._send(*job)
+                elif left:  # the budget is spent
+                    left.clear()
 
-    def _fill(
-        self, rater: str, revision: str, items: Iterator[Item], progress: Progress
-    ) -> tuple[BatchJob, Path] | None:
-        """Write the lines of the next job; None when nothing is left, or the budget is."""
+    def _lines_free(self, rater: str) -> int:
+        """How many lines the next job of a judge may have."""
+        mine = [job for job in self._mine() if job.rater == rater]
+        if len(mine) >= MOST_OPEN:
+            return 0
+        room = self._room.get(rater, MOST_LINES)
+        return min(MOST_LINES, room if rater not in self._room else room - sum(len(job.items) for job in mine))
+
+    def _fill(self, rater: str, revision: str, left: deque[Item], lines: int) -> tuple[BatchJob, Path] | None:
+        """Write the lines of the next job; None when nothing is left to ask, or the budget is spent."""
         judge, reserve = self.judges[rater], self.each.get(rater, 0.0)
         asked: dict[str, str] = {}
         known: list[Answered] = []
@@ -254,7 +319,8 @@ class Batches:
         cost = self._costs[tag] = Cost()
         size = 0
         with NamedTemporaryFile("wb", dir=self.store.folder, prefix=".batch-", suffix=".jsonl", delete=False) as file:
-            for item in items:
+            while left:
+                item = left[0]
                 ask = judge.render(item.case(), item.questions)
                 content = content_key(rater, judge.parameters, ask)
                 ident = item.key[2]
@@ -264,10 +330,11 @@ class Batches:
                     cost.reserved += reserve
                     asked[ident] = content
                     size += file.write(json.dumps(judge.line(ident, ask)).encode() + b"\n")
+                    self._sent[item.key] = item
                 else:
                     break
-                progress.advance(1)
-                if size >= MOST_BYTES or len(asked) >= MOST_LINES:
+                left.popleft()
+                if size >= MOST_BYTES or len(asked) >= lines:
                     break
         path = Path(file.name)
         self.store.save_answers(known, self.run_id)
@@ -281,6 +348,8 @@ class Batches:
         try:
             remote = self._begun(job, lines)
         except Failed as failed:  # it may have begun all the same: the next run looks for it
+            if failed.failure is Failure.RATE_LIMIT and self._turned_away(job, str(failed)):
+                return
             log.info(f"a batch job of {len(job.items):,} ratings could not be begun: {failed}")
             return
         except EvenEditError as error:
@@ -307,11 +376,15 @@ class Batches:
     # -- waiting -------------------------------------------------------------------------------------------
 
     def wait(self, asked: Asked) -> None:
-        """Look at open jobs until all have ended; stopped, the same command goes on from here."""
+        """Look at open jobs and send what is left until all have ended; stopped, the same command goes on from here."""
         pause = FIRST_LOOK
-        with Progress("batch", sum(len(job.items) for job in self._mine()), note=self.meter.__str__) as progress:
-            while self._mine():
-                progress.advance(self.collect(asked))
-                if self._mine():
+        planned = sum(len(job.items) for job in self._mine()) + sum(map(len, self._left.values()))
+        with Progress("batch", planned, note=self.meter.__str__) as progress:
+            while self._mine() or any(self._left.values()):
+                ended = self.collect(asked)
+                progress.advance(ended)
+                with self.store.one_by_one("batch"):
+                    self._send_more()
+                if self._mine() or any(self._left.values()):
+                    pause = FIRST_LOOK if ended else min(LAST_LOOK, pause * 1.5)
                     time.sleep(pause)
-                    pause = min(LAST_LOOK, pause * 1.5)

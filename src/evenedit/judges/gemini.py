@@ -9,6 +9,7 @@ from __future__ import annotations
 import base64
 import json
 from collections.abc import Iterator, Mapping
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -101,6 +102,8 @@ class GeminiJudge(RemoteJudge["Client"], GeminiModel):
     def submit(self, lines: Path, tag: str) -> str:
         """Begin a batch job, tried once; returns the provider's id of it."""
 
+        from google.genai.errors import ClientError
+
         def begin(client: Client) -> str:
             try:
                 file = client.files.upload(
@@ -108,7 +111,11 @@ class GeminiJudge(RemoteJudge["Client"], GeminiModel):
                 )
             except (KeyError, ValueError) as error:  # how the SDK says that the upload broke off
                 raise Failed(Failure.SERVER, f"the upload broke off ({error})") from None
-            job = client.batches.create(model=self.model, src=str(file.name), config={"display_name": tag})
+            try:
+                job = client.batches.create(model=self.model, src=str(file.name), config={"display_name": tag})
+            except ClientError:  # there is no job for certain, so nobody needs the file
+                _delete(str(file.name), client)
+                raise
             return str(job.name)
 
         return self.provider.call(begin, attempts=1)
@@ -141,6 +148,14 @@ class GeminiJudge(RemoteJudge["Client"], GeminiModel):
             for line in read_lines(content):
                 yield str(line.get("key")), self._from_line(line)
 
+    def clean(self, job: str, tag: str) -> None:
+        """Delete the files of an ended job: what was asked, pictures among it, and the answers."""
+        found = self.provider.call(lambda client: client.batches.get(name=job))
+        answers = [found.dest.file_name] if found.dest and found.dest.file_name else []
+        asked = self.provider.call(lambda client: [f.name for f in client.files.list() if f.display_name == tag])
+        for file in (*asked, *answers):
+            self.provider.call(partial(_delete, str(file)))
+
     def _from_line(self, line: Mapping[str, Any]) -> ModelReply | Failed:
         if line.get("error"):
             return Failed(Failure.SERVER, f"the provider failed ({str(line['error'])[:400]})")
@@ -148,6 +163,17 @@ class GeminiJudge(RemoteJudge["Client"], GeminiModel):
             return self.read(line.get("response"))
         except Failed as failed:
             return failed
+
+
+def _delete(file: str, client: Client) -> None:
+    """Delete a file; one that is gone, or not ours to delete, is left to the provider's own term."""
+    from google.genai.errors import ClientError
+
+    try:
+        client.files.delete(name=file)
+    except ClientError as error:
+        if error.code not in (403, 404):
+            raise
 
 
 def _concluded(reply: Mapping[str, Any]) -> str | Reply:

@@ -10,6 +10,8 @@ from __future__ import annotations
 import base64
 import json
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -26,6 +28,8 @@ if TYPE_CHECKING:
 
 TAG = "evenedit"
 """The key of a job's metadata under which its tag stands."""
+SERVERS_FAULT = 500
+"""The status from which on it is not known what became of a request."""
 ENDED = frozenset({"failed", "completed", "expired", "cancelled"})
 """States that a batch job does not leave again."""
 
@@ -98,12 +102,19 @@ class OpenAIJudge(RemoteJudge["OpenAI"], OpenAIModel):
     def submit(self, lines: Path, tag: str) -> str:
         """Begin a batch job, tried once; returns the provider's id of it."""
 
+        from openai import APIStatusError
+
         def begin(client: OpenAI) -> str:
             file = client.files.create(file=("batch.jsonl", lines.read_bytes()), purpose="batch")
             endpoint: Any = self._endpoint
-            job = client.batches.create(
-                input_file_id=file.id, endpoint=endpoint, completion_window="24h", metadata={TAG: tag}
-            )
+            try:
+                job = client.batches.create(
+                    input_file_id=file.id, endpoint=endpoint, completion_window="24h", metadata={TAG: tag}
+                )
+            except APIStatusError as error:
+                if error.status_code < SERVERS_FAULT:  # there is no job for certain, so nobody needs the file
+                    _delete(file.id, client)
+                raise
             return job.id
 
         return self.provider.call(begin, attempts=1)
@@ -136,6 +147,13 @@ class OpenAIJudge(RemoteJudge["OpenAI"], OpenAIModel):
                 for line in read_lines(text):
                     yield str(line.get("custom_id")), self._from_line(line)
 
+    def clean(self, job: str, tag: str) -> None:
+        """Delete the files of an ended job: what was asked, pictures among it, and the answers."""
+        found = self.provider.call(lambda client: client.batches.retrieve(job))
+        for file in (found.input_file_id, found.output_file_id, found.error_file_id):
+            if file:
+                self.provider.call(partial(_delete, file))
+
     def _from_line(self, line: Mapping[str, Any]) -> ModelReply | Failed:
         try:
             _raise_error(line.get("error"))
@@ -162,10 +180,11 @@ class OpenAIJudge(RemoteJudge["OpenAI"], OpenAIModel):
             content = [_chat_part(part) for part in ask.parts]
             messages = [{"role": "system", "content": ask.system}, {"role": "user", "content": content}]
             schema = {"response_format": {"type": "json_schema", "json_schema": form}} if self.structured else {}
-            return {"model": self.model, "messages": messages, **sampling, **schema}
+            # Portraits and answers about them are not to be kept by the provider; look-alikes may not know the word.
+            kept = {} if self.base_url else {"store": False}
+            return {"model": self.model, "messages": messages, **kept, **sampling, **schema}
         message = {"role": "user", "content": [_responses_part(part) for part in ask.parts]}
         schema = {"text": {"format": {"type": "json_schema", **form}}} if self.structured else {}
-        # Portraits and answers about them are not to be kept by the provider.
         return {
             "model": self.model,
             "instructions": ask.system,
@@ -174,6 +193,14 @@ class OpenAIJudge(RemoteJudge["OpenAI"], OpenAIModel):
             **sampling,
             **schema,
         }
+
+
+def _delete(file: str, client: OpenAI) -> None:
+    """Delete a file; one that is gone is deleted."""
+    from openai import NotFoundError
+
+    with suppress(NotFoundError):
+        client.files.delete(file)
 
 
 def _url(image: bytes) -> str:

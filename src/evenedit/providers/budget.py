@@ -68,6 +68,11 @@ class Budget:
             self.calls += 1
             return True
 
+    def take_back(self, calls: int) -> None:
+        """Uncount calls that were begun and turned away unmade."""
+        with self._changed:
+            self.calls -= calls
+
     def reserve(self, dollars: float = 0.0, alone: float | None = None) -> Reservation | None:
         """Make room for one more call, which must be settled when it has ended; None where the budget is spent.
 

@@ -243,11 +243,16 @@ class Store:
         with self._engine.begin() as db:
             db.execute(schema.jobs.update().where(schema.jobs.c.tag == tag).values(remote=remote))
 
-    def end_job(self, tag: str, ending: str) -> None:
-        """Save that a batch job has ended, with the provider's word for how."""
+    def end_job(self, tag: str, ending: str, *, cleaned: bool = True) -> None:
+        """Save that a batch job has ended, with the provider's word for how; not `cleaned`, it has files there yet."""
         with self._engine.begin() as db:
-            row = {"state": "ended", "told": ending, "ended": _now()}
+            row = {"state": "ended" if cleaned else "collected", "told": ending, "ended": _now()}
             db.execute(schema.jobs.update().where(schema.jobs.c.tag == tag).values(row))
+
+    def cleaned_job(self, tag: str) -> None:
+        """Save that an ended batch job has left nothing at the provider."""
+        with self._engine.begin() as db:
+            db.execute(schema.jobs.update().where(schema.jobs.c.tag == tag).values(state="ended"))
 
     def save_measurements(self, measurements: Mapping[str, tuple[Any, Any]], version: str, run_id: int) -> None:
         """Save measurements: numbers, and reasons for missing ones, by request id."""
@@ -428,7 +433,14 @@ class Store:
 
     def open_jobs(self) -> list[BatchJob]:
         """Return the batch jobs without results so far, oldest first."""
-        query = sa.select(schema.jobs).where(schema.jobs.c.state == "open").order_by(schema.jobs.c.created)
+        return self._jobs("open")
+
+    def collected_jobs(self) -> list[BatchJob]:
+        """Return the batch jobs that have ended and have files at the provider yet, oldest first."""
+        return self._jobs("collected")
+
+    def _jobs(self, state: str) -> list[BatchJob]:
+        query = sa.select(schema.jobs).where(schema.jobs.c.state == state).order_by(schema.jobs.c.created)
         return [
             BatchJob(r.tag, r.rater, r.revision, r.items, datetime.fromisoformat(r.created), r.remote)
             for r in self._rows(query)

@@ -1,7 +1,8 @@
 """Files and batch jobs of the SIMULATED providers, in memory, in each provider's own form.
 
-    OpenAI   POST /v1/files, POST /v1/batches, GET /v1/batches[/ID], GET /v1/files/ID/content
-    Gemini   POST /upload/…/files (resumable), POST …/models/M:batchGenerateContent, GET …/batches[/ID], GET …:download
+    OpenAI   POST /v1/files, POST /v1/batches, GET /v1/batches[/ID], GET /v1/files/ID/content, DELETE /v1/files/ID
+    Gemini   POST /upload/…/files (resumable), POST …/models/M:batchGenerateContent, GET …/batches[/ID], GET …:download,
+             GET …/files, DELETE …/files/ID
 
 Each line of a job is answered as the same request would be answered by itself. Gemini's results come in another order
 than its requests, as real ones do.
@@ -25,6 +26,10 @@ Sent = tuple[int, bytes, dict[str, str]]
 """Status, body and headers of an answer."""
 GOOGLE = "x-goog-api-key"
 """The header by which Google's SDK is known."""
+ENQUEUED = (
+    "Enqueued token limit reached for this model. Limit: 90,000 enqueued tokens. Please try again once some "
+    "in_progress batches have been completed."
+)
 EXPIRED = "This request could not be executed before the completion window expired."
 
 
@@ -34,6 +39,8 @@ class JobEnding:
 
     state: str = "completed"
     answered: int | None = None
+    quota: bool = False
+    """Whether it is turned away because too much is queued."""
 
 
 @dataclass(slots=True)
@@ -64,6 +71,14 @@ class JobQueue:
         self.endings: deque[JobEnding] = deque()
         """How the next jobs end; completed when none is left."""
         self.files: dict[str, bytes] = {}
+        self.deleted: dict[str, bytes] = {}
+        """Files that were deleted by those whose they are."""
+        self.names: dict[str, str] = {}
+        """What uploads were called, by file."""
+        self.busiest = 0
+        """The most jobs that were ever under way at once."""
+        self.most_lines: int | None = None
+        """The quota: lines of jobs that may be under way; a job that would exceed it is turned away."""
         self.jobs: dict[str, ProviderJob] = {}
         self.page = 100
         """How many jobs a page of a listing holds."""
@@ -89,6 +104,8 @@ class JobQueue:
         return [
             ("POST", r"/v1/files", self._upload),
             ("GET", r"/v1/files/(?P<id>[^/]+)/content", self._content),
+            ("GET", rf"{v}/files", self._list_files),
+            ("DELETE", rf"{v}/files/(?P<id>[^/]+)", self._delete),
             ("POST", r"/v1/batches", self._create),
             ("GET", rf"{v}/batches", self._list),
             ("GET", rf"{v}/batches/(?P<id>[^/]+)", self._get),
@@ -116,6 +133,7 @@ class JobQueue:
         command = headers.get("x-goog-upload-command", "")
         if command == "start":
             name = self._keep(b"")
+            self.names[name] = _display_name(json.loads(body or b"{}"))
             where = f"http://{headers['host']}/upload/v1beta/files/{name}"
             return 200, b"{}", {"X-Goog-Upload-URL": where, "X-Goog-Upload-Status": "active"}
         name = names["id"]
@@ -131,14 +149,35 @@ class JobQueue:
             return _json(404, {"error": {"message": f"no such file: {names['id']}"}})
         return 200, content, {"Content-Type": "application/octet-stream"}
 
+    def _list_files(self, *_: Any) -> Sent:
+        known = [{"name": f"files/{n}", "displayName": said} for n, said in self.names.items() if n in self.files]
+        return _json(200, {"files": known})
+
+    def _delete(self, names: Mapping[str, str], _: Any, headers: Mapping[str, str], __: bytes) -> Sent:
+        name = names["id"]
+        if name not in self.files:
+            missing = {"code": 404, "message": f"no such file: {name}", "status": "NOT_FOUND"}
+            return _json(404, {"error": missing})
+        self.deleted[name] = self.files.pop(name)
+        return _json(200, {} if GOOGLE in headers else {"id": name, "object": "file", "deleted": True})
+
+    @property
+    def uploaded(self) -> dict[str, bytes]:
+        """Every file there ever was."""
+        return {**self.deleted, **self.files}
+
     # -- jobs ----------------------------------------------------------------------------------------------
 
     def _begin(self, provider: str, model: str, endpoint: str, file: str, tag: str, metadata: Any) -> ProviderJob:
         number = next(self._numbers)
         name = f"batch_{number}" if provider == "openai" else str(number)
         ending = self.endings.popleft() if self.endings else JobEnding()
+        under_way = sum(len(self.files[j.input_file].splitlines()) for j in self.jobs.values() if not j.done)
+        if self.most_lines is not None and under_way + len(self.files[file].splitlines()) > self.most_lines:
+            ending = JobEnding("failed", quota=True)
         job = ProviderJob(name, provider, model, endpoint, file, tag, time.time(), ending, metadata or {})
         self.jobs[name] = job
+        self.busiest = max(self.busiest, sum(not j.done for j in self.jobs.values()))
         return job
 
     def _advance(self, job: ProviderJob) -> None:
@@ -185,6 +224,8 @@ class JobQueue:
         self._advance(job)
         failed = job.done and job.ending.state == "failed"
         problem = {"code": "invalid_json_line", "line": 1, "message": "This line is not parseable as valid JSON."}
+        if job.ending.quota:
+            problem = {"code": "token_limit_exceeded", "line": None, "message": ENQUEUED}
         return {
             "id": job.id,
             "object": "batch",
@@ -223,6 +264,10 @@ class JobQueue:
         if file not in self.files:
             return _json(400, {"error": {"code": 400, "message": "no such file", "status": "INVALID_ARGUMENT"}})
         job = self._begin("gemini", names["model"], "", file, asked.get("displayName", ""), None)
+        if job.ending.quota:
+            del self.jobs[job.id]
+            note = "Resource has been exhausted (e.g. check quota)."
+            return _json(429, {"error": {"code": 429, "message": note, "status": "RESOURCE_EXHAUSTED"}})
         return _json(200, self._gemini(job))
 
     def _gemini(self, job: ProviderJob) -> dict[str, Any]:
@@ -247,6 +292,12 @@ class JobQueue:
         page = [self._gemini(j) for j in known[begin : begin + self.page]]
         more = {"nextPageToken": str(begin + len(page))} if begin + len(page) < len(known) else {}
         return _json(200, {"operations": page, **more})
+
+
+def _display_name(upload: Mapping[str, Any]) -> str:
+    """What an upload is called; the API takes names in both spellings."""
+    file = upload.get("file", {})
+    return str(file.get("displayName") or file.get("display_name") or "")
 
 
 def _late(line: Mapping[str, Any]) -> dict[str, Any]:
