@@ -126,6 +126,46 @@ def test_pixels_are_those_of_the_bare_pipeline(folders):
     assert same(Flux2(model=str(folders[Flux2]), **QUICK).edit([portrait()], "As a cook", 3), expected)
 
 
+def test_instructions_are_read_once_the_text_encoder_goes_and_pixels_stay(folders, monkeypatch):
+    read = []
+    real = diffusers.Flux2Pipeline._get_mistral_3_small_prompt_embeds
+    monkeypatch.setattr(
+        diffusers.Flux2Pipeline,
+        "_get_mistral_3_small_prompt_embeds",
+        staticmethod(lambda *a, **k: (read.append(k["prompt"]), real(*a, **k))[1]),
+    )
+    texts = ["As a cook", "As a pilot"]
+    asked = [(portrait(shade), text, seed) for shade in (60, 120) for text in texts for seed in (1, 2)]
+    whole = Flux2(model=str(folders[Flux2]), **QUICK)
+    expected = [whole.edit([image], text, seed) for image, text, seed in asked]
+    assert len(read) == len(asked) == 8
+    read.clear()
+    first = Flux2(model=str(folders[Flux2]), **QUICK)
+    first.encode(texts)
+    made = [first.edit([image], text, seed) for image, text, seed in asked]
+    assert all(map(same, made, expected)) and [text for given in read for text in given] == texts
+    assert first._pipeline.text_encoder is None
+    facts = first.facts()
+    weights = [facts["gigabytes"][phase] for phase in ("encode", "edit")]
+    together = (
+        sum(
+            p.numel() * p.element_size()
+            for m in whole._pipeline.components.values()
+            if hasattr(m, "parameters")
+            for p in m.parameters()
+        )
+        / 1e9
+    )
+    assert facts["encoded_first"] == 2 and max(weights) < sum(weights) and sum(weights) == pytest.approx(together)
+    assert same(first.edit([portrait()], "As a judge", 1), whole.edit([portrait()], "As a judge", 1)), "one not told of"
+
+
+def test_qwen_reads_the_portrait_with_the_instruction_so_nothing_is_read_first(folders):
+    editor = QwenImageEdit(model=str(folders[QwenImageEdit]), size=64, **QUICK)
+    editor.encode(["As a cook"])
+    assert not editor._encoded and editor._pipeline is None
+
+
 def test_the_default_precision_runs(make):
     settings = {name: value for name, value in QUICK.items() if name != "dtype"}
     editor = make(dtype="bfloat16", **settings)
@@ -435,7 +475,9 @@ def test_a_study_runs_the_real_pipeline_with_one_and_two_images_and_records_its_
     assert {len(r.source_ids) for r in requests.values()} == {1, 2}
     recorded = next(iter(requests.values())).settings
     assert recorded["steps"] == 2 and recorded["model"] == str(folder) and "guidance_scale" in recorded
-    assert "torch" in str(next(iter(edits.values())).detail["facts"])
+    facts = next(iter(edits.values())).detail["facts"]
+    assert "torch" in str(facts)
+    assert facts.get("encoded_first") == (len({r.instruction for r in requests.values()}) if "flux" in name else None)
     again = open_study(tmp_path / "again", **study.file.sections.model_dump(mode="json", exclude_none=True))
     again.run()
     assert {i: e.image for i, e in again.store.edits().items()} == {i: e.image for i, e in edits.items()}

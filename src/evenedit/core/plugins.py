@@ -77,6 +77,11 @@ def needs_gpu(name: str) -> bool:
     return bool(getattr(_factory("editors", name), "needs_gpu", False))
 
 
+def encodes_first(name: str) -> bool:
+    """Whether an editor wants to know all instructions before it edits, to read each of them once."""
+    return bool(getattr(_factory("editors", name), "encodes_first", False))
+
+
 def is_remote(group: str, name: str) -> bool:
     """Whether an editor or judge is somebody else's service: it waits in threads, and may cost money."""
     return bool(getattr(_factory(group, name), "remote", False))

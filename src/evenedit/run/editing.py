@@ -89,7 +89,7 @@ class EditingStage:
                 queue = self._queue(section, left, known, price)
                 batches = executors.edit(
                     self.file.sections.executor,
-                    self._setup(section),
+                    self._setup(section, tasks),
                     queue,
                     self.staff,
                     (self.given or {}).get(section.id),
@@ -101,13 +101,15 @@ class EditingStage:
                     log.info(f"{queue.streak.stop}")
                 left = self._come_back(queue.elsewhere, known)
 
-    def _setup(self, section: EditorSection) -> WorkerSetup:
+    def _setup(self, section: EditorSection, tasks: Sequence[EditTask]) -> WorkerSetup:
+        first = section.plugin != KIND and plugins.encodes_first(section.plugin)
         return WorkerSetup(
             section.plugin,
             self.file.located(section.settings),
             self.store.images_url,
             self.file.sections.executor.retries,
             BACKOFF,
+            tuple(dict.fromkeys(task.request.instruction for task in tasks)) if first else (),
         )
 
     def _come_back(self, elsewhere: Sequence[EditTask], known: Mapping[str, int]) -> list[EditTask]:

@@ -48,6 +48,8 @@ class WorkerSetup:
     retries: int = 2
     backoff: float = 0.5
     """Seconds before the first retry; doubled each time."""
+    instructions: tuple[str, ...] = ()
+    """All that it will be asked for, where the editor wants to know that before."""
 
 
 class Worker:
@@ -140,6 +142,9 @@ def _built(setup: WorkerSetup) -> Editor:
     """The editor, ready to edit."""
     try:
         editor: Editor = plugins.build("editors", setup.editor, setup.settings)
+        encode = getattr(editor, "encode", None)
+        if callable(encode) and setup.instructions:
+            encode(setup.instructions)
         load = getattr(editor, "load", None)
         if callable(load):
             load()

@@ -6,12 +6,13 @@ and `offload`, or `memory`, which chooses them for the size of a GPU. Nothing he
 
 from __future__ import annotations
 
+import gc
 import importlib
 import inspect
 import math
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
 from pathlib import Path
@@ -38,6 +39,8 @@ from evenedit.editors.local.memory import (
 )
 from evenedit.editors.pixels import picture
 
+MOST_ENCODED = 128
+"""Instructions that are kept as the text encoder read them, some 16 MB each for FLUX.2; more are read edit by edit."""
 PACKAGES = ("torch", "diffusers", "transformers", "accelerate")
 T = TypeVar("T")
 
@@ -53,6 +56,8 @@ class DiffusersEditor(InheritsSettings, ABC):
     presets: ClassVar[Mapping[str, Mapping[str, str]]]
     """Settings with which it fits a GPU of this size."""
     added_settings = frozenset({"memory"})
+    encodes_first = False
+    """Whether its text encoder sees the instruction alone, so that one reading serves every portrait."""
     backbone = "transformer"
     """The pipeline's part that denoises: `facts` has the commit of its weights."""
 
@@ -94,6 +99,10 @@ class DiffusersEditor(InheritsSettings, ABC):
         self._lock = Lock()  # the scheduler keeps its place in the pipeline: one edit at a time
         self._pipeline: Any = None
         self._offloaded = self.offload
+        self._encoded: dict[str, Any] = {}
+        """What the text encoder made of instructions that were read before."""
+        self._sizes: dict[str, float] = {}
+        """Gigabytes of weights loaded to read instructions, and to edit."""
 
     @abstractmethod
     def arguments(self, pipeline: Any, images: Sequence[Image]) -> dict[str, Any]:
@@ -107,6 +116,39 @@ class DiffusersEditor(InheritsSettings, ABC):
                 _failing_in_words(torch, lambda: self._load(torch))
             except Failed as failed:
                 raise CannotLoad(failed.failure, f"it cannot be loaded ({failed})") from None
+
+    def encode(self, instructions: Iterable[str]) -> None:
+        """Read instructions once, before the first edit, and let go of the text encoder: edits need it no longer.
+
+        Only where it sees nothing but the instruction, and there are not too many to keep.
+        """
+        new = [text for text in dict.fromkeys(instructions) if text not in self._encoded]
+        if not self.encodes_first or not new or len(new) > MOST_ENCODED:
+            return
+        with self._lock:
+            torch = self._import("torch")
+            try:
+                _failing_in_words(torch, lambda: self._encode(torch, new))
+            except Failed as failed:
+                raise CannotLoad(failed.failure, f"its text encoder cannot be used ({failed})") from None
+
+    def _encode(self, torch: Any, instructions: Sequence[str]) -> None:
+        self._pipeline = None  # whoever edited makes room
+        reader = self._made(torch, dict.fromkeys((self.backbone, "vae")))
+        self._sizes["encode"] = _gigabytes(reader)
+        with torch.no_grad():
+            for text in instructions:
+                self._encoded[text] = reader.encode_prompt(prompt=text)[0].cpu()
+        del reader
+        gc.collect()
+        if torch.cuda.is_available():
+            torch.cuda.empty_cache()
+
+    def _prompt(self, pipeline: Any, instruction: str) -> dict[str, Any]:
+        """The instruction as the pipeline takes it: in words, or as the text encoder read it before."""
+        if instruction not in self._encoded:
+            return {"prompt": instruction}
+        return {"prompt_embeds": self._encoded[instruction].to(pipeline._execution_device)}
 
     @property
     def weights(self) -> Weights | None:
@@ -133,6 +175,8 @@ class DiffusersEditor(InheritsSettings, ABC):
 
     def edit(self, images: Sequence[Image], instruction: str, seed: int) -> Image:
         """Return the edited picture."""
+        if self._encoded and instruction not in self._encoded:
+            self.encode([instruction])
         with self._lock:
             torch = self._import("torch")
             try:
@@ -143,7 +187,7 @@ class DiffusersEditor(InheritsSettings, ABC):
                 torch,
                 lambda: pipeline(
                     image=[image.convert("RGB") for image in images],
-                    prompt=instruction,
+                    **self._prompt(pipeline, instruction),
                     num_inference_steps=self.steps,
                     generator=torch.Generator(device="cpu").manual_seed(seed),
                     output_type="np",  # PIL would turn NaN into black
@@ -171,6 +215,7 @@ class DiffusersEditor(InheritsSettings, ABC):
             "device": str(pipeline._execution_device),
             "attention_slicing": self.attention_slicing and sliceable,
             "offload": self._offloaded,
+            **({"encoded_first": len(self._encoded), "gigabytes": dict(self._sizes)} if self._encoded else {}),
         }
 
     def _use_preset(self) -> None:
@@ -212,24 +257,29 @@ class DiffusersEditor(InheritsSettings, ABC):
 
     def _load(self, torch: Any) -> Any:
         if self._pipeline is None:
-            diffusers = self._import("diffusers")
-            device = _device(torch, self.device)
-            for name in ("offload", "quantize"):
-                if getattr(self, name) not in (None, "none") and device == "cpu":
-                    raise EvenEditError(f"setting '{name}' needs a GPU, and there is none here; remove the setting")
-            options = self._options(torch, diffusers)
-            offload = self._fit(torch, device)
-            pipeline = self._from_pretrained(torch, diffusers, options)
-            pipeline.set_progress_bar_config(disable=True)
-            self._save_memory(pipeline)
-            self._place(pipeline, device, offload)
-            self._pipeline = pipeline
+            self._pipeline = self._made(torch, dict.fromkeys(("text_encoder", "tokenizer")) if self._encoded else {})
+            self._sizes["edit"] = _gigabytes(self._pipeline)
         return self._pipeline
+
+    def _made(self, torch: Any, left_out: Mapping[str, None]) -> Any:
+        """The pipeline, on its device, without some of its parts."""
+        diffusers = self._import("diffusers")
+        device = _device(torch, self.device)
+        for name in ("offload", "quantize"):
+            if getattr(self, name) not in (None, "none") and device == "cpu":
+                raise EvenEditError(f"setting '{name}' needs a GPU, and there is none here; remove the setting")
+        options = {**self._options(torch, diffusers, left_out), **left_out}
+        offload = self._fit(torch, device)
+        pipeline = self._from_pretrained(torch, diffusers, options)
+        pipeline.set_progress_bar_config(disable=True)
+        self._save_memory(pipeline)
+        self._place(pipeline, device, offload)
+        return pipeline
 
     def _save_memory(self, pipeline: Any) -> None:
         if self.attention_slicing:
             pipeline.enable_attention_slicing()
-        if self.vae_slicing:
+        if self.vae_slicing and pipeline.vae is not None:
             pipeline.vae.enable_slicing()
 
     def _place(self, pipeline: Any, device: str, offload: str) -> None:
@@ -254,7 +304,7 @@ class DiffusersEditor(InheritsSettings, ABC):
                 "Name a folder that holds the model, or a hub id whose licence you accepted, after: hf auth login",
             ) from None
 
-    def _options(self, torch: Any, diffusers: Any) -> dict[str, Any]:
+    def _options(self, torch: Any, diffusers: Any, left_out: Container[str] = ()) -> dict[str, Any]:
         dtype = getattr(torch, self.dtype)
         options: dict[str, Any] = {"dtype": dtype, "local_files_only": Path(self.model).is_dir()}
         if self.revision is not None:
@@ -270,7 +320,7 @@ class DiffusersEditor(InheritsSettings, ABC):
                     "bnb_4bit_quant_type": "nf4",
                     "bnb_4bit_compute_dtype": dtype,
                 },
-                components_to_quantize=[self.backbone, "text_encoder"],
+                components_to_quantize=[p for p in (self.backbone, "text_encoder") if p not in left_out],
             )
         return options
 
@@ -307,6 +357,12 @@ def _out_of_memory(torch: Any, error: BaseException) -> bool:
     return isinstance(error, (torch.OutOfMemoryError, MemoryError)) or bool(
         re.search(r"out of memory|(can't|cannot) allocate memory", str(error), re.IGNORECASE)
     )
+
+
+def _gigabytes(pipeline: Any) -> float:
+    """The weights of a pipeline's parts."""
+    parts = (part for part in pipeline.components.values() if hasattr(part, "parameters"))
+    return float(sum(p.numel() * p.element_size() for part in parts for p in part.parameters()) / GB)
 
 
 def _version(package: str) -> str | None:

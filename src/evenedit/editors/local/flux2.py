@@ -31,6 +31,7 @@ class Flux2(DiffusersEditor):
         "48gb": {"quantize": "4bit"},
         "24gb": {"quantize": "4bit", "offload": "model"},
     }
+    encodes_first = True
     kind = "flux2-dev"
     pipeline = "Flux2Pipeline"
 
