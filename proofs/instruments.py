@@ -32,12 +32,13 @@ from evenedit.instruments.patches import labs, sampled
 from evenedit.instruments.picture import Picture, lab_map, linear
 from evenedit.instruments.skin import SURE
 from proofs.page import ROOT, Proof, table
+from proofs.skin_parts import PARTS
 from proofs.skin_variants import UNSEEN, VARIANTS, Pixels, Sitter, Variant
 
 PORTRAITS = ROOT.parent / "shared" / "data" / "portraits"
 FAR = 3.0
 """L* from which an error outside the interval is confidently wrong."""
-LEAST = np.array([0.04, 0.2, 0.06, 0.6, 0.015, 0.17, 0.012, 0.8, 0.15, 1.0, 0.01])
+LEAST = np.array([0.04, 0.2, 0.06, 0.6, 0.015, 0.17, 0.012, 0.8, 0.15, 1.0, 0.01, 0.6, 0.05, 8.0])
 """Shares of the weights below which none falls, before all are scaled: no sign is taken for harmless."""
 HIDING = {"blue mask", "white mask", "beige mask", "black mask", "brown mask", "skin -5, mask"}
 """Variants that cover the cheeks."""

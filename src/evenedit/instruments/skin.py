@@ -39,6 +39,12 @@ CLIPPED = 0.97
 """Linear light from which a channel may be clipped."""
 SURE = 1.96
 """Standard errors of a 95 % interval."""
+SAME = 0.03
+"""Log ratio of light within which a point of skin is as it was."""
+LEAST_SAME = 0.6
+"""Share of the skin's points from which a face is as it was: then no light fell on it anew, whatever lies around it."""
+DARKEST = 0.004
+"""Linear light under which ratios are noise."""
 UNLIT = "no unedited place with texture to judge the light by"
 
 
@@ -113,20 +119,28 @@ def skin_change(
     skin = source.once(_skin, source_face)
     if skin.sum() < LEAST_SKIN:
         return "source: too little skin in sight"
+    same = as_it_was(before, after, skin)
+    light = None if same else light
     relit = None if light is None else in_old_light(before, after, light, source.rgb.shape[:2])
-    found = agree(before, after, skin, relit, light)
+    found = agree(before, after, skin, relit, light, abs(edited_face.turn - source_face.turn))
     if isinstance(found, str):
         return found
     was = source.once(_tone, source_face)
-    unlit = UNLIT if light is None else UNEVEN if found.uneven else ""
+    unlit = "" if same else UNLIT if light is None else UNEVEN if found.uneven else ""
     return _change(was, (before, after), found, unlit)
+
+
+def as_it_was(before: Sampled, after: Sampled, skin: Mask) -> bool:
+    """Whether most of the skin is as it was, in its own light and at its own place."""
+    was, now = (np.maximum(one.light[skin], DARKEST) for one in (before, after))
+    return bool((np.abs(np.log(now / was)) < SAME).all(axis=1).mean() >= LEAST_SAME)
 
 
 def in_old_light(before: Sampled, after: Sampled, light: Relighting, shape: tuple[int, ...]) -> NDArray[np.float64]:
     """The light at the edit's points with the change of light removed."""
     place = before.place / max(shape[:2])
     source = after.light
-    for _ in range(6):  # the factor depends on the source's value: iterate to the fixed point
+    for _ in range(10):  # the factor depends on the source's value: iterate to the fixed point
         source = after.light / light.factor(source, place)
     clipped = (
         after.light.max(axis=1) > CLIPPED
