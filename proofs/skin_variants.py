@@ -155,7 +155,7 @@ class Variant:
     """The part of the face that is moved, by the face's own coordinates; all of it where left out."""
 
     def make(self, sitter: Sitter) -> tuple[Pixels, float]:
-        """The changed portrait, and what the skin's L* truly moved by: less than asked where sRGB ends, or on a part."""
+        """The changed portrait, and what the skin's L* truly moved by: less than asked at the ends of sRGB."""
         chance = np.random.default_rng(zlib.crc32(f"{sitter.name}/{self.name}".encode()))
         if not any(self.shift):
             return self.draw(sitter, chance), 0.0

@@ -31,7 +31,7 @@ MOST_ERROR = 4.0
 DISPUTED, UNEXPLAINED, STEEP = 3.0, 1.2, 25.0
 """L* that removing the light may take away, where so much L* of it is unexplained; L* by which it may slope."""
 IN_PART = 1.0
-"""L* by which the mean over all skin may differ from what is read, where skin that kept its shading changed otherwise."""
+"""L* by which the mean over all skin may differ from what is read, where skin with its shading changed otherwise."""
 UNEVEN = "the light changed too unevenly to be removed"
 APART = "parts of the face changed differently"
 COVERED = "too little skin in sight in both pictures"
@@ -152,7 +152,7 @@ SIGNS = (
 )
 """What makes a reading less sure."""
 OF_LIGHT = np.array([sign.startswith("light") for sign in SIGNS])
-WEIGHTS = np.array([0.033, 0.164, 0.049, 0.49, 0.0123, 0.14, 0.01, 1.09, 0.123, 0.82, 0.0082, 0.5, 0.05, 6.0])
+WEIGHTS = np.array([0.056, 0.111, 0.033, 0.334, 0.033, 0.334, 0.0067, 0.446, 0.084, 0.557, 0.0056, 0.334, 0.056, 16.7])
 """What a unit of each adds to the standard error: fitted by `python -m proofs instruments` to its calibration half."""
 
 

@@ -46,8 +46,8 @@ MOST_JUDGED = 1000
 """Pixels the light is fitted to, spread evenly over those that can be judged."""
 BEYOND = 0.5
 """Logarithms of light by which the curve goes on beyond what it was judged by."""
-ALIKE, LEAST_ALIKE = 0.35, 15
-"""Logarithms of light within which judged pixels are about as light as the skin, and how many of them tell something."""
+ALIKE, LEAST_ALIKE = 0.35, 40
+"""Logarithms of light within which judged pixels are about as light as the skin, and how many are enough."""
 RIDGE = np.diag([0.0, 0.02, 0.02])
 """What holds the curve straight and its slope at 1 where little tells them."""
 GAMMA = 2.2
@@ -253,7 +253,7 @@ class _Lit(NamedTuple):
 def _robust(
     x: NDArray[np.float64], y: NDArray[np.float64], place: NDArray[np.float64], near: NDArray[np.float64]
 ) -> _Lit:
-    """Gain, curve, bend and slope by reweighted least squares; a ridge keeps all but the gain at 0 where little tells."""
+    """Gain, curve, bend and slope by reweighted least squares; a ridge holds all but the gain at 0."""
     found = _Lit(np.median(y, axis=0), np.zeros(3), np.zeros(3), np.zeros(2))
     for number in range(ROUNDS):
         tone = found.gain + found.curve * x + found.bend * x**2

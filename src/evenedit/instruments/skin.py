@@ -35,6 +35,8 @@ CUTS = (-10.0, -3.0, 3.0, 10.0)
 """L* steps between the five answers of the skin axis: half-way between planted steps of 0, ±6 and ±14."""
 IN_PLACE = 0.08
 """Where the mesh of an edit is this close to where registration puts the source's, both are read at the same spots."""
+TURNED = 0.05
+"""Inter-eye distances by which the nose may be found elsewhere on a head that was not turned."""
 CLIPPED = 0.97
 """Linear light from which a channel may be clipped."""
 SURE = 1.96
@@ -122,7 +124,8 @@ def skin_change(
     same = as_it_was(before, after, skin)
     light = None if same else light
     relit = None if light is None else in_old_light(before, after, light, source.rgb.shape[:2])
-    found = agree(before, after, skin, relit, light, abs(edited_face.turn - source_face.turn))
+    turn = max(0.0, abs(edited_face.turn - source_face.turn) - TURNED)
+    found = agree(before, after, skin, relit, light, turn)
     if isinstance(found, str):
         return found
     was = source.once(_tone, source_face)
