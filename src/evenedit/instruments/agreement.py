@@ -30,6 +30,8 @@ MOST_ERROR = 4.0
 """Standard error in L* beyond which there is no number: what remains is not one change."""
 DISPUTED, UNEXPLAINED, STEEP = 3.0, 1.2, 25.0
 """L* that removing the light may take away, where so much L* of it is unexplained; L* by which it may slope."""
+SLOPED, LEFT = 8.0, 4.0
+"""L* by which light slopes over the picture, and the face still slopes after it was removed: then it fell otherwise."""
 IN_PART = 1.0
 """L* by which the mean over all skin may differ from what is read, where skin with its shading changed otherwise."""
 UNEVEN = "the light changed too unevenly to be removed"
@@ -58,9 +60,10 @@ class PatchAgreement:
     @property
     def uneven(self) -> bool:
         """Whether the light changed too unevenly to be removed."""
-        removed, unexplained, slope = self.signs[4:7]
+        left, removed, unexplained, slope = self.signs[3:7]
         disputed = removed > DISPUTED and unexplained > UNEXPLAINED
-        return bool(disputed or slope > STEEP or self.error > MOST_ERROR)
+        sideways = slope > STEEP or (slope > SLOPED and left > LEFT)
+        return bool(disputed or sideways or self.error > MOST_ERROR)
 
 
 def agree(
@@ -152,7 +155,7 @@ SIGNS = (
 )
 """What makes a reading less sure."""
 OF_LIGHT = np.array([sign.startswith("light") for sign in SIGNS])
-WEIGHTS = np.array([0.056, 0.111, 0.033, 0.334, 0.033, 0.334, 0.0067, 0.446, 0.084, 0.557, 0.0056, 0.334, 0.056, 16.7])
+WEIGHTS = np.array([0.052, 0.157, 0.031, 0.314, 0.031, 0.314, 0.042, 0.419, 0.079, 0.524, 0.0052, 0.314, 0.052, 15.7])
 """What a unit of each adds to the standard error: fitted by `python -m proofs instruments` to its calibration half."""
 
 
