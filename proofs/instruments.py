@@ -48,7 +48,7 @@ NO_ONE_CHANGE = {"black and white", "sepia"} | {variant.name for variant in PART
 """Variants without one change of skin: no colour is left, or a part of the face changed. No number is right here."""
 DRAWS = 2000
 KNOWN = VARIANTS + PARTS
-FRESH = 3
+FRESH = 2
 """People of each label whom nothing was chosen on, beyond the portraits."""
 STONE_EVERY = 6
 STONE = """
@@ -56,7 +56,7 @@ import json, sys, stone
 for name in json.load(sys.stdin):
     try:
         found = stone.process(name, image_type="color", return_report_image=False)
-        print(json.dumps([name, found["faces"][0]["skin_tone"]]), flush=True)
+        print(json.dumps([name, found["faces"][0]["dominant_colors"][0]["color"]]), flush=True)
     except Exception as error:
         print(json.dumps([name, None]), flush=True)
 """
@@ -309,7 +309,9 @@ def lines(
         )
     yield "\nBeside other methods, median error / p90 / share off by more than 3 L*, of what each measured"
     yield (
-        f"(stone on every {STONE_EVERY}th person, by the L* of its tone):\n" if stone else "(stone was not at hand):\n"
+        f"(stone on every {STONE_EVERY}th person, by the L* of the dominant colour that it finds):\n"
+        if stone
+        else "(stone was not at hand):\n"
     )
     yield from table(others(readings, stone))
     yield "\nThe error's weights, fitted to the calibration half again, and as they are in the instrument:\n"
