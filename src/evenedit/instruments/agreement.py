@@ -30,8 +30,8 @@ MOST_ERROR = 4.0
 """Standard error in L* beyond which there is no number: what remains is not one change."""
 DISPUTED, UNEXPLAINED, STEEP = 3.0, 1.2, 25.0
 """L* that removing the light may take away, where so much L* of it is unexplained; L* by which it may slope."""
-SLOPED, LEFT = 8.0, 4.0
-"""L* by which light slopes over the picture, and the face still slopes after it was removed: then it fell otherwise."""
+SLOPED, MOVED, LEFT = 1.5, 1.0, 2.5
+"""L* by which light slopes over the picture, or was removed; the face must not slope by so much after that."""
 IN_PART = 1.0
 """L* by which the mean over all skin may differ from what is read, where skin with its shading changed otherwise."""
 UNEVEN = "the light changed too unevenly to be removed"
@@ -62,7 +62,7 @@ class PatchAgreement:
         """Whether the light changed too unevenly to be removed."""
         left, removed, unexplained, slope = self.signs[3:7]
         disputed = removed > DISPUTED and unexplained > UNEXPLAINED
-        sideways = slope > STEEP or (slope > SLOPED and left > LEFT)
+        sideways = slope > STEEP or ((slope > SLOPED or removed > MOVED) and left > LEFT)
         return bool(disputed or sideways or self.error > MOST_ERROR)
 
 

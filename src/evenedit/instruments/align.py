@@ -107,7 +107,7 @@ def settle(source: Picture, laid: Aligned) -> Aligned:
     scale = min(1.0, FLOW_SIDE / max(high, wide))
     (first, texture), second = source.once(_flow_view), _normal(laid.rgb, scale)
     finder = cv2.DISOpticalFlow.create(cv2.DISOPTICAL_FLOW_PRESET_MEDIUM)
-    finder.setFinestScale(2)  # the field is smoothed far beyond that
+    finder.setFinestScale(1)
     nowhere: Any = None
     there, back = finder.calc(first, second, nowhere), finder.calc(second, first, nowhere)
     returned = cv2.remap(back, *_moved(there), cv2.INTER_LINEAR)

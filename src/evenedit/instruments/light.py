@@ -31,13 +31,15 @@ OFF = 0.15
 """Log ratio beyond which a pixel does not agree with the light that was found."""
 LEAST_REFERENCE = 0.02
 """The least share of the picture that the light is judged by."""
-LEAST_AGREED = 0.6
+LEAST_AGREED = 0.7
 """The least share of the judged pixels that must agree with one light."""
 MOST_UNMOVED = 0.1
 """The most of the judged pixels that may be as they were where the light found says otherwise: else only some things
 became lighter or darker, as a background by itself."""
 NEAR = 0.25
 """Distance from the face, in longer sides of the picture, within which the light is judged most."""
+LEAST_STEADY = 0.8
+"""The least share of the judged pixels that must be as before where the light counts as the same."""
 STEADY = 0.03
 """Log ratio within which the light counts as the same."""
 ROUNDS = 6
@@ -203,10 +205,10 @@ def _fitted(
     low, high = np.percentile(x, 1, axis=0), np.percentile(x, 99, axis=0)
     place = np.stack([columns + 0.5, rows + 0.5], axis=-1) / max(log.shape[:2])
     centre = _middle_of_face(usable)
-    if (np.abs(y - np.median(y, axis=0)) < STEADY).all(axis=1).mean() > 0.5 and (
-        np.abs(np.median(y, axis=0)) < STEADY
-    ).all():
-        agreed = float((np.abs(y) < OFF).all(axis=1).mean())
+    usual = np.median(y, axis=0)
+    same = (np.abs(y - usual) < STEADY).all(axis=1).mean() > 0.5 and (np.abs(usual) < STEADY).all()
+    agreed = float((np.abs(y) < OFF).all(axis=1).mean())
+    if same and agreed >= LEAST_STEADY:
         return Relighting(np.zeros(3), np.ones(3), low, high, share, centre=centre, agreed=agreed)
     middle = np.median(x, axis=0)
     near = 0.05 + np.exp(-(((place - centre) / NEAR) ** 2).sum(axis=1) / 2)
