@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
+
+import cv2
 
 from evenedit.instruments.align import align, settle
 from evenedit.instruments.change import Verdict, find_change
@@ -12,8 +15,15 @@ from evenedit.instruments.face import Face, find_face
 from evenedit.instruments.picture import Picture, Pixels
 from proofs.page import Proof, size, table
 from proofs.real_edits import NOTHING_NEW, PERHAPS_NOTHING_NEW, real_edits
-from proofs.variants import CHANGED, CHANGED_HELD_OUT, SAME, SAME_HELD_OUT, Draw, Sitter, draw, sitters
+from proofs.variants import CHANGED, CHANGED_HELD_OUT, DATA, SAME, SAME_HELD_OUT, Sitter, draw, sitters
 
+KINDS = (
+    (SAME, False, "yes"),
+    (SAME_HELD_OUT, False, "no"),
+    (CHANGED, True, "yes"),
+    (CHANGED_HELD_OUT, True, "no"),
+)
+"""Kinds of variants, whether they show something new, and whether thresholds were chosen on kinds like these."""
 MOST_WRONG = 0.1
 """Share of a kind of variant that may be judged wrongly before the claim is withdrawn."""
 
@@ -28,15 +38,13 @@ def run(folder: Path) -> Proof | None:
         p for p in people if not p.calibrates and p.age not in (35, 65)
     ]
     held_out = held_out[: size("PROOF_PEOPLE", 42)]
+    with ProcessPoolExecutor(mp_context=get_context("spawn")) as pool:
+        judged = list(pool.map(_judged, (p.name for p in held_out)))
     rows: list[dict[str, Any]] = []
     wrong: list[str] = []
-    for kinds, new, chosen in (
-        (SAME, False, "yes"),
-        (SAME_HELD_OUT, False, "no"),
-        (CHANGED, True, "yes"),
-        (CHANGED_HELD_OUT, True, "no"),
-    ):
-        for row in _judged(kinds, held_out, new):
+    for kinds, new, chosen in KINDS:
+        for kind in kinds:
+            row = _row(kind, [verdicts[kind] for verdicts in judged], new)
             rows.append({**row, "kind used for thresholds": chosen})
             if row["wrong"] > MOST_WRONG * row["n"]:
                 wrong.append(f"{row['variant']}: {row['wrong']} of {row['n']} judged wrongly")
@@ -56,21 +64,23 @@ def _verdict(source: Picture, here: Face, edited: Pixels) -> Verdict:
     return find_change(source, settle(source, align(source, edited, here, there)), here).verdict
 
 
-def _judged(kinds: Mapping[str, Draw], people: list[Sitter], new: bool) -> list[dict[str, Any]]:
-    found: dict[str, list[Verdict]] = {}
-    for person in people:
-        source = Picture(person.rgb)
-        for kind, edited in draw(kinds, person):
-            found.setdefault(kind, []).append(_verdict(source, person.face, edited))
-    return [
-        {
-            "variant": kind,
-            "truth": "something new" if new else "nothing new",
-            "n": len(verdicts),
-            "wrong": sum(verdict.nothing_new is new for verdict in verdicts),
-        }
-        for kind, verdicts in found.items()
-    ]
+def _judged(name: str) -> dict[str, Verdict]:
+    """What every kind of variant of one portrait is called."""
+    cv2.setNumThreads(1)
+    (person,) = sitters([DATA / "portraits" / f"{name}.jpg"])
+    source = Picture(person.rgb)
+    return {
+        kind: _verdict(source, person.face, edited) for kinds, _, _ in KINDS for kind, edited in draw(kinds, person)
+    }
+
+
+def _row(kind: str, verdicts: list[Verdict], new: bool) -> dict[str, Any]:
+    return {
+        "variant": kind,
+        "truth": "something new" if new else "nothing new",
+        "n": len(verdicts),
+        "wrong": sum(verdict.nothing_new is new for verdict in verdicts),
+    }
 
 
 def _edits(people: dict[str, Sitter]) -> tuple[list[str], list[str]]:

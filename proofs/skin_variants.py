@@ -143,7 +143,7 @@ class Variant:
 
     name: str
     kind: str
-    """skin, covered, light, place, file, moved or both (skin and something else)."""
+    """skin, part (of the skin), covered, light, place, file, moved or both (skin and something else)."""
     draw: Draw = as_planted
     shift: tuple[float, float, float] = (0.0, 0.0, 0.0)
     """By how much the skin's CIELAB is moved."""
@@ -151,17 +151,20 @@ class Variant:
     """Whether the whole face is moved, eyes and lips included, and nothing else."""
     held: bool = False
     """Whether it stays out of the calibration."""
+    where: Callable[[Any, Any], Any] | None = None
+    """The part of the face that is moved, by the face's own coordinates; all of it where left out."""
 
     def make(self, sitter: Sitter) -> tuple[Pixels, float]:
-        """The changed portrait, and what the skin's L* truly moved by: less than asked where sRGB ends."""
+        """The changed portrait, and what the skin's L* truly moved by: less than asked at the ends of sRGB."""
         chance = np.random.default_rng(zlib.crc32(f"{sitter.name}/{self.name}".encode()))
         if not any(self.shift):
             return self.draw(sitter, chance), 0.0
-        weight = sitter.oval if self.oval else sitter.skin
+        whole = sitter.oval if self.oval else sitter.skin
+        weight = whole if self.where is None else whole * sitter.blurred(self.where(*np.moveaxis(sitter.own, 2, 0)))
         planted = in_lab(sitter.rgb, self.shift, weight)
-        sure = (weight > 0.95) & (sitter.oval > 0.95)
+        sure = (whole > 0.95) & (sitter.oval > 0.95)
         moved = lab_map(linear(planted))[sure][:, 0] - lab_map(linear(sitter.rgb))[sure][:, 0]
-        return self.draw(sitter.changed(planted), chance), float(np.median(moved)) if self.shift[0] else 0.0
+        return self.draw(sitter.changed(planted), chance), float((np.mean if self.where else np.median)(moved))
 
 
 def over(rgb: Pixels, colour: Any, weight: Soft) -> Pixels:

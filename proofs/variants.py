@@ -6,7 +6,7 @@ All work on pixels at the size instruments measure at, with the landmarks of the
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -63,10 +63,10 @@ class Sitter:
         return np.random.default_rng(int(digest([self.name, kind])[:8], 16))
 
 
-def sitters(folder: Path | None = None) -> list[Sitter]:
-    """The portraits with a face; none where the photographs are absent."""
+def sitters(paths: Iterable[Path] | None = None) -> list[Sitter]:
+    """The portraits, or these pictures, with a face; none where the photographs are absent."""
     found = []
-    for path in sorted((folder or DATA / "portraits").glob("*.jpg")):
+    for path in sorted((DATA / "portraits").glob("*.jpg")) if paths is None else paths:
         rgb = picture.pixels(Image.open(path))
         face = find_face(rgb)
         if isinstance(face, Face):

@@ -450,6 +450,7 @@ NOTHING_CAME = {
     "B04_Black_Male_70plus",
     "B07_Black_Female_40s",
     "B09_Black_Female_20s",
+    "B09_Black_Female_40s",
     "B09_Black_Male_70plus",
 }
 """Occupation edits in which people looking at both pictures find the same person in the same clothes and place."""

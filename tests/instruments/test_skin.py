@@ -6,7 +6,19 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from PIL import Image
-from proofs.skin_variants import Sitter, backdrop, brighter, cap, dressed, mask, side_light
+from proofs.skin_parts import a_cheek, around, below, cheeks, forehead, mirror
+from proofs.skin_variants import (
+    Sitter,
+    Variant,
+    backdrop,
+    brighter,
+    cap,
+    contrast,
+    dressed,
+    in_lab,
+    mask,
+    side_light,
+)
 
 from conftest import SHARED
 from evenedit.core.color import MONK
@@ -14,6 +26,7 @@ from evenedit.instruments import examine, measure, picture
 from evenedit.instruments.agreement import APART, COVERED, ONE_SIDE, UNEVEN, medians
 from evenedit.instruments.face import Face, find_face
 from evenedit.instruments.light import relighting
+from evenedit.instruments.measure import MIRRORED
 from evenedit.instruments.mesh import MODELS, find_mesh, skin_points
 from evenedit.instruments.skin import SURE, UNLIT
 from evenedit.simulation.portraits.drawn import sample
@@ -126,11 +139,56 @@ def test_where_nothing_was_kept_to_judge_the_light_by_only_the_raw_change_is_giv
     one = sitter()
     noise = np.random.default_rng(5).integers(0, 255, one.rgb.shape).astype(np.float32)
     kept = np.clip(one.soft(one.points[[10, 234, 152, 454]], 0.0) + one.oval, 0, 1)[..., None]
-    found = measured(one, np.uint8(one.rgb * kept + noise * (1 - kept)))
+    found = measured(one, np.uint8(one.rgb * 0.9 * kept + noise * (1 - kept)))
     assert found.skin_delta_L is None
     assert found.reasons["skin_delta_L"] == found.reasons["skin_delta_L_low"] == UNLIT
-    assert abs(found.skin_delta_L_raw) < 1
+    assert -8 < found.skin_delta_L_raw < -2
     assert (found.light, found.light_shift_L) == ("unknown", None)
+
+
+def test_a_face_that_stayed_as_it_was_did_not_change_whatever_came_around_it():
+    one = sitter()
+    noise = np.random.default_rng(5).integers(0, 255, one.rgb.shape).astype(np.float32)
+    kept = np.clip(one.soft(one.points[[10, 234, 152, 454]], 0.0) + one.oval, 0, 1)[..., None]
+    assert abs(measured(one, np.uint8(one.rgb * kept + noise * (1 - kept))).skin_delta_L) < 0.3
+
+
+@pytest.mark.parametrize("factor", [0.75, 1.2])
+def test_a_background_that_became_lighter_by_itself_is_no_new_light(factor):
+    one = sitter()
+    assert abs(measured(one, around(one, factor)).skin_delta_L) < 0.1
+    lighter = in_lab(one.rgb, (6, 0, 0), one.skin)
+    assert holds(measured(one, around(one.changed(lighter), factor)), 6.0)
+
+
+def test_a_mirrored_edit_is_turned_back_and_says_so():
+    one = sitter()
+    found = measured(one, mirror(in_lab(one.rgb, (6, 0, 0), one.skin)))
+    assert found.skin_delta_L == pytest.approx(6, abs=0.5)
+    assert MIRRORED in found.notes
+    plain = measured(one, mirror(one.rgb))
+    assert (plain.verdict, plain.changed_share) == ("unchanged, redrawn", 0.0)
+
+
+@pytest.mark.parametrize("part", [forehead, a_cheek, cheeks, below])
+def test_where_a_part_of_the_face_changed_there_is_no_one_number(part):
+    rgb, _ = Variant("", "part", shift=(12, 0, 0), where=part).make(sitter())
+    found = measured(sitter(), rgb)
+    assert (found.skin_delta_L, found.reasons["skin_delta_L"]) == (None, APART)
+
+
+def test_a_smaller_or_larger_copy_is_read_at_the_same_spots():
+    one = sitter()
+    for side in (171, 256, 700):
+        copy = np.asarray(Image.fromarray(one.rgb).resize((side, side), Image.Resampling.LANCZOS))
+        assert abs(measured(one, copy).skin_delta_L) < 0.25
+
+
+@pytest.mark.parametrize("change", ["contrast", "gamma"])
+def test_a_curve_over_all_light_is_removed(change):
+    one = sitter()
+    after = contrast(one.rgb, 0.8) if change == "contrast" else brighter(one.rgb, 1.0, 1.3)
+    assert holds(measured(one, after), 0.0)
 
 
 def test_a_face_painted_in_halves_has_no_one_tone():

@@ -15,5 +15,5 @@ __all__ = [
     "measure",
 ]
 
-VERSION = 3
+VERSION = 4
 """Raised whenever the same pair could be measured differently: measurements of another version are repeated."""

@@ -30,6 +30,10 @@ MOST_ERROR = 4.0
 """Standard error in L* beyond which there is no number: what remains is not one change."""
 DISPUTED, UNEXPLAINED, STEEP = 3.0, 1.2, 25.0
 """L* that removing the light may take away, where so much L* of it is unexplained; L* by which it may slope."""
+SLOPED, MOVED, LEFT = 1.5, 1.0, 2.5
+"""L* by which light slopes over the picture, or was removed; the face must not slope by so much after that."""
+IN_PART = 1.0
+"""L* by which the mean over all skin may differ from what is read, where skin with its shading changed otherwise."""
 UNEVEN = "the light changed too unevenly to be removed"
 APART = "parts of the face changed differently"
 COVERED = "too little skin in sight in both pictures"
@@ -56,14 +60,21 @@ class PatchAgreement:
     @property
     def uneven(self) -> bool:
         """Whether the light changed too unevenly to be removed."""
-        removed, unexplained, slope = self.signs[4:7]
-        return bool((removed > DISPUTED and unexplained > UNEXPLAINED) or slope > STEEP)
+        left, removed, unexplained, slope = self.signs[3:7]
+        disputed = removed > DISPUTED and unexplained > UNEXPLAINED
+        sideways = slope > STEEP or ((slope > SLOPED or removed > MOVED) and left > LEFT)
+        return bool(disputed or sideways or self.error > MOST_ERROR)
 
 
 def agree(
-    before: Sampled, after: Sampled, skin: Mask, relit: NDArray[np.float64] | None, light: Relighting | None
+    before: Sampled,
+    after: Sampled,
+    skin: Mask,
+    relit: NDArray[np.float64] | None,
+    light: Relighting | None,
+    turn: float = 0.0,
 ) -> PatchAgreement | str:
-    """The change that the patches agree on, or why there is none."""
+    """The change that the patches agree on, or why there is none; `turn` is how far the head was turned."""
     work = patchwork()
     was, raw = labs(before.light), labs(after.light)
     now = raw if relit is None else labs(relit)
@@ -94,10 +105,15 @@ def agree(
             1 - len(chosen) / int(shown.sum()),
             1 - float(kept.mean()),
             abs(float(shift[0])),
+            abs(float(np.sum(moves[kept, 0] - shift[0]))) / len(moves),
+            (1 - len(chosen) / int(shown.sum())) * abs(float(shift[0])),
+            turn,
         ]
     )
     unsure = error(signs)
-    if unsure > MOST_ERROR:
+    if signs[SIGNS.index(OTHERWISE)] > IN_PART:
+        return APART
+    if unsure > MOST_ERROR and error(np.where(OF_LIGHT, signs, 0.0)) < unsure / 2:
         return APART
     used = np.zeros(len(work.names), dtype=bool)
     used[chosen] = True
@@ -120,6 +136,7 @@ def _inside(moves: NDArray[np.float64], where: NDArray[np.float64], kept: Mask, 
     return inside if both_sides(where[inside]) else ONE_SIDE
 
 
+OTHERWISE = "skin that kept its shading changed otherwise, L*"
 SIGNS = (
     "always",
     "patches differ around a smooth change",
@@ -132,9 +149,13 @@ SIGNS = (
     "patches lost",
     "patches whose shading is new",
     "size of the change, L*",
+    OTHERWISE,
+    "patches lost, times the size of the change",
+    "the head turned, inter-eye distances of the nose",
 )
 """What makes a reading less sure."""
-WEIGHTS = np.array([0.033, 0.164, 0.049, 0.49, 0.0123, 0.14, 0.01, 1.09, 0.123, 0.82, 0.0082])
+OF_LIGHT = np.array([sign.startswith("light") for sign in SIGNS])
+WEIGHTS = np.array([0.052, 0.157, 0.031, 0.314, 0.031, 0.314, 0.042, 0.419, 0.079, 0.524, 0.0052, 0.314, 0.052, 15.7])
 """What a unit of each adds to the standard error: fitted by `python -m proofs instruments` to its calibration half."""
 
 
@@ -150,8 +171,8 @@ def _light_signs(light: Relighting | None, skin: NDArray[np.float64], lightness:
     per_log = (lightness + 16) / 3  # how far L* moves for a unit of log light
     log = np.log(np.maximum(skin, 1e-4))
     beyond = np.maximum(0, np.maximum(light.low - log, log - light.high))
-    extra = float((np.abs(light.gamma - 1) * beyond).max())
-    return [per_log * light.spread, per_log * float(np.hypot(*light.slope)), per_log * extra]
+    extra = float((np.abs(light.steepness(log)) * beyond).max())
+    return [per_log * light.unexplained(log), per_log * float(np.hypot(*light.slope)), per_log * extra]
 
 
 def medians(values: NDArray[np.float64], of: NDArray[np.int64], where: Mask, count: int) -> NDArray[np.float64]:

@@ -23,6 +23,8 @@ LEAST_GAIN = 0.01
 """A move is taken only if the gradients agree by this much more than without it."""
 IN_PLACE = 0.85
 """Agreement from which no finer move is searched: everything is where it was."""
+MIRRORED = 0.2
+"""A mirrored picture agrees by so much more when it is turned back."""
 MOST_SCALE = 2.5
 FLOW_SIDE = 256
 """Small moves are searched at this longer side."""
@@ -58,7 +60,7 @@ class Aligned:
 def align(source: Picture, edited: Pixels, source_face: Face | None, edited_face: Face | None) -> Aligned:
     """Lay `edited` over `source` by the best of: as it is, by the faces, and a refinement of the better."""
     high, wide = source.rgb.shape[:2]
-    stretch = np.array([[edited.shape[1] / wide, 0, 0], [0, edited.shape[0] / high, 0]], dtype=np.float64)
+    stretch = _stretch((high, wide), edited.shape)
     scale = SEARCH_SIDE / max(high, wide)
     small, shown = source.once(_search_view), _Shown(edited)
     best, score = stretch, _fit(small, shown, stretch, scale)
@@ -82,6 +84,21 @@ def align(source: Picture, edited: Pixels, source_face: Face | None, edited_face
     return Aligned(_warp(edited, best, (wide, high)), _seen(edited, best, (wide, high)), best, moved, score)
 
 
+def mirrored(source: Picture, edited: Pixels, laid: Aligned) -> bool:
+    """Whether the edited picture shows its source mirrored: turned back, it agrees far better than it does as it is."""
+    if laid.fit >= IN_PLACE:
+        return False
+    scale = SEARCH_SIDE / max(source.rgb.shape[:2])
+    back, stretch = _Shown(np.ascontiguousarray(edited[:, ::-1])), _stretch(source.rgb.shape, edited.shape)
+    return _fit(source.once(_search_view), back, stretch, scale) > laid.fit + MIRRORED
+
+
+def _stretch(source: tuple[int, ...], edited: tuple[int, ...]) -> NDArray[np.float64]:
+    """The change of size alone; a pixel's place is its middle, so that edges stay on edges."""
+    across, down = edited[1] / source[1], edited[0] / source[0]
+    return np.array([[across, 0, (across - 1) / 2], [0, down, (down - 1) / 2]], dtype=np.float64)
+
+
 def settle(source: Picture, laid: Aligned) -> Aligned:
     """Undo small moves too: warp the edited picture smoothly onto its source."""
     high, wide = source.rgb.shape[:2]
@@ -90,7 +107,7 @@ def settle(source: Picture, laid: Aligned) -> Aligned:
     scale = min(1.0, FLOW_SIDE / max(high, wide))
     (first, texture), second = source.once(_flow_view), _normal(laid.rgb, scale)
     finder = cv2.DISOpticalFlow.create(cv2.DISOPTICAL_FLOW_PRESET_MEDIUM)
-    finder.setFinestScale(2)  # the field is smoothed far beyond that
+    finder.setFinestScale(1)
     nowhere: Any = None
     there, back = finder.calc(first, second, nowhere), finder.calc(second, first, nowhere)
     returned = cv2.remap(back, *_moved(there), cv2.INTER_LINEAR)
@@ -186,8 +203,8 @@ def _small(shown: _Shown, matrix: NDArray[np.float64], shape: tuple[int, int], s
 
 
 def _rescaled(matrix: NDArray[np.float64], scale: float, down: float) -> NDArray[np.float64]:
-    local = matrix * down
-    local[:, :2] /= scale
+    local = matrix * (down / scale)
+    local[:, 2] = down * (matrix[:, :2].sum(axis=1) * (0.5 / scale - 0.5) + matrix[:, 2] + 0.5) - 0.5
     return local
 
 

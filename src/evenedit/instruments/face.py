@@ -72,6 +72,11 @@ class Face:
         """Inter-eye distance in pixels."""
         return float(np.hypot(*self.across))
 
+    @property
+    def turn(self) -> float:
+        """How far the nose stands aside from between the eyes, in inter-eye distances: 0 for a frontal face."""
+        return float(self.own(self.landmarks[2])[0])
+
     def own(self, points: Any) -> NDArray[np.float64]:
         """Pixels in the face's own coordinates: origin between the eyes, eyes at (∓0.5, 0), y towards the chin."""
         x, y = (np.asarray(points, dtype=np.float64) - self.middle).T

@@ -31,10 +31,15 @@ OFF = 0.15
 """Log ratio beyond which a pixel does not agree with the light that was found."""
 LEAST_REFERENCE = 0.02
 """The least share of the picture that the light is judged by."""
-LEAST_AGREED = 0.6
+LEAST_AGREED = 0.7
 """The least share of the judged pixels that must agree with one light."""
+MOST_UNMOVED = 0.1
+"""The most of the judged pixels that may be as they were where the light found says otherwise: else only some things
+became lighter or darker, as a background by itself."""
 NEAR = 0.25
 """Distance from the face, in longer sides of the picture, within which the light is judged most."""
+LEAST_STEADY = 0.8
+"""The least share of the judged pixels that must be as before where the light counts as the same."""
 STEADY = 0.03
 """Log ratio within which the light counts as the same."""
 ROUNDS = 6
@@ -43,6 +48,10 @@ MOST_JUDGED = 1000
 """Pixels the light is fitted to, spread evenly over those that can be judged."""
 BEYOND = 0.5
 """Logarithms of light by which the curve goes on beyond what it was judged by."""
+ALIKE, LEAST_ALIKE = 0.35, 40
+"""Logarithms of light within which judged pixels are about as light as the skin, and how many are enough."""
+RIDGE = np.diag([0.0, 0.02, 0.02])
+"""What holds the curve straight and its slope at 1 where little tells them."""
 GAMMA = 2.2
 """Bytes are about this root of light."""
 MOST_FACTOR = 10.0
@@ -51,7 +60,10 @@ MOST_FACTOR = 10.0
 
 @dataclass(frozen=True, slots=True)
 class Relighting:
-    """Per channel, log edited = gain + gamma · log source + slope · place, in the range of light it was seen on."""
+    """Per channel, log edited = gain + gamma · log source + bend · (log source - middle)² + slope · place.
+
+    The curve bends only in the range of light it was seen on, and goes on straight beyond it.
+    """
 
     gain: NDArray[np.float64]
     gamma: NDArray[np.float64]
@@ -67,6 +79,14 @@ class Relighting:
     """Where the slope counts from, in longer sides of the picture."""
     agreed: float = 1.0
     """Share of the judged pixels that agree with it."""
+    bend: NDArray[np.float64] = field(default_factory=lambda: np.zeros(3))
+    middle: NDArray[np.float64] = field(default_factory=lambda: np.zeros(3))
+    unmoved: float = 0.0
+    """Share of the judged pixels that are as they were and do not agree with it."""
+    judged: NDArray[np.float64] = field(default_factory=lambda: np.zeros((0, 3)))
+    """Logarithms of the light of judged pixels that agree with it."""
+    rest: NDArray[np.float64] = field(default_factory=lambda: np.zeros((0, 3)))
+    """What it leaves of their log ratios."""
 
     @property
     def steady(self) -> bool:
@@ -77,8 +97,16 @@ class Relighting:
         """The factor by which light of this source value was multiplied, at a place in longer sides of the source."""
         seen = np.clip(np.log(np.maximum(light, DARK)), self.low - BEYOND, self.high + BEYOND)
         there = 0.0 if place is None else ((place - self.centre) @ self.slope)[..., None]
-        factor: NDArray[np.float64] = np.exp(self.gain + (self.gamma - 1) * seen + there)
+        known = np.clip(seen, self.low, self.high) - self.middle
+        bent = self.bend * known * (2 * (seen - self.middle) - known)
+        factor: NDArray[np.float64] = np.exp(self.gain + (self.gamma - 1) * seen + bent + there)
         return factor
+
+    def steepness(self, log: NDArray[np.float64]) -> NDArray[np.float64]:
+        """By how much the log of the factor rises with the log of light at this light."""
+        known = np.clip(log, self.low, self.high) - self.middle
+        rise: NDArray[np.float64] = self.gamma - 1 + 2 * self.bend * known
+        return rise
 
     def apply(self, rgb: picture.Pixels) -> picture.Pixels:
         """A source as it would look in the edit's light."""
@@ -98,6 +126,15 @@ class Relighting:
         """The strength in L*: how far a mid gray would move under the change of the middle judged light."""
         gray = np.full(3, 0.184)
         return picture.lab_of(gray * self.factor(np.exp((self.low + self.high) / 2)))[0] - picture.lab_of(gray)[0]
+
+    def unexplained(self, log: NDArray[np.float64]) -> float:
+        """By how much log ratios lie off the curve: of all that was judged, or of what is about as light as this."""
+        off = self.spread
+        for channel, value in enumerate(log):
+            alike = np.abs(self.judged[:, channel] - value) < ALIKE
+            if alike.sum() >= LEAST_ALIKE:
+                off = max(off, abs(float(np.median(self.rest[alike, channel]))))
+        return off
 
     def covers(self, light: NDArray[np.floating]) -> bool:
         """Whether light like this was among what it was judged by, give or take a third of a stop."""
@@ -143,7 +180,7 @@ def relighting(source: Picture, edited: Picture, usable: Mask) -> Relighting | N
     if share < LEAST_REFERENCE:
         return None
     found = _fitted(first.log, ratio, judged, clear, usable, share)
-    if found.agreed < LEAST_AGREED:
+    if found.agreed < LEAST_AGREED or found.unmoved > MOST_UNMOVED:
         return None
     factor = found.factor(np.exp((found.low + found.high) / 2))
     return found if (factor < MOST_FACTOR).all() and (factor > 1 / MOST_FACTOR).all() else None
@@ -168,17 +205,34 @@ def _fitted(
     low, high = np.percentile(x, 1, axis=0), np.percentile(x, 99, axis=0)
     place = np.stack([columns + 0.5, rows + 0.5], axis=-1) / max(log.shape[:2])
     centre = _middle_of_face(usable)
-    if (np.abs(y - np.median(y, axis=0)) < STEADY).all(axis=1).mean() > 0.5 and (
-        np.abs(np.median(y, axis=0)) < STEADY
-    ).all():
-        agreed = float((np.abs(y) < OFF).all(axis=1).mean())
+    usual = np.median(y, axis=0)
+    same = (np.abs(y - usual) < STEADY).all(axis=1).mean() > 0.5 and (np.abs(usual) < STEADY).all()
+    agreed = float((np.abs(y) < OFF).all(axis=1).mean())
+    if same and agreed >= LEAST_STEADY:
         return Relighting(np.zeros(3), np.ones(3), low, high, share, centre=centre, agreed=agreed)
     middle = np.median(x, axis=0)
     near = 0.05 + np.exp(-(((place - centre) / NEAR) ** 2).sum(axis=1) / 2)
-    gain, curve, slope = _robust(x - middle, y, place - centre, near)
-    rest = np.abs(y - gain - curve * (x - middle) - ((place - centre) @ slope)[:, None]).max(axis=1)
-    agreed = float((rest < OFF).mean())
-    return Relighting(gain - curve * middle, 1 + curve, low, high, share, float(np.median(rest)), slope, centre, agreed)
+    lit = _robust(x - middle, y, place - centre, near)
+    curve = lit.gain + lit.curve * (x - middle) + lit.bend * (x - middle) ** 2
+    left = y - curve - ((place - centre) @ lit.slope)[:, None]
+    rest = np.abs(left).max(axis=1)
+    unmoved = (rest >= OFF) & (np.abs(y) < STEADY).all(axis=1)
+    return Relighting(
+        gain=lit.gain - lit.curve * middle,
+        gamma=1 + lit.curve,
+        low=low,
+        high=high,
+        share=share,
+        spread=float(np.median(rest)),
+        slope=lit.slope,
+        centre=centre,
+        agreed=float((rest < OFF).mean()),
+        bend=lit.bend,
+        middle=middle,
+        unmoved=float(unmoved.mean()),
+        judged=x[rest < OFF],
+        rest=left[rest < OFF],
+    )
 
 
 def _middle_of_face(usable: Mask) -> NDArray[np.float64]:
@@ -189,25 +243,41 @@ def _middle_of_face(usable: Mask) -> NDArray[np.float64]:
     return np.array([float(x), float(y)]) / float(max(high, wide))
 
 
+class _Lit(NamedTuple):
+    """A fitted change of light."""
+
+    gain: NDArray[np.float64]
+    curve: NDArray[np.float64]
+    bend: NDArray[np.float64]
+    slope: NDArray[np.float64]
+
+
 def _robust(
     x: NDArray[np.float64], y: NDArray[np.float64], place: NDArray[np.float64], near: NDArray[np.float64]
-) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
-    """Gain, curve and slope by reweighted least squares; a ridge keeps curve and slope at 0 where little tells them."""
-    gain, curve, slope = np.median(y, axis=0), np.zeros(3), np.zeros(2)
+) -> _Lit:
+    """Gain, curve, bend and slope by reweighted least squares; a ridge holds all but the gain at 0."""
+    found = _Lit(np.median(y, axis=0), np.zeros(3), np.zeros(3), np.zeros(2))
     for number in range(ROUNDS):
-        rest = y - gain - curve * x - (place @ slope)[:, None]
-        off = np.abs(rest).max(axis=1)
+        tone = found.gain + found.curve * x + found.bend * x**2
+        off = np.abs(y - tone - (place @ found.slope)[:, None]).max(axis=1)
         scale = 2 * float(np.median(off)) + 0.01
         weight = near / (1 + (off / scale) ** 2) ** 2
-        total = weight.sum()
-        away = place - (weight[:, None] * place).sum(axis=0) / total
-        lean = (y - gain - curve * x).mean(axis=1)
-        spread = (away * weight[:, None]).T @ away / total + 0.002 * np.eye(2)
-        slope = np.linalg.solve(spread, (away * weight[:, None]).T @ lean / total) if number else slope
-        flat = y - (place @ slope)[:, None]
-        mean_x, mean_y = (weight[:, None] * x).sum(axis=0) / total, (weight[:, None] * flat).sum(axis=0) / total
-        across = (weight[:, None] * (x - mean_x) ** 2).sum(axis=0) / total
-        both = (weight[:, None] * (x - mean_x) * (flat - mean_y)).sum(axis=0) / total
-        curve = np.clip(both / (across + 0.02), -0.5, 1.0)
-        gain = mean_y - curve * mean_x
-    return gain, curve, slope
+        weight /= weight.sum()
+        away = place - weight @ place
+        spread = (away * weight[:, None]).T @ away + 0.002 * np.eye(2)
+        slope = np.linalg.solve(spread, (away * weight[:, None]).T @ (y - tone).mean(axis=1)) if number else found.slope
+        gain, curve, bend = _curves(x, y - (place @ slope)[:, None], weight)
+        found = _Lit(gain, curve, bend, slope)
+    return found
+
+
+def _curves(
+    x: NDArray[np.float64], y: NDArray[np.float64], weight: NDArray[np.float64]
+) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
+    """A parabola for each channel, by weighted least squares."""
+    found = np.empty((3, 3))
+    for channel in range(3):
+        powers = np.stack([np.ones(len(x)), x[:, channel], x[:, channel] ** 2], axis=-1)
+        weighed = powers * weight[:, None]
+        found[:, channel] = np.linalg.solve(weighed.T @ powers + RIDGE, weighed.T @ y[:, channel])
+    return found[0], np.clip(found[1], -0.5, 1.0), np.clip(found[2], -0.3, 0.3)

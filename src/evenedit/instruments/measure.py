@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
 import numpy as np
@@ -12,7 +12,7 @@ from PIL.Image import Image
 
 from evenedit.core import color
 from evenedit.instruments import picture
-from evenedit.instruments.align import align, settle
+from evenedit.instruments.align import Aligned, align, mirrored, settle
 from evenedit.instruments.change import Change, Verdict, find_change
 from evenedit.instruments.covered import REASON, lower_face_covered
 from evenedit.instruments.face import Face, NoFace, find_face
@@ -27,6 +27,7 @@ from evenedit.instruments.presentation import (
 )
 from evenedit.instruments.skin import SURE, UNLIT, SkinChange, skin_change
 
+MIRRORED = "the edited picture is mirrored; it was turned back before it was measured"
 SKIN_NUMBERS = (
     "skin_delta_L",
     "skin_delta_L_raw",
@@ -177,10 +178,15 @@ def examine(
     """Measure one pair and keep the pixels it was computed from."""
     first = source if isinstance(source, picture.Picture) else picture.Picture(picture.pixels(source))
     second = picture.pixels(edited)
+    here, there, laid = _laid(first, second)
+    turned = mirrored(first, second, laid)
+    if turned:
+        second = np.ascontiguousarray(second[:, ::-1])
+        here, there, laid = _laid(first, second)
     faces = first.once(_face), find_face(second)
-    here, there = (face if isinstance(face, Face) else None for face in faces)
-    laid = align(first, second, here, there)
     change = find_change(first, settle(first, laid), here)
+    if turned and change.verdict.nothing_new:
+        change = replace(change, verdict=Verdict.REDRAWN)
     found = _skin(first, second, faces, change, laid.matrix)
     numbers, reasons = _skin_numbers(found)
     light, shift = _light(change, found)
@@ -216,9 +222,16 @@ def examine(
         gender_delta=read.gender_delta,
         gender_uncertainty=read.gender_uncertainty,
         reasons={**reasons, **who.reasons, **read.reasons},
-        notes=who.notes,
+        notes=(*who.notes, MIRRORED) if turned else who.notes,
     )
     return MeasuredPair(measurement, first.rgb, second, change, None if isinstance(found, str) else found)
+
+
+def _laid(first: picture.Picture, second: picture.Pixels) -> tuple[Face | None, Face | None, Aligned]:
+    """Both faces, where there are any, and the edited picture laid over its source."""
+    faces = first.once(_face), find_face(second)
+    here, there = (face if isinstance(face, Face) else None for face in faces)
+    return here, there, align(first, second, here, there)
 
 
 def verdict(change: Verdict, who: Likeness, read: PresentationChange) -> Verdict:

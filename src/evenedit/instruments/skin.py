@@ -35,10 +35,18 @@ CUTS = (-10.0, -3.0, 3.0, 10.0)
 """L* steps between the five answers of the skin axis: half-way between planted steps of 0, ±6 and ±14."""
 IN_PLACE = 0.08
 """Where the mesh of an edit is this close to where registration puts the source's, both are read at the same spots."""
+TURNED = 0.05
+"""Inter-eye distances by which the nose may be found elsewhere on a head that was not turned."""
 CLIPPED = 0.97
 """Linear light from which a channel may be clipped."""
 SURE = 1.96
 """Standard errors of a 95 % interval."""
+SAME = 0.03
+"""Log ratio of light within which a point of skin is as it was."""
+LEAST_SAME = 0.6
+"""Share of the skin's points from which a face is as it was: then no light fell on it anew, whatever lies around it."""
+DARKEST = 0.004
+"""Linear light under which ratios are noise."""
 UNLIT = "no unedited place with texture to judge the light by"
 
 
@@ -113,20 +121,29 @@ def skin_change(
     skin = source.once(_skin, source_face)
     if skin.sum() < LEAST_SKIN:
         return "source: too little skin in sight"
+    same = as_it_was(before, after, skin)
+    light = None if same else light
     relit = None if light is None else in_old_light(before, after, light, source.rgb.shape[:2])
-    found = agree(before, after, skin, relit, light)
+    turn = max(0.0, abs(edited_face.turn - source_face.turn) - TURNED)
+    found = agree(before, after, skin, relit, light, turn)
     if isinstance(found, str):
         return found
     was = source.once(_tone, source_face)
-    unlit = UNLIT if light is None else UNEVEN if found.uneven else ""
+    unlit = "" if same else UNLIT if light is None else UNEVEN if found.uneven else ""
     return _change(was, (before, after), found, unlit)
+
+
+def as_it_was(before: Sampled, after: Sampled, skin: Mask) -> bool:
+    """Whether most of the skin is as it was, in its own light and at its own place."""
+    was, now = (np.maximum(one.light[skin], DARKEST) for one in (before, after))
+    return bool((np.abs(np.log(now / was)) < SAME).all(axis=1).mean() >= LEAST_SAME)
 
 
 def in_old_light(before: Sampled, after: Sampled, light: Relighting, shape: tuple[int, ...]) -> NDArray[np.float64]:
     """The light at the edit's points with the change of light removed."""
     place = before.place / max(shape[:2])
     source = after.light
-    for _ in range(6):  # the factor depends on the source's value: iterate to the fixed point
+    for _ in range(10):  # the factor depends on the source's value: iterate to the fixed point
         source = after.light / light.factor(source, place)
     clipped = (
         after.light.max(axis=1) > CLIPPED
