@@ -38,8 +38,8 @@ def some(at: int, prompt: str, share: int) -> bool:
 
 @pytest.fixture(scope="module")
 def lightening() -> Results:
-    """Every second edit of anybody comes back lighter, one in twelve darker."""
-    return study(lambda at, _, p: scores(skin=4 if some(at, p, 2) else 2 if some(at + 1, p, 12) else 3))
+    """Every second edit of anybody comes back lighter, one in twelve darker, of either gender."""
+    return study(lambda at, _, p: scores(skin=4 if some(at, p, 2) else 2 if some(5 * at + 1, p, 12) else 3))
 
 
 def test_a_shift_of_everybody_is_the_first_finding_and_no_gap_is_clear(lightening):

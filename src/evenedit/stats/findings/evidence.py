@@ -14,6 +14,7 @@ from evenedit.core.records import Experiment
 from evenedit.protocol.measures import Measure, MeasureKind
 from evenedit.protocol.shifts import ONE_SIDED, TWO_SIDED
 from evenedit.stats.engine.bootstrap import Bootstrap, Draws
+from evenedit.stats.engine.design_effects import DesignEffects
 from evenedit.stats.engine.estimates import NOTHING, headline
 from evenedit.stats.engine.panel import Panel, RatioMeasure
 from evenedit.stats.engine.permutation import TestedGap
@@ -65,7 +66,7 @@ def share_tests(bootstrap: Bootstrap, rules: AnalysisRules) -> Iterator[ShareTes
     """Every shift, one-sided share and choice of two of a panel, for every editor."""
     panel = bootstrap.panel
     everybody = panel.axes.mask({})
-    draws = bootstrap.group(everybody)
+    draws, pull = bootstrap.group(everybody), DesignEffects(bootstrap, rules.confidence).of({})
     instead = {m.name.to(MeasureKind.RATE) for m in panel.measures if m.name.kind == MeasureKind.SHIFT and m.is_share}
     for at, measure in enumerate(panel.measures):
         if measure.name in instead:  # some prompts ask for the change, and another measure leaves them out
@@ -79,7 +80,7 @@ def share_tests(bootstrap: Bootstrap, rules: AnalysisRules) -> Iterator[ShareTes
             )
             if count == 0:
                 continue
-            interval, _ = headline(bootstrap, draws, row, at, total, count, rules.confidence)
+            interval, _ = headline(bootstrap, draws, pull, row, at, total, count, rules.confidence)
             question = measure.name.name
             two_sided = question in TWO_SIDED and measure.name.kind == MeasureKind.SHIFT
             yield ShareTest(
