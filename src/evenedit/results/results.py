@@ -40,13 +40,16 @@ class GapTest:
     lowest: str
     p: float
     p_holm: float
-    """Adjusted within the family: all gaps of one editor in one experiment and condition."""
+    """Adjusted within the family: the gaps of one editor in one experiment and condition that could show anything."""
     faces: int
     method: str
     p_adjusted: float | None = None
     """Adjusted for every test of the whole report; None where the gap is no finding's (all editors pooled)."""
     level: Literal["clear", "suggestive", "none"] | None = None
     """What it counts as in the findings: see docs/findings.md; None in results of former releases and where pooled."""
+    family: int | None = None
+    """How many tests `p_holm` is adjusted for; a rate that never varies, or too rarely for any p < 0.05, is not among
+    them and has `p_holm` 1. None in results of former releases."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -170,3 +170,26 @@ def test_effects_of_the_demos_size_are_clear_and_little_else_at_the_level_of_sco
     ):
         assert sum(name in names for names in clear) >= 4, name
     assert sum(bool(names - set(known)) for names in clear) <= 1
+
+
+def white_at_zero(at: int, race: str, prompt: str) -> dict[str, int]:
+    """No White face is lightened, of the others one in eight edits; nothing else ever happens."""
+    return scores(skin=4 if race != "White" and at % 2 == 0 and PROMPTS[at // 2 % 4] == prompt else 3)
+
+
+def test_rates_that_never_vary_do_not_dilute_the_one_that_does():
+    results = study(white_at_zero)
+    (test,) = [t for t in results.tests if (t.measure, t.editor, t.factor) == ("gap.skin_lighter", "e", "race")]
+    family = [t for t in results.tests if t.editor == "e"]
+    assert 0.01 < test.p < 0.04 and len(family) >= 16
+    assert (test.family, test.p_holm) == (1, test.p), "Holm over all would say 0.5: nothing else could show anything"
+    assert {t.p_holm for t in family if t is not test} == {1.0}
+    assert results.counts["tests.gap"] == 1, "over the whole report, too"
+
+
+def test_a_gap_that_no_labelling_could_show_is_no_test():
+    results = study(lambda at, _, p: scores(skin=4, race=5 if (at, p) == (3, "O-02") else 1))
+    (test,) = [t for t in results.tests if (t.measure, t.editor, t.factor) == ("gap.race_change", "e", "race")]
+    assert test.p == 1.0, "one event lies in one group or in the other"
+    assert (test.p_holm, test.family) == (1.0, 0)
+    assert "tests.gap" not in results.counts

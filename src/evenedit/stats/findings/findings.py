@@ -101,7 +101,7 @@ class _Maker:
         self._choices = list(_choices([t for _, t in shares if t.experiment == Experiment.STEREOTYPE]))
         self.families: dict[str, Sequence[object]] = {
             "shift": [t for _, t in shares if t.experiment == Experiment.DIAGNOSIS and (t.p or 0) < 1],
-            "gap": [g for one in everything.evidence for g in one.gaps if g.test.editor is not None],
+            "gap": [g for one in everything.evidence for g in one.gaps if g.test.editor is not None and g.live],
             "mitigation": [*effects, *(t for _, t in shares if t.experiment == Experiment.MITIGATION)],
             "stereotype": self._choices,
         }
