@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+import numpy as np
+
 from evenedit.core.hashing import digest
 from evenedit.core.records import Condition, Estimate, Experiment
 from evenedit.protocol import Factor
@@ -13,7 +15,8 @@ from evenedit.protocol.shifts import TWO_SIDED
 from evenedit.ratings.table import RatingTable, Scores
 from evenedit.results.finding import ALPHA, ENSEMBLE, NO_CHANGE, Contribution, Finding, FindingLevel
 from evenedit.results.results import Contrast, GapTest, Measured, MitigationEffect, Results
-from evenedit.stats.engine.multiplicity import holm
+from evenedit.stats.disparity.mitigation_effects import TestedEffect
+from evenedit.stats.engine.multiplicity import holm, step_down
 from evenedit.stats.engine.rules import AnalysisRules
 from evenedit.stats.findings import sentences
 from evenedit.stats.findings.cases import CaseFinder
@@ -47,6 +50,8 @@ class Everything:
     evidence: Sequence[PanelEvidence]
     results: Results
     """All but the findings."""
+    mitigation: Sequence[TestedEffect] = ()
+    """The effects of the feature prompt with what they were compared with."""
 
 
 def with_findings(everything: Everything) -> Results:
@@ -97,12 +102,15 @@ class _Maker:
                 self._by_factor.setdefault((c.measure, c.experiment, c.condition, c.editor, factor), []).append(c)
         self._estimates = {_place(e): e for e in _all_estimates(self.results)}
         shares = [(one, t) for one in everything.evidence for t in one.shares]
-        effects = [e for e in self.results.mitigation if e.editor is not None and not e.group and e.p is not None]
+        self._effects = [t for t in everything.mitigation if len(t.null)]
+        # a preference among cases chosen for their drift is no evidence, so it is not tested
+        chosen = self.rules.mitigation_cases in CHOSEN
+        self._preferences = [t for _, t in shares if t.experiment == Experiment.MITIGATION and not chosen]
         self._choices = list(_choices([t for _, t in shares if t.experiment == Experiment.STEREOTYPE]))
         self.families: dict[str, Sequence[object]] = {
             "shift": [t for _, t in shares if t.experiment == Experiment.DIAGNOSIS and (t.p or 0) < 1],
             "gap": [g for one in everything.evidence for g in one.gaps if g.test.editor is not None and g.live],
-            "mitigation": [*effects, *(t for _, t in shares if t.experiment == Experiment.MITIGATION)],
+            "mitigation": [*self._effects, *self._preferences],
             "stereotype": self._choices,
         }
         present = {kind: WEIGHTS[kind] for kind, tests in self.families.items() if tests}
@@ -130,7 +138,13 @@ class _Maker:
 
     def _shifts(self) -> Iterator[Finding]:
         tests = [(one, t) for one in self.given.evidence for t in one.shares if t.experiment == Experiment.DIAGNOSIS]
-        adjusted = self._adjusted("shift", [t.p for _, t in tests])
+        over_faces = self._adjusted("shift", [t.p_faces if t.p is None or t.p < 1 else t.p for _, t in tests])
+        # what prompts add must not take the difference away: of what can cancel out, in no report of twenty
+        over_both = iter(holm([t.p for _, t in tests if t.p is not None and t.measure.name in TWO_SIDED]))
+        adjusted = [
+            None if t.p is None or p is None else max(p, next(over_both) if t.measure.name in TWO_SIDED else t.p)
+            for p, (_, t) in zip(over_faces, tests, strict=True)
+        ]
         for (one, t), p in zip(tests, adjusted, strict=True):
             if t.measure.name in TWO_SIDED:
                 yield self._two_sided(one.rater, t, p)
@@ -296,25 +310,24 @@ class _Maker:
 
     def _mitigation(self) -> Iterator[Finding]:
         effects = [e for e in self.results.mitigation if e.editor is not None and not e.group]
-        chosen = [
-            t for one in self.given.evidence for t in one.shares if t.experiment == Experiment.MITIGATION
-        ]  # which output is preferred
         tested = [e for e in effects if e.p is not None]
-        adjusted = self._adjusted("mitigation", [*(e.p for e in tested), *(t.p for t in chosen)])
+        adjusted = self._adjusted_effects()
         none: dict[str, list[MitigationEffect]] = {}
-        for e, p in zip(tested, adjusted, strict=False):
+        for e in tested:
             assert e.p is not None and e.editor is not None
             if e.p < ALPHA:
-                yield self._effect(e, p)
+                yield self._effect(e, max(e.p, adjusted.get((e.editor, e.question), 1.0)))
             else:
                 none.setdefault(e.editor, []).append(e)
         for editor, several in none.items():
             widest = max((max(abs(e.low or 0), abs(e.high or 0)) for e in several), default=None)
             text = sentences.no_mitigation(several)
             yield self._about_mitigation(editor, "cannot_tell", text, n=max(e.n for e in several), high=widest)
-        for t, p in zip(chosen, adjusted[len(tested) :], strict=True):
+        chosen = [t for one in self.given.evidence for t in one.shares if t.experiment == Experiment.MITIGATION]
+        known = dict(zip(map(id, self._preferences), self._adjusted_preferences(), strict=True))
+        for t in chosen:
             if t.p is not None:
-                yield self._preference(t, p)
+                yield self._preference(t, known.get(id(t)))
         without = {e.editor: e for e in effects if e.p is None and e.placebo is None and e.feature is not None}
         for name, e in without.items():
             text = (
@@ -322,6 +335,22 @@ class _Maker:
                 "mean), so changes cannot be credited to the feature prompt alone."
             )
             yield self._about_mitigation(str(name), "caution", text, n=e.n, high=None)
+
+    def _adjusted_effects(self) -> dict[tuple[str | None, str], float]:
+        """By editor and question: Westfall and Young's step-down over the swapped arms, and the kind's weight."""
+        if not self._effects:
+            return {}
+        null = np.stack([t.null for t in self._effects], axis=1)
+        p = step_down(np.array([t.excess for t in self._effects]), null)
+        share = self.weights["mitigation"] * (0.5 if self._preferences else 1.0)
+        keys = [(t.effect.editor, t.effect.question) for t in self._effects]
+        return {key: min(1.0, float(x) / share) for key, x in zip(keys, p, strict=True)}
+
+    def _adjusted_preferences(self) -> list[float | None]:
+        """Holm, and half of the kind's weight where effects have the other half."""
+        double = 2.0 if self._effects else 1.0
+        adjusted = self._adjusted("mitigation", [t.p for t in self._preferences]) if self._preferences else []
+        return [None if p is None else min(1.0, double * p) for p in adjusted]
 
     def _effect(self, e: MitigationEffect, p: float | None) -> Finding:
         assert e.editor is not None and e.value is not None
