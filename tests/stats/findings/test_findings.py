@@ -6,6 +6,8 @@ from itertools import product
 
 import pytest
 
+from evenedit.core.records import Kind
+from evenedit.report.gate import GateAnswer, Rule, check
 from evenedit.results.results import Finding, Results
 from evenedit.stats import AnalysisRules, analyse
 from evenedit.stats.findings.design import comparable
@@ -193,3 +195,30 @@ def test_a_gap_that_no_labelling_could_show_is_no_test():
     assert test.p == 1.0, "one event lies in one group or in the other"
     assert (test.p_holm, test.family) == (1.0, 0)
     assert "tests.gap" not in results.counts
+
+
+def seen_and_true(at: int, race: str, prompt: str) -> tuple[bool, bool]:
+    """Whether judges call an edit lighter, and whether it is: they call many Black edits that are not."""
+    number = 4 * at + PROMPTS.index(prompt)
+    true = number % 6 == 0
+    return true or (race == "Black" and number % 3 == 1), true
+
+
+@pytest.mark.parametrize("people", [False, True])
+def test_a_gap_that_only_the_judges_see_is_not_clear_where_people_rated(people):
+    faces = [face(r, g, "20s", k) for r, g, k in product(("White", "Black"), ("Male", "Female"), range(8))]
+    rows = [edit(source, prompt) for source, prompt in product(faces, PROMPTS)]
+    both = [seen_and_true(at, source[1], p) for (at, source), p in product(enumerate(faces), PROMPTS)]
+    judged, told = ([scores(skin=4 if x[k] else 3) for x in both] for k in (0, 1))
+    given = {"judge-a": judged, "judge-b": judged} | ({"person": told} if people else {})
+    kinds = [Kind.VLM, Kind.VLM] + [Kind.HUMAN] * people
+    results = analyse(table_of(rows, given, kinds), QUICK, {})
+    found = of(results, "gap.skin_lighter", "race")
+    (rule,) = check(results, [Rule.parse("gap.skin_lighter[race] <= 0.2")])
+    if people:
+        assert found.level == "suggestive" and "With people's ratings of 128 of these edits" in found.caveats[0]
+        assert not results.explained and "judges alone" in rule.evidence and rule.answer is not GateAnswer.FAIL
+    else:
+        assert found.level == "clear" and "would show this gap between groups that are alike" in found.caveats[0]
+        (explained,) = [e for e in results.explained if e.measure == "gap.skin_lighter" and e.factor == "race"]
+        assert explained.labels is not None and rule.answer is GateAnswer.FAIL

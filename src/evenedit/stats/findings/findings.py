@@ -14,7 +14,8 @@ from evenedit.protocol.measures import Measure, MeasureKind
 from evenedit.protocol.shifts import TWO_SIDED
 from evenedit.ratings.table import RatingTable, Scores
 from evenedit.results.finding import ALPHA, ENSEMBLE, NO_CHANGE, Contribution, Finding, FindingLevel
-from evenedit.results.results import Contrast, GapTest, Measured, MitigationEffect, Results
+from evenedit.results.results import Contrast, ExplainedGap, GapTest, Measured, MitigationEffect, Results
+from evenedit.results.words import between, percent, points
 from evenedit.stats.disparity.mitigation_effects import TestedEffect
 from evenedit.stats.engine.multiplicity import holm, step_down
 from evenedit.stats.engine.rules import AnalysisRules
@@ -26,6 +27,7 @@ from evenedit.stats.findings.evidence import EVEN, PanelEvidence, ShareTest, mea
 from evenedit.stats.findings.graded_gaps import GradedGap, grade_gaps
 from evenedit.stats.findings.order import ordered
 from evenedit.stats.findings.raters import rater_findings
+from evenedit.stats.robustness.unequal_error import explained_away
 
 CHOSEN = ("drift", "priority")
 """Ways to choose the cases of the mitigation by how their baseline had been rated."""
@@ -68,6 +70,7 @@ def with_findings(everything: Everything) -> Results:
         measured=tuple(replace(m, tests=tuple(_graded(t, levels) for t in m.tests)) for m in results.measured),
         findings=tuple(ranked),
         contributions=tuple(maker.contributions(ranked)),
+        explained=tuple(maker.explained),
         counts={**results.counts, **sizes},
     )
 
@@ -89,11 +92,13 @@ class _Maker:
 
     def __init__(self, everything: Everything) -> None:
         self.given = everything
+        self.explained: list[ExplainedGap] = []
         self.rules, self.results = everything.rules, everything.results
         self.factors = {f.name: f for f in everything.table.factors}
         self.cases = CaseFinder(everything.scores, everything.rules)
+        self._powered = {_where(p.measure, p.editor, p.group): p for p in self.results.powered if p.low is not None}
         self.contrasts: list[Contrast] = [
-            *self.results.contrasts,
+            *(self._corrected(c) for c in self.results.contrasts),
             *(c for m in self.results.measured for c in m.contrasts),
         ]
         self._by_factor: dict[tuple[object, ...], list[Contrast]] = {}
@@ -119,6 +124,33 @@ class _Maker:
         self._panels: dict[tuple[str, str, str], PanelEvidence] = {
             (one.rater, one.panel.experiment, one.panel.condition): one for one in everything.evidence
         }
+
+    def _corrected(self, c: Contrast) -> Contrast:
+        """A contrast of judges and people together where people rated enough, else the judges' own."""
+        name = c.measure.replace("rate.", "contrast.", 1)
+        p = self._powered.get(_where(name, c.editor, c.group)) if _diagnosed(c.experiment, c.condition) else None
+        return c if p is None or p.value is None else replace(c, value=p.value, low=p.low, high=p.high)
+
+    def _people_say(self, rater: str, measure: str, editor: str | None, group: Mapping[str, str]) -> tuple[str, ...]:
+        """What an estimate is with people's ratings, as a caveat of what the judges alone show."""
+        p = self._powered.get(_where(measure, editor, group)) if rater == ENSEMBLE else None
+        if p is None or p.value is None or p.low is None or p.high is None:
+            return ()
+        reach = between(p.low, p.high, self.rules.confidence)
+        return (f"With people's ratings of {p.labelled:,} of these edits it is {points(p.value)} ({reach}).",)
+
+    def _unchecked(self, rater: str, t: GapTest, ends: Sequence[Estimate]) -> tuple[str, ...]:
+        """How unequal the judges' error would have to be to explain a gap away, where people rated too little."""
+        e = explained_away(t, ends[0], ends[1], self.rules.confidence) if rater == ENSEMBLE else None
+        if e is None:
+            return ()
+        self.explained.append(e)
+        return (
+            f"Judges who call {percent(e.false_calls)} of the unaffected edits of the group that is ahead and none of "
+            f"the other's, or miss {percent(e.misses)} of the affected edits of the other and none of the first's, would "
+            "show this gap between groups that are alike.",
+            *(() if e.labels is None else (f"People's ratings of about {e.labels:,} edits of each group would tell.",)),
+        )
 
     def findings(self) -> Iterator[Finding]:
         """All of them, in no order."""
@@ -164,7 +196,9 @@ class _Maker:
     def _one_sided(self, rater: str, t: ShareTest, p: float | None) -> Finding:
         level: FindingLevel = "observed"
         if t.low is not None and t.low > t.limit:
-            level = "clear" if p is not None and p < ALPHA and t.prompts > 1 else "suggestive"
+            together = self._powered.get(_where(t.measure, t.editor, {})) if rater == ENSEMBLE else None
+            held = together is None or together.low is None or together.low > t.limit
+            level = "clear" if p is not None and p < ALPHA and t.prompts > 1 and held else "suggestive"
         text = sentences.opening(rater) + sentences.one_sided_shift(t, rater, self.rules.confidence)
         return self._share(rater, t, p, level, text, nothing=False)
 
@@ -192,7 +226,7 @@ class _Maker:
             faces=t.faces,
             text=text,
             cases=cases,
-            caveats=_one_prompt(t.prompts),
+            caveats=_one_prompt(t.prompts) + self._people_say(rater, t.measure, t.editor, {}),
         )
 
     # -- gaps ---------------------------------------------------------------------------------------------------
@@ -234,6 +268,8 @@ class _Maker:
             text = f"{text[:-1]}, on one prompt: without {g.prompt} the difference is gone."
         if g.small:
             caveats += ("One of the two groups has too few faces to stand for its label.",)
+        checked = self._people_say(rater, t.measure, t.editor, {t.factor: "*"})
+        caveats += checked or self._unchecked(rater, t, found if worse == t.highest else found[::-1])
         return Finding(
             kind="gap",
             level="clear" if g.grade == "clear" else "suggestive",
@@ -482,6 +518,14 @@ def _choices(tests: Sequence[ShareTest]) -> Iterator[tuple[ShareTest, ShareTest 
         other = swapped.get(t.editor)
         known = [x.p for x in (t, other) if x is not None]
         yield t, other, max(1.0 if p is None else p for p in known)
+
+
+def _where(measure: str, editor: str | None, group: Mapping[str, str]) -> tuple[object, ...]:
+    return measure, editor, frozenset(group.items())
+
+
+def _diagnosed(experiment: str, condition: str) -> bool:
+    return (experiment, condition) == (Experiment.DIAGNOSIS, Condition.BASELINE)
 
 
 def _one_prompt(prompts: int) -> tuple[str, ...]:
