@@ -147,8 +147,8 @@ class _Maker:
         self.explained.append(e)
         return (
             f"Judges who call {percent(e.false_calls)} of the unaffected edits of the group that is ahead and none of "
-            f"the other's, or miss {percent(e.misses)} of the affected edits of the other and none of the first's, would "
-            "show this gap between groups that are alike.",
+            f"the other's, or miss {percent(e.misses)} of the affected edits of the other and none of the first's, "
+            "would show this gap between groups that are alike.",
             *(() if e.labels is None else (f"People's ratings of about {e.labels:,} edits of each group would tell.",)),
         )
 
