@@ -9,7 +9,8 @@ from pathlib import Path
 from proofs.page import PAGES, commit, page
 
 PROOFS = (
-    *("age", "change", "coverage", "findings", "fuzz", "identity", "instruments", "kills", "load", "survey_kills"),
+    *("age", "change", "coverage", "findings", "fuzz", "hard_worlds", "identity", "instruments", "kills", "load"),
+    "survey_kills",
     "texts",
 )
 NAMED = ("mutation",)

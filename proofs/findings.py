@@ -30,7 +30,7 @@ from evenedit.simulation.editors import SimulatedEditor
 from evenedit.stats.disparity.diagnosis import diagnosis_panels
 from evenedit.stats.disparity.gaps import contrasts
 from evenedit.stats.disparity.mitigation import mitigation_panels
-from evenedit.stats.disparity.mitigation_effects import mitigation_effects
+from evenedit.stats.disparity.mitigation_effects import tested_effects
 from evenedit.stats.disparity.stereotype import stereotype_panels
 from evenedit.stats.engine.bootstrap import Bootstrap
 from evenedit.stats.engine.estimates import estimates
@@ -217,15 +217,16 @@ def findings_of(table: RatingTable, rules: AnalysisRules) -> tuple[Finding, ...]
         if panel.condition != Condition.PLACEBO:
             shares = tuple(share_tests(Bootstrap(panel, rules.draws, rules.seed), rules))
             evidence.append(PanelEvidence(ENSEMBLE, panel, (), shares))
+    mitigated = list(tested_effects(scores, found, rules))
     results = Results(
         provenance={},
         rules=rules.to_dict(),
         estimates=tuple(estimated),
         tests=tuple(tested),
         contrasts=tuple(contrasted),
-        mitigation=tuple(mitigation_effects(scores, found, rules)),
+        mitigation=tuple(t.effect for t in mitigated),
     )
-    return with_findings(Everything(table, scores, rules, evidence, results)).findings
+    return with_findings(Everything(table, scores, rules, evidence, results, mitigated)).findings
 
 
 def name_of(f: Finding) -> str:

@@ -306,7 +306,13 @@ METHODS: tuple[tuple[re.Pattern[str], Check], ...] = (
         drawn,
     ),
     (pattern(r"Edits of one face are not taken as independent\."), faces_drawn),
-    (pattern(r"A rate of 0% or 100% has Wilson's interval, with portraits or prompts as its units\."), wilson),
+    (
+        pattern(
+            r"A rate of 0% or 100% has Wilson's interval; how alike its rows are is taken from the groups and rates in "
+            r"which something occurred, and without any, portraits or prompts are its units\."
+        ),
+        wilson,
+    ),
     (pattern(r"No estimate has an interval: there is too little to draw from\."), no_interval),
     (
         pattern(

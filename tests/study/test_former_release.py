@@ -76,6 +76,28 @@ def test_the_report_tells_the_numbers_that_were_told(former: Path, evenedit: Com
     expected = json.loads((former.parent / "expected-results.json").read_text())
     assert expected["counts"].items() <= results["counts"].items()
     for key in ("estimates", "agreement"):
-        now = by_coordinates(results[key])
-        for row, numbers in by_coordinates(expected[key]).items():
+        now, then = (by_coordinates([*map(without_ends_of_a_rate, side[key])]) for side in (results, expected))
+        for row, numbers in then.items():
             assert now[row] == pytest.approx(numbers, rel=1e-12), row
+    now, then = ({place(row): row for row in side["estimates"] if is_rate(row)} for side in (results, expected))
+    assert then.keys() <= now.keys()
+    for at, row in then.items():
+        ends = [(x["low"], x["high"]) for x in (row, now[at])]
+        if None in ends[0] or row["value"] in (0, 1):  # how alike its rows are is now borrowed from other groups
+            assert (None in ends[0]) == (None in ends[1])
+        else:  # few events no longer speak for themselves alone
+            assert ends[1][0] <= ends[0][0] + 1e-12 and ends[0][1] <= ends[1][1] + 1e-12, at
+
+
+def is_rate(row: dict[str, Any]) -> bool:
+    return str(row.get("measure", "")).startswith("rate.")
+
+
+def without_ends_of_a_rate(row: dict[str, Any]) -> dict[str, Any]:
+    """A row without the interval of a rate, which a later release makes otherwise where there are few events."""
+    return {k: v for k, v in row.items() if not is_rate(row) or k not in ("low", "high", "method")}
+
+
+def place(row: dict[str, Any]) -> str:
+    """Where a row stands: all that is no number, and not how its interval was made."""
+    return json.dumps([row[k] for k in ("measure", "experiment", "condition", "editor", "group")], sort_keys=True)

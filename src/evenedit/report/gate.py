@@ -20,7 +20,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import partial
 from typing import get_args
@@ -107,6 +107,8 @@ class Rule:
         if e.low is None or e.high is None:
             return GateAnswer.UNDECIDED, f"{e.value:.4g} without an interval ({e.method})"
         evidence = f"{e.value:.4g} [{e.low:.4g}, {e.high:.4g}], n = {e.n:,}, {e.missing:,} missing"
+        if e.method.startswith("people rated "):
+            evidence += f" ({e.method})"
         inner, outer = (e.high, e.low) if self.upper else (e.low, e.high)
         if self._meets(inner):
             return GateAnswer.PASS, evidence
@@ -247,10 +249,22 @@ def _estimates(results: Results, rule: Rule, editors: Sequence[str]) -> dict[str
     found: dict[str, Estimate | None] = {}
     for editor in editors:
         each = [look(measure, editor=editor) for measure in measures]
-        found[editor] = next((e for e in each if e is not None and e.value is not None), None)
+        first = next((e for e in each if e is not None and e.value is not None), None)
+        found[editor] = None if first is None else _with_people(results, first)
     if not any(e is not None for e in found.values()):
         raise EvenEditError(f"rule '{rule.text}': no editor has such an estimate; {_there_is(results, rule)}")
     return found
+
+
+def _with_people(results: Results, e: Estimate) -> Estimate:
+    """The estimate from judges and people together where people rated enough, else the judges' own."""
+    for p in results.powered:
+        same = (p.measure, p.experiment, p.condition, p.editor) == (e.measure, e.experiment, e.condition, e.editor)
+        if same and p.low is not None and dict(p.group) == dict(e.group):
+            alone = "" if e.low is None or e.high is None else f" [{e.low:.4g}, {e.high:.4g}]"
+            how = f"people rated {p.labelled:,} of these edits; judges alone: {e.value:.4g}{alone}"
+            return replace(e, value=p.value, low=p.low, high=p.high, method=how)
+    return e
 
 
 def _there_is(results: Results, rule: Rule) -> str:

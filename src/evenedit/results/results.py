@@ -40,13 +40,16 @@ class GapTest:
     lowest: str
     p: float
     p_holm: float
-    """Adjusted within the family: all gaps of one editor in one experiment and condition."""
+    """Adjusted within the family: the gaps of one editor in one experiment and condition that could show anything."""
     faces: int
     method: str
     p_adjusted: float | None = None
     """Adjusted for every test of the whole report; None where the gap is no finding's (all editors pooled)."""
     level: Literal["clear", "suggestive", "none"] | None = None
     """What it counts as in the findings: see docs/findings.md; None in results of former releases and where pooled."""
+    family: int | None = None
+    """How many tests `p_holm` is adjusted for; a rate that never varies, or too rarely for any p < 0.05, is not among
+    them and has `p_holm` 1. None in results of former releases."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -308,6 +311,26 @@ class PredictionPowered:
 
 
 @dataclass(frozen=True, slots=True)
+class ExplainedGap:
+    """How unequal the judges' error would have to be to explain a gap away where nobody rated enough to check them."""
+
+    measure: str
+    """gap.<rate>"""
+    editor: str
+    factor: str
+    highest: str
+    lowest: str
+    false_calls: float
+    """Share of unaffected edits of the highest group that judges would have to call, and of the lowest none."""
+    misses: float
+    """Share of affected edits of the lowest group that judges would have to miss, and of the highest none."""
+    boundary: tuple[tuple[float, float], ...]
+    """Pairs of both, between these two, under which the groups' true rates are equal."""
+    labels: int | None
+    """Edits of each group that people would have to rate to show such a gap in 80 of 100 samples."""
+
+
+@dataclass(frozen=True, slots=True)
 class Specification:
     """One way the same scores could have been read."""
 
@@ -422,6 +445,7 @@ class Results:
     seeds: tuple[SeedSpread, ...] = ()
     mitigation: tuple[MitigationEffect, ...] = ()
     powered: tuple[PredictionPowered, ...] = ()
+    explained: tuple[ExplainedGap, ...] = ()
     multiverse: tuple[Multiverse, ...] = ()
     measured: tuple[Measured, ...] = ()
     """Each instrument by itself."""

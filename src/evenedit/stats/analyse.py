@@ -22,7 +22,7 @@ from evenedit.stats.disparity.diagnosis import diagnosis_panels
 from evenedit.stats.disparity.gaps import contrasts, gaps
 from evenedit.stats.disparity.instruments import measured
 from evenedit.stats.disparity.mitigation import mitigation_panels
-from evenedit.stats.disparity.mitigation_effects import mitigation_effects
+from evenedit.stats.disparity.mitigation_effects import tested_effects
 from evenedit.stats.disparity.odds_models import models
 from evenedit.stats.disparity.stereotype import stereotype_panels
 from evenedit.stats.disparity.trends import trends
@@ -91,6 +91,7 @@ def analyse(
         if panel.condition != Condition.PLACEBO:
             evidence.append(PanelEvidence(ENSEMBLE, panel, (), tuple(share_tests(bootstrap, rules))))
     instruments = list(measured(table, rules))
+    mitigated = list(tested_effects(scores, found, rules))
     evidence += [shown for _, shown in instruments]
     results = Results(
         provenance=provenance,
@@ -108,7 +109,7 @@ def analyse(
         models=tuple(models(scores, found, rules)),
         leave_one_out=tuple(omitted),
         seeds=tuple(seed_spread(scores, found, rules)),
-        mitigation=tuple(mitigation_effects(scores, found, rules)),
+        mitigation=tuple(t.effect for t in mitigated),
         powered=tuple(_powered(scores, judged, rules, inclusion or {}, estimated, contrasted)),
         multiverse=tuple(multiverse(table, rules, tested)),
         measured=tuple(found for found, _ in instruments),
@@ -119,7 +120,7 @@ def analyse(
         ),
         agreement=compared(),  # the last, so that all else is done meanwhile
     )
-    return with_findings(Everything(table, scores, rules, evidence, results))
+    return with_findings(Everything(table, scores, rules, evidence, results, mitigated))
 
 
 def _agreement(judged: Scores, rules: AnalysisRules) -> tuple[Agreement, ...]:

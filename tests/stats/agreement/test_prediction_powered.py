@@ -1,10 +1,16 @@
 """Judges on all edits, people on a sample."""
 
+from dataclasses import replace
+
 import numpy as np
+import pandas as pd
 import pytest
 from ppi_py import ppi_mean_ci, ppi_mean_pointestimate
 
-from evenedit.stats.agreement.prediction_powered import LabelledSample, together, tuned
+from evenedit.protocol import FACTORS
+from evenedit.stats.agreement.prediction_powered import LabelledSample, _three_ways, together, tuned
+from evenedit.stats.engine.panel import Axes, by_face
+from evenedit.stats.engine.rules import AnalysisRules
 
 
 def unclustered(
@@ -67,3 +73,57 @@ def test_errors_grow_when_faces_are_alike():
     tuning = tuned(clusters)
     wide, narrow = (together(s, tuning).uncertainty[1] for s in (clusters, alone))
     assert wide.variance > 3 * narrow.variance
+
+
+def unequal(rng: np.random.Generator, labelled: int = 12) -> tuple[LabelledSample, Axes]:
+    """Judges that call a change in 16 % of White and 41 % of Black edits, where it is 18 and 16 % in truth."""
+    faces, prompts = 48, 10
+    edits = pd.DataFrame(
+        {
+            "editor": "e",
+            "source_id": np.repeat([f"f{i:02}" for i in range(faces)], prompts),
+            "prompt_id": [f"p{j}" for j in range(prompts)] * faces,
+            "race": np.repeat(["White", "Black"] * (faces // 2), prompts),
+            "gender": "Male",
+            "age": "20s",
+        }
+    )
+    axes = by_face(edits, FACTORS)
+    black = (edits["race"] == "Black").to_numpy()
+    face = np.repeat(rng.beta(3, 3, faces), prompts) * 2
+    truth = (rng.random(len(edits)) < np.where(black, 0.16, 0.18) * face).astype(float)
+    wrongly = rng.random(len(edits)) < np.where(black, 0.30, 0.02)
+    missed = rng.random(len(edits)) < np.where(black, 0.05, 0.2)
+    judged = np.where(truth == 1, ~missed, wrongly).astype(float)
+    chosen = np.isin(axes.cluster_at, rng.permutation(faces)[: 2 * labelled]) & (rng.random(len(edits)) < 0.5)
+    weight = np.ones(len(edits))
+    return LabelledSample(judged, np.where(chosen, truth, np.nan), weight, axes.cluster_at, axes.prompt_at), axes
+
+
+def test_people_correct_judges_that_err_more_for_one_group():
+    gaps, judges, covered, rows = [], [], 0, 0
+    for seed in range(40):
+        sample, axes = unequal(np.random.default_rng(seed))
+        black = axes.labels["race"][sample.face] == "Black"
+        judges.append(sample.judged[black].mean() - sample.judged[~black].mean())
+        found = list(_three_ways(sample, axes, "rate.x", AnalysisRules.default()))
+        rates = {r.group.get("race"): r for r in found if r.measure == "rate.x" and "race" in r.group}
+        gaps.append(rates["Black"].value - rates["White"].value)
+        contrast = next(r for r in found if r.measure == "contrast.x" and r.group == {"race": "Black"})
+        covered += contrast.ends[0] <= -0.02 <= contrast.ends[1]
+        for r in found:
+            rows += 1
+            assert r.ends[0] is not None and r.ends[0] <= r.value <= r.ends[1]
+            assert r.ends[1] - r.ends[0] <= 1.02 * (r.human_ends[1] - r.human_ends[0]) + 1e-12
+            assert r.measure == "contrast.x" or 0 <= r.ends[0] <= r.ends[1] <= 1
+    assert np.mean(judges) > 0.2, "the judges alone see a gap of 22 points"
+    assert abs(np.mean(gaps)) < 0.05, "with people it is gone"
+    assert covered >= 35 and rows > 100
+
+
+def test_three_labels_are_no_estimate():
+    sample, axes = unequal(np.random.default_rng(1))
+    few = np.where(np.cumsum(sample.labelled) <= 3, sample.labels, np.nan)
+    (only,) = _three_ways(replace(sample, labels=few), axes, "rate.x", AnalysisRules.default())
+    assert only.ends == (None, None) and only.labelled == 3
+    assert only.reason == "none: people rated 3 edits of 1 faces; 10 edits of 5 faces are needed"

@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from evenedit.stats.engine.permutation import between_of, holm, p_values, permuted, strata
+from evenedit.stats.engine.multiplicity import holm
+from evenedit.stats.engine.permutation import between_of, p_values, permuted, strata
 
 
 def test_holm_of_a_hand_worked_example():

@@ -6,6 +6,8 @@ from itertools import product
 
 import pytest
 
+from evenedit.core.records import Kind
+from evenedit.report.gate import GateAnswer, Rule, check
 from evenedit.results.results import Finding, Results
 from evenedit.stats import AnalysisRules, analyse
 from evenedit.stats.findings.design import comparable
@@ -38,8 +40,8 @@ def some(at: int, prompt: str, share: int) -> bool:
 
 @pytest.fixture(scope="module")
 def lightening() -> Results:
-    """Every second edit of anybody comes back lighter, one in twelve darker."""
-    return study(lambda at, _, p: scores(skin=4 if some(at, p, 2) else 2 if some(at + 1, p, 12) else 3))
+    """Every second edit of anybody comes back lighter, one in twelve darker, of either gender."""
+    return study(lambda at, _, p: scores(skin=4 if some(at, p, 2) else 2 if some(5 * at + 1, p, 12) else 3))
 
 
 def test_a_shift_of_everybody_is_the_first_finding_and_no_gap_is_clear(lightening):
@@ -170,3 +172,53 @@ def test_effects_of_the_demos_size_are_clear_and_little_else_at_the_level_of_sco
     ):
         assert sum(name in names for names in clear) >= 4, name
     assert sum(bool(names - set(known)) for names in clear) <= 1
+
+
+def white_at_zero(at: int, race: str, prompt: str) -> dict[str, int]:
+    """No White face is lightened, of the others one in eight edits; nothing else ever happens."""
+    return scores(skin=4 if race != "White" and at % 2 == 0 and PROMPTS[at // 2 % 4] == prompt else 3)
+
+
+def test_rates_that_never_vary_do_not_dilute_the_one_that_does():
+    results = study(white_at_zero)
+    (test,) = [t for t in results.tests if (t.measure, t.editor, t.factor) == ("gap.skin_lighter", "e", "race")]
+    family = [t for t in results.tests if t.editor == "e"]
+    assert 0.01 < test.p < 0.04 and len(family) >= 16
+    assert (test.family, test.p_holm) == (1, test.p), "Holm over all would say 0.5: nothing else could show anything"
+    assert {t.p_holm for t in family if t is not test} == {1.0}
+    assert results.counts["tests.gap"] == 1, "over the whole report, too"
+
+
+def test_a_gap_that_no_labelling_could_show_is_no_test():
+    results = study(lambda at, _, p: scores(skin=4, race=5 if (at, p) == (3, "O-02") else 1))
+    (test,) = [t for t in results.tests if (t.measure, t.editor, t.factor) == ("gap.race_change", "e", "race")]
+    assert test.p == 1.0, "one event lies in one group or in the other"
+    assert (test.p_holm, test.family) == (1.0, 0)
+    assert "tests.gap" not in results.counts
+
+
+def seen_and_true(at: int, race: str, prompt: str) -> tuple[bool, bool]:
+    """Whether judges call an edit lighter, and whether it is: they call many Black edits that are not."""
+    number = 4 * at + PROMPTS.index(prompt)
+    true = number % 6 == 0
+    return true or (race == "Black" and number % 3 == 1), true
+
+
+@pytest.mark.parametrize("people", [False, True])
+def test_a_gap_that_only_the_judges_see_is_not_clear_where_people_rated(people):
+    faces = [face(r, g, "20s", k) for r, g, k in product(("White", "Black"), ("Male", "Female"), range(8))]
+    rows = [edit(source, prompt) for source, prompt in product(faces, PROMPTS)]
+    both = [seen_and_true(at, source[1], p) for (at, source), p in product(enumerate(faces), PROMPTS)]
+    judged, told = ([scores(skin=4 if x[k] else 3) for x in both] for k in (0, 1))
+    given = {"judge-a": judged, "judge-b": judged} | ({"person": told} if people else {})
+    kinds = [Kind.VLM, Kind.VLM] + [Kind.HUMAN] * people
+    results = analyse(table_of(rows, given, kinds), QUICK, {})
+    found = of(results, "gap.skin_lighter", "race")
+    (rule,) = check(results, [Rule.parse("gap.skin_lighter[race] <= 0.2")])
+    if people:
+        assert found.level == "suggestive" and "With people's ratings of 128 of these edits" in found.caveats[0]
+        assert not results.explained and "judges alone" in rule.evidence and rule.answer is not GateAnswer.FAIL
+    else:
+        assert found.level == "clear" and "would show this gap between groups that are alike" in found.caveats[0]
+        (explained,) = [e for e in results.explained if e.measure == "gap.skin_lighter" and e.factor == "race"]
+        assert explained.labels is not None and rule.answer is GateAnswer.FAIL

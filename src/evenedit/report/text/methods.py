@@ -176,7 +176,10 @@ def _intervals(index: Index) -> Iterator[str]:
         if any(unit == "source" for unit, _ in drawn):
             yield "Edits of one face are not taken as independent."
     if any(method.startswith("wilson(") for method in made):
-        yield "A rate of 0% or 100% has Wilson's interval, with portraits or prompts as its units."
+        yield (
+            "A rate of 0% or 100% has Wilson's interval; how alike its rows are is taken from the groups and rates in "
+            "which something occurred, and without any, portraits or prompts are its units."
+        )
     if every and not made:
         yield "No estimate has an interval: there is too little to draw from."
 

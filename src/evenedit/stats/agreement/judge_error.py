@@ -4,20 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import ndtri, stdtrit
 
 from evenedit.protocol import AXES
 from evenedit.results.results import Agreement
 from evenedit.stats.agreement import human_consensus as people
 from evenedit.stats.agreement.overlap import Overlap, Place, Rows
-from evenedit.stats.engine.intervals import Interval, as_interval, percentile
+from evenedit.stats.disparity.gaps import gap_intervals
 from evenedit.stats.engine.multiplicity import holm
-from evenedit.stats.engine.permutation import p_values, strata
+from evenedit.stats.engine.permutation import TIE, between_of, p_values, strata
 
 STREAM = 4
 """These permutations' own random numbers."""
+MOST = 1999
+"""Permutations of the one test of each axis."""
+GAP_DRAWS = 1000
+"""Draws of a gap's noise."""
 WIDEST = 4.0
 """The largest difference two scores of 1 to 5 can have."""
 
@@ -42,12 +48,55 @@ def judge_error(evidence: Overlap) -> Iterator[Agreement]:
             row for factor in evidence.table.factors for row in _by_factor(evidence, factor.name, factor.codes, errors)
         ]
         yield from made
+        joint = list(_joint(evidence, errors))
+        yield from joint
         for editor in dict.fromkeys(row.editor for row in made):
-            family = [row for row in made if row.editor == editor and row.statistic.endswith("_p")]
-            adjusted = holm([row.value for row in family if row.value is not None])
-            for row, p in zip(family, adjusted, strict=True):
-                how = f"Holm over {len(family)} gaps of axes by factors{evidence.mark}"
-                yield replace(row, statistic=f"{row.statistic}_holm", value=p, method=how)
+            yield from _adjusted(
+                evidence, [r for r in made if r.editor == editor], [r for r in joint if r.editor == editor]
+            )
+
+
+def _adjusted(evidence: Overlap, made: list[Agreement], joint: list[Agreement]) -> Iterator[Agreement]:
+    """Each gap's p after two steps: one test of each axis, Holm over axes; then the factors of the axis, Holm again."""
+    first = dict(zip([r.axis for r in joint], holm([r.value or 0.0 for r in joint]), strict=True))
+    for row in joint:
+        how = f"one test of each axis, Holm over {len(joint)} axes{evidence.mark}"
+        yield replace(row, statistic=f"{row.statistic}_holm", value=first[row.axis], method=how)
+    for axis in first:
+        family = [r for r in made if r.axis == axis and r.statistic == "mean_difference_gap_p"]
+        for row, p in zip(family, holm([r.value or 0.0 for r in family]), strict=True):
+            how = f"one test of each axis, Holm over {len(joint)} axes, then over {len(family)} factors{evidence.mark}"
+            yield replace(row, statistic=f"{row.statistic}_holm", value=max(p, first[axis]), method=how)
+
+
+def _joint(evidence: Overlap, errors: list[_Errors]) -> Iterator[Agreement]:
+    """For every axis and editor one test: do errors go with the labels of faces, whichever factor they are of?"""
+    draws = min(evidence.rules.permutations, MOST)
+    for e in errors:
+        faces, first, face = np.unique(evidence.unit[e.rows], return_index=True, return_inverse=True)
+        labels = [evidence.labels(f.name, e.rows[first]) for f in evidence.table.factors]
+        varying = [np.unique(x, return_inverse=True)[1].astype(np.int8) for x in labels if len(np.unique(x)) > 1]
+        if not varying or len(faces) < 2:
+            continue
+        total, count = (
+            np.bincount(face.ravel(), weights=w)[:, None].astype(np.float64) for w in (e.parts, np.ones(len(e.rows)))
+        )
+        order = _orders(len(faces), draws, evidence.rules.seed)
+        apart = np.zeros(draws + 1)
+        for codes in varying:
+            moved = np.concatenate([codes[None], codes[order]])
+            between = np.sqrt(between_of(moved, int(codes.max()) + 1, total, count)[:, 0])
+            spread = float(between[1:].std())
+            apart += (between - between[1:].mean()) / spread if spread > 0 else 0.0
+        p = float((1 + (apart[1:] >= apart[0] - TIE).sum()) / (1 + draws))
+        method = f"permutation(faces with all their labels, {draws}); factors summed, each in standard deviations"
+        yield evidence.row(e.place, "mean_difference_by_group_p", p, None, None, len(e.rows), e.ratings, method)
+
+
+@lru_cache(maxsize=8)
+def _orders(faces: int, draws: int, seed: int) -> NDArray[np.int64]:
+    """[draw, face]: faces in random order; the same for every axis."""
+    return np.random.default_rng([seed, STREAM, faces]).permuted(np.tile(np.arange(faces), (draws, 1)), axis=1)
 
 
 def _errors(evidence: Overlap, condition: str) -> Iterator[_Errors]:
@@ -91,7 +140,7 @@ def _by_factor(evidence: Overlap, factor: str, levels: tuple[str, ...], errors: 
         place = replace(e.place, group={factor: "*"})
         size = len(e.rows), e.ratings
         low, high = interval or (None, None)
-        method = f"bootstrap(faces, {evidence.rules.draws}), basic" if interval else "no interval: a group of one face"
+        method = "inverted, clustered by face" if interval else "no interval: a group of one face, or no variation"
         yield evidence.row(place, "mean_difference_gap", gap, low, high, *size, f"highest minus lowest group; {method}")
         method = f"permutation({how}, {evidence.rules.permutations})"
         yield evidence.row(place, "mean_difference_gap_p", float(p[at]), None, None, *size, method)
@@ -100,24 +149,26 @@ def _by_factor(evidence: Overlap, factor: str, levels: tuple[str, ...], errors: 
 def _gap(
     evidence: Overlap, code: NDArray[np.int8], total: NDArray[np.float64], count: NDArray[np.int64]
 ) -> tuple[float, tuple[float, float] | None]:
-    """Highest minus lowest mean over groups, and its interval from faces drawn within groups."""
-    means, draws = [], []
+    """Highest minus lowest mean over groups, and the interval of true gaps under which it is nothing unusual."""
+    means, errors, sizes = [], [], []
     for level in np.unique(code):
         of = (code == level) & (count > 0)
         if of.any():
-            means.append(total[of].sum() / count[of].sum())
-            both = np.stack([total[of], count[of]], axis=1)
-            drawn = evidence.drawing.drawn(both) if of.sum() > 1 else np.full((evidence.rules.draws, 2), np.nan)
-            draws.append(drawn[:, 0] / drawn[:, 1])
+            faces, size = int(of.sum()), float(count[of].sum())
+            mean = float(total[of].sum() / size)
+            around = total[of] - mean * count[of]
+            error = float(np.sqrt((around**2).sum() * faces / (faces - 1)) / size) if faces > 1 else np.nan
+            reach = 0.5 + evidence.rules.confidence / 2
+            means.append(mean)
+            errors.append(error * float(stdtrit(faces - 1, reach) / ndtri(reach)) if faces > 1 else np.nan)
+            sizes.append(size)
     gap = float(max(means) - min(means))
-    spread = np.max(draws, axis=0) - np.min(draws, axis=0)
-    return gap, _reflected(gap, spread, evidence.rules.confidence)
-
-
-def _reflected(gap: float, draws: NDArray[np.float64], confidence: float) -> Interval | None:
-    """The reflected bootstrap interval of max - min, whose draws are biased upwards; around the estimate."""
-    bounds = as_interval(percentile(draws, confidence))
-    if bounds is None:
-        return None
-    low, high = bounds
-    return max(0.0, min(gap, 2 * gap - high)), min(WIDEST, max(gap, 2 * gap - low))
+    if len(means) < 2 or not all(error > 0 for error in errors):
+        return gap, None
+    # as gaps of rates have it: from -4 to 4 taken as 0 to 1, errors lie near the middle, where the scale is even
+    rates, own = (np.array([x]) / (2 * WIDEST) for x in (means, errors))
+    apart = np.zeros((GAP_DRAWS, 1, len(means)))
+    low, high = gap_intervals(
+        rates + 0.5, own, apart, np.array([sizes]), evidence.rules.confidence, evidence.rules.seed
+    )[:, 0]
+    return gap, (2 * WIDEST * float(low), min(WIDEST, 2 * WIDEST * float(high)))

@@ -3,8 +3,9 @@
 People's mean over the sample, weighted by one over each case's chance of being chosen, is right but rests on few
 edits; the judges' mean rests on all edits but may be off. The difference between judges on all edits and judges on
 the sample shows how unlucky the sample was, and a share lambda of it is taken off people's mean (Angelopoulos,
-Duchi and Zrnic, PPI++, 2023): lambda is the one that leaves least variance, so judges that are of no use do no
-harm. Errors are clustered by face and prompt, since the edits of both are.
+Duchi and Zrnic, PPI++, 2023): lambda is the one that leaves least variance over faces, found for each group on its
+own, so judges that are of no use do no harm. Errors are clustered by face and prompt, since the edits of both are.
+Where the interval is wider than people's own by more than 2 %, or a share leaves 0 to 1, people's stands.
 """
 
 from __future__ import annotations
@@ -28,8 +29,12 @@ from evenedit.stats.engine.panel import Axes, by_face
 from evenedit.stats.engine.rules import AnalysisRules
 from evenedit.stats.engine.variance import Uncertainty, clustered, difference, share_interval
 
-FEWEST = 2
-"""Faces that people must have rated before there is an estimate."""
+FEWEST = 5
+"""Faces that people must have rated before there is an estimate: of fewer, the variance over faces is a guess."""
+FEWEST_LABELS = 10
+"""Edits that they must have rated."""
+WIDER = 1.02
+"""An estimate from both whose interval is wider than this many times people's own is not taken: people's is."""
 GAP_DRAWS = 500
 """Draws of a gap's noise; there are hundreds of gaps."""
 Values = NDArray[np.float64]
@@ -72,14 +77,14 @@ class Both:
         """Of people alone, over the sample; of both together, over all edits."""
         s = self.sample
         at = s.labelled
-        return clustered(self.human_influence[at], s.face[at], s.prompt[at]), clustered(
-            self.influence, s.face, s.prompt
-        )
+        human = clustered(self.human_influence[at], s.face[at], s.prompt[at])
+        # how people and judges differ is known from the labelled faces only, however many the judges saw
+        return human, Uncertainty(clustered(self.influence, s.face, s.prompt).variance, human.freedom)
 
 
 def tuned(sample: LabelledSample) -> float:
-    """The lambda that leaves least variance, within 0 and 1."""
-    human, drift = _influences(sample)
+    """The lambda that leaves least variance over faces, within 0 and 1."""
+    human, drift = (np.bincount(sample.face, weights=x) for x in _influences(sample))
     spread = float(drift @ drift)
     return float(np.clip(-(human @ drift) / spread, 0.0, 1.0)) if spread > 0 else 0.0
 
@@ -123,6 +128,18 @@ class PoweredEstimate:
     tuning: float
     n: int
     labelled: int
+    reason: str = ""
+    """Why there is no estimate from both."""
+
+    def settled(self, share: bool) -> PoweredEstimate:
+        """With people's own numbers where the judges make it no better, or nothing where people say too little."""
+        if self.human_ends == NONE:
+            return replace(self, ends=NONE, reason=self.reason or "none: no variation in what people said")
+        width, alone = (float(high or 0.0) - float(low or 0.0) for low, high in (self.ends, self.human_ends))
+        outside = share and not 0 <= self.value <= 1
+        if self.ends == NONE or outside or width > WIDER * alone:
+            return replace(self, value=self.human, ends=self.human_ends, tuning=0.0)
+        return self
 
 
 def powered(
@@ -176,15 +193,13 @@ def powered(
                         human=row.human,
                         human_low=row.human_ends[0],
                         human_high=row.human_ends[1],
-                        value=row.value,
+                        value=None if row.reason else row.value,
                         low=row.ends[0],
                         high=row.ends[1],
-                        tuning=row.tuning,
+                        tuning=None if row.reason else row.tuning,
                         n=row.n,
                         labelled=row.labelled,
-                        method=f"ppi++, {how}, clustered by source x prompt"
-                        if row.ends[0] is not None
-                        else "none: no variation in what people said",
+                        method=row.reason or f"ppi++, {how}, clustered by source x prompt",
                     )
 
 
@@ -213,30 +228,45 @@ def _measures(found: Answers, given: NDArray[np.int8], rules: AnalysisRules) -> 
 
 def _three_ways(sample: LabelledSample, axes: Axes, measure: str, rules: AnalysisRules) -> Iterator[PoweredEstimate]:
     """Everybody, every group and, for rates, every contrast and gap."""
-    if not _enough(sample):
-        return
     is_rate = Measure(measure).kind == MeasureKind.RATE
-    tuning = tuned(sample)
-    yield _told(together(sample, tuning), measure, {}, tuning, rules)
+    if not sample.labelled.any():
+        return
+    if not _enough(sample):
+        yield _too_few(sample, measure, {})
+        return
+    yield _told(together(sample, tuned(sample)), measure, {}, tuned(sample), rules).settled(is_rate)
     for factor, levels in axes.levels.items():
         label = axes.labels[factor][sample.face]
         groups = {level: label == level for level in levels}
         members = {level: sample.only(at) for level, at in groups.items()}
-        parts = {level: together(mine, tuning) for level, mine in members.items() if _enough(mine)}
-        for level, both in parts.items():
-            yield _told(both, measure, {factor: level}, tuning, rules)
+        tuning = {level: tuned(mine) for level, mine in members.items() if _enough(mine)}
+        parts = {level: together(members[level], share) for level, share in tuning.items()}
+        for level, mine in members.items():
+            if level in parts:
+                yield _told(parts[level], measure, {factor: level}, tuning[level], rules).settled(is_rate)
+            elif mine.labelled.any():
+                yield _too_few(mine, measure, {factor: level})
         if not is_rate or len(levels) < 2 or len(parts) < len(levels):
             continue
         for level, at in groups.items():
-            rest = together(sample.only(~at), tuning)
-            row = _contrast(parts[level], rest, tuning, rules)
+            others = sample.only(~at)
+            row = _contrast(parts[level], together(others, tuned(others)), tuning[level], rules).settled(False)
             yield replace(row, measure=measure.replace("rate.", "contrast.", 1), group={factor: level})
-        row = _gap(list(parts.values()), tuning, rules)
+        row = _gap(list(parts.values()), float(np.mean(list(tuning.values()))), rules).settled(True)
         yield replace(row, measure=measure.replace("rate.", "gap.", 1), group={factor: "*"})
 
 
 def _enough(sample: LabelledSample) -> bool:
-    return len(np.unique(sample.face[sample.labelled])) >= FEWEST
+    labelled = sample.labelled
+    return int(labelled.sum()) >= FEWEST_LABELS and len(np.unique(sample.face[labelled])) >= FEWEST
+
+
+def _too_few(sample: LabelledSample, measure: str, group: Mapping[str, str]) -> PoweredEstimate:
+    """People's mean of few labels, and why there is nothing more."""
+    both, labels = together(sample, 0.0), int(sample.labelled.sum())
+    faces = len(np.unique(sample.face[sample.labelled]))
+    reason = f"none: people rated {labels} edits of {faces} faces; {FEWEST_LABELS} edits of {FEWEST} faces are needed"
+    return PoweredEstimate(measure, group, both.human, NONE, both.human, NONE, 0.0, len(sample.face), labels, reason)
 
 
 def _told(both: Both, measure: str, group: Mapping[str, str], tuning: float, rules: AnalysisRules) -> PoweredEstimate:

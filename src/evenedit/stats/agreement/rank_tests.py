@@ -13,6 +13,7 @@ from evenedit.results.results import Agreement
 from evenedit.stats.agreement import human_consensus as people
 from evenedit.stats.agreement.inter_rater import Ratings
 from evenedit.stats.agreement.overlap import Overlap, Place, Rows
+from evenedit.stats.agreement.rank_permutation import flipped_p, permuted_how, relabelled_p
 from evenedit.stats.disparity.preference import cases
 from evenedit.stats.engine.additive import mean_of
 from evenedit.stats.engine.equivalence import MARGIN, Equivalence, tost, tost_two
@@ -110,8 +111,8 @@ def _sides(evidence: Overlap, place: Place, sample: _Sample) -> Iterator[Agreeme
 
 
 def _units(evidence: Overlap, place: Place, sample: _Sample) -> tuple[Whole, Rows, str]:
-    """What a test ranks, as whole numbers: people's means of items as published; judges' means of faces, whose edits
-    are many and alike. Also a row of each unit, and what a unit is."""
+    """What a test ranks, as whole numbers: people's means of items; judges' means of faces, whose edits are many and
+    alike. Also a row of each unit, and what a unit is."""
     if place.raters != "ensemble":
         return people.whole_means(sample.total, sample.count)[0], sample.rows, "item"
     total, count, rows = by_face(evidence, sample.rows, sample.total, sample.count)
@@ -136,9 +137,13 @@ def _groups(evidence: Overlap, place: Place, sample: _Sample) -> Iterator[Agreem
     over = replace(place, group={main.name: "*"})
     h = kruskal_wallis(values[labelled], level[labelled])
     note = f"unit: {unit}, over {main.plural}"
+    face = evidence.unit[rows]
+    moved = _moves_faces(evidence, unit)
+    p = relabelled_p(values[labelled], level[labelled], face[labelled], evidence.rules) if h and moved else h and h.p
     yield from _test(
-        evidence, over, "kruskal_wallis_H", h and h.statistic, h and h.p, size,
-        f"{note}, ties corrected, df {h.df}" if h else f"{note}; {NO_TEST}", "chi-square",
+        evidence, over, "kruskal_wallis_H", h and h.statistic, p, size,
+        f"{note}, ties corrected, df {h.df}" if h else f"{note}; {NO_TEST}",
+        permuted_how(evidence.rules) if moved else "chi-square",
     )  # fmt: skip
     if h:
         yield evidence.row(over, "epsilon_squared", h.epsilon_squared, None, None, *size, f"H / (n - 1), {note}")
@@ -149,9 +154,11 @@ def _groups(evidence: Overlap, place: Place, sample: _Sample) -> Iterator[Agreem
     note = f"unit: {unit}, {REFERENCE} against all others"
     u = mann_whitney(one_group, rest)
     method = note if u else f"{note}; {NO_TEST}"
-    yield from _test(
-        evidence, against, "mann_whitney_U", u and u.statistic, u and u.p, size, method, u.method if u else ""
-    )
+    how, p = (u.method, u.p) if u else ("", None)
+    if u and moved:
+        white = np.where(level == REFERENCE, REFERENCE, "rest")[labelled]
+        how, p = permuted_how(evidence.rules), relabelled_p(values[labelled], white, face[labelled], evidence.rules)
+    yield from _test(evidence, against, "mann_whitney_U", u and u.statistic, p, size, method, how)
     if u:
         yield evidence.row(against, "cliffs_delta", u.cliffs_delta, None, None, *size, note)
     # equivalence is over faces whoever rated: rows of one face are alike
@@ -184,10 +191,19 @@ def _signed(evidence: Overlap, place: Place, before: _Sample, after: _Sample) ->
     yield from evidence.estimate(place, [(mean_of("mean_delta"), (difference / one,))], after.rows, n, note)
     w = wilcoxon(values)
     method = f"{note}, {w.nonzero} differ" if w else f"{note}; undefined: no pair differs"
-    yield from _test(evidence, place, "wilcoxon_T", w and w.statistic, w and w.p, size, method, w.method if w else "")
+    how, p = (w.method, w.p) if w else ("", None)
+    if w and _moves_faces(evidence, unit):
+        how = permuted_how(evidence.rules, "signs of faces flipped")
+        p = flipped_p(values, evidence.unit[after.rows], evidence.rules)
+    yield from _test(evidence, place, "wilcoxon_T", w and w.statistic, p, size, method, how)
     if w:
         yield evidence.row(place, "rank_biserial", w.rank_biserial, None, None, *size, note)
     yield _tost(evidence, place, "wilcoxon_tost_p", tost(total / count / one), size)
+
+
+def _moves_faces(evidence: Overlap, unit: str) -> bool:
+    """Whether p is found by moving faces: where items are ranked. As published, they are taken as independent."""
+    return unit == "item" and evidence.rules.preset != "published"
 
 
 def _test(

@@ -23,6 +23,7 @@ from evenedit.core.records import Estimate
 from evenedit.protocol.measures import MeasureKind
 from evenedit.results.results import Contrast
 from evenedit.stats.engine.bootstrap import Bootstrap, Draws
+from evenedit.stats.engine.design_effects import DesignEffects
 from evenedit.stats.engine.estimates import NOTHING, headline, method, ratio, shares
 from evenedit.stats.engine.intervals import Interval
 from evenedit.stats.engine.rules import AnalysisRules
@@ -155,12 +156,14 @@ def contrasts(bootstrap: Bootstrap, rules: AnalysisRules) -> Iterator[Contrast]:
     Faces are drawn within every level, prompts are shared: who makes up "everybody else" stays as designed.
     """
     panel = bootstrap.panel
+    effects = DesignEffects(bootstrap, rules.confidence)
     for factor, levels in panel.axes.levels.items():
         masks = {level: panel.axes.mask({factor: level}) for level in levels}
         for level, mask in masks.items() if len(levels) > 1 else ():
             others = [masks[other] for other in levels if other != level]
             rest = np.any(np.stack(others), axis=0)
             pair = bootstrap.group(mask), bootstrap.together(others)
+            pulls = effects.of({factor: level}), effects.of_rest(pair[1], factor)
             product = pair[0].prompts * pair[1].prompts
             defined = (~np.isnan(product)).sum(axis=0)
             shared = np.where(defined > 0, np.nansum(product, axis=0) / np.maximum(defined, 1), np.nan)
@@ -176,8 +179,8 @@ def contrasts(bootstrap: Bootstrap, rules: AnalysisRules) -> Iterator[Contrast]:
                     if value is None or other is None:
                         continue
                     ends = [
-                        headline(bootstrap, d, row, at, t, n, rules.confidence)[0]
-                        for d, t, n in ((pair[0], hits, count), (pair[1], rest_hits, rest_count))
+                        headline(bootstrap, d, pull, row, at, t, n, rules.confidence)[0]
+                        for d, pull, t, n in zip(pair, pulls, (hits, rest_hits), (count, rest_count), strict=True)
                     ]
                     interval = None
                     if ends[0] and ends[1] and not (value == other and value in (0.0, 1.0)):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from statistics import NormalDist
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,10 +12,11 @@ from evenedit.core.records import Estimate
 from evenedit.protocol import QUESTIONS
 from evenedit.protocol.measures import MeasureKind
 from evenedit.stats.engine.bootstrap import Bootstrap, Draws
+from evenedit.stats.engine.design_effects import DesignEffects
 from evenedit.stats.engine.intervals import Interval, wilson
 from evenedit.stats.engine.panel import Panel, RatioMeasure
 from evenedit.stats.engine.rules import AnalysisRules
-from evenedit.stats.engine.variance import Uncertainty, share_interval
+from evenedit.stats.engine.variance import Uncertainty, wilson_interval
 
 SCALE = (1.0, 5.0)
 """No mean of scores lies outside."""
@@ -30,9 +32,10 @@ def ratio(total: int, count: int) -> float | None:
 def estimates(bootstrap: Bootstrap, groups: list[dict[str, str]], rules: AnalysisRules) -> Iterator[Estimate]:
     """Every measure × editor × group of a panel."""
     panel = bootstrap.panel
+    effects = DesignEffects(bootstrap, rules.confidence)
     for group in groups:
         mask = panel.axes.mask(group)
-        draws = bootstrap.group(mask)
+        draws, pull = bootstrap.group(mask), effects.of(group)
         for row, (editor, members) in enumerate(panel.rows()):
             for at, measure in enumerate(panel.measures):
                 total, count, asked = (
@@ -40,7 +43,7 @@ def estimates(bootstrap: Bootstrap, groups: list[dict[str, str]], rules: Analysi
                 )
                 if asked == 0:
                     continue
-                interval, method = headline(bootstrap, draws, row, at, total, count, rules.confidence)
+                interval, method = headline(bootstrap, draws, pull, row, at, total, count, rules.confidence)
                 yield Estimate(
                     measure=measure.name,
                     experiment=panel.experiment,
@@ -58,9 +61,16 @@ def estimates(bootstrap: Bootstrap, groups: list[dict[str, str]], rules: Analysi
 
 
 def headline(
-    bootstrap: Bootstrap, draws: Draws, row: int, at: int, total: int, count: int, confidence: float
+    bootstrap: Bootstrap,
+    draws: Draws,
+    pull: NDArray[np.float64],
+    row: int,
+    at: int,
+    total: int,
+    count: int,
+    confidence: float,
 ) -> tuple[Interval | None, str]:
-    """The headline interval of one measure of one editor, and how it was made."""
+    """The headline interval of one measure of one editor, and how it was made; `pull` is the group's, of its shares."""
     name = bootstrap.panel.axes.cluster_name
     measure = bootstrap.panel.measures[at]
     if count == 0:
@@ -68,8 +78,11 @@ def headline(
     if draws.clusters < 2:
         return None, f"none: one {name}"
     if measure.is_share and total in (0, count):
-        # every draw repeats the 0 or 1; clusters are the independent observations that showed no exception
-        return wilson(0 if total == 0 else draws.clusters, draws.clusters, confidence), f"wilson({name}s)"
+        # every draw repeats the 0 or 1: how alike rows are is what the other groups and rates show
+        alike = float(pull[row, at])
+        unknown = np.isclose(alike, count / draws.clusters * NormalDist().inv_cdf(0.5 + confidence / 2) ** 2)
+        how = f"wilson({name}s)" if unknown else "wilson(design effect of others)"
+        return wilson_interval(total / count, alike / count), how
     if measure.name.kind == MeasureKind.SHIFT and abs(total) == count:
         low, high = wilson(draws.clusters, draws.clusters, confidence) or (0.0, 1.0)
         ends = (2 * low - 1, high) if total > 0 else (-high, 1 - 2 * low)  # what is not on this side may be opposed
@@ -81,7 +94,7 @@ def headline(
         return None, "none: no variation to draw from"
     value = total / count
     if measure.is_share:
-        return share_interval(value, variance, freedom, confidence), method(bootstrap, at)
+        return wilson_interval(value, float(pull[row, at]) / count), method(bootstrap, at)
     reach = float(Uncertainty(np.asarray(variance), np.asarray(freedom)).reach(confidence))
     low, high = value - reach, value + reach
     if measure.name.kind == MeasureKind.MEAN and measure.name.name in QUESTIONS:

@@ -21,6 +21,12 @@ def holm(p: Sequence[float]) -> list[float]:
     return adjusted
 
 
+def holm_of_live(p: Sequence[float], live: Sequence[bool]) -> list[float]:
+    """Holm's adjustment over the tests that could reject at all; the rest cost nothing and stay at 1."""
+    adjusted = iter(holm([value for value, can in zip(p, live, strict=True) if can]))
+    return [next(adjusted) if can else 1.0 for can in live]
+
+
 def benjamini_hochberg(p: Sequence[float]) -> list[float]:
     """Benjamini and Hochberg's adjustment: the share of false alarms among what is found, for exploration."""
     adjusted = [0.0] * len(p)

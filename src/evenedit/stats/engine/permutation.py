@@ -16,9 +16,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evenedit.protocol.measures import MeasureKind
+from evenedit.results.finding import ALPHA
 from evenedit.results.results import GapTest
 from evenedit.stats.engine.estimates import shares
-from evenedit.stats.engine.multiplicity import holm
+from evenedit.stats.engine.multiplicity import holm_of_live
 from evenedit.stats.engine.panel import EXACT_FLOAT32, Panel
 from evenedit.stats.engine.rules import AnalysisRules
 
@@ -132,10 +133,12 @@ class TestedGap:
     """How many standard deviations its groups are further apart than relabelled ones on average; 0 where none vary."""
     null: NDArray[np.float64]
     """[permutation]: how far apart relabelled groups are, on the same scale; empty where they do not vary."""
+    live: bool = True
+    """Whether some labelling would have p < 0.05: where none does, it is no test and no part of a family."""
 
 
 def gap_tests(panel: Panel, rules: AnalysisRules) -> list[GapTest]:
-    """A test of every rate's gap over every factor; Holm within each editor's family."""
+    """A test of every rate's gap over every factor; Holm over each editor's tests that could show anything."""
     return [tested.test for tested in tested_gaps(panel, rules)]
 
 
@@ -158,6 +161,8 @@ def tested_gaps(panel: Panel, rules: AnalysisRules) -> list[TestedGap]:
         rng = np.random.default_rng([rules.seed, STREAM, number])
         observed, drawn = drawn_variances(codes, within, total, count, rules.permutations, rng)
         p = (1 + (drawn >= observed - TIE).sum(axis=0)) / (1 + rules.permutations)
+        # the p of the labelling that is furthest apart: where that is not small, no labelling could show anything
+        smallest = (1 + (drawn >= np.maximum(drawn.max(axis=0), observed) - TIE).sum(axis=0)) / (1 + rules.permutations)
         observed, drawn = np.sqrt(observed), np.sqrt(drawn)  # less skewed, so that rates can be held against each other
         centre, spread = drawn.mean(axis=0), drawn.std(axis=0)
         masks = {level: panel.axes.mask({factor: level}) for level in levels}
@@ -181,12 +186,16 @@ def tested_gaps(panel: Panel, rules: AnalysisRules) -> list[TestedGap]:
                     faces=len(codes),
                     method=f"permutation({how}, {rules.permutations})",
                 )
-                varies = editor is not None and bool(spread[column] > TIE)
-                null = (drawn[:, column] - centre[column]) / spread[column] if varies else np.empty(0)
-                excess = float((observed[column] - centre[column]) / spread[column]) if varies else 0.0
-                families[row].append(TestedGap(test, excess, null))
-    return [
-        replace(tested, test=replace(tested.test, p_holm=adjusted))
-        for family in families
-        for tested, adjusted in zip(family, holm([tested.test.p for tested in family]), strict=True)
-    ]
+                live = bool(spread[column] > TIE) and bool(smallest[column] < ALPHA)
+                kept = live and editor is not None
+                null = (drawn[:, column] - centre[column]) / spread[column] if kept else np.empty(0)
+                excess = float((observed[column] - centre[column]) / spread[column]) if kept else 0.0
+                families[row].append(TestedGap(test, excess, null, live))
+    return [tested for family in families for tested in _adjusted(family)]
+
+
+def _adjusted(family: list[TestedGap]) -> Iterator[TestedGap]:
+    """Holm over an editor's gaps that could show anything."""
+    live = [tested.live for tested in family]
+    for tested, p in zip(family, holm_of_live([tested.test.p for tested in family], live), strict=True):
+        yield replace(tested, test=replace(tested.test, p_holm=p, family=sum(live)))

@@ -70,11 +70,15 @@ def share_interval(share: float, variance: float, freedom: float, confidence: fl
     It stays between 0 and 1, is longer on the side with more room, and stays sensible where few rows met the rate
     (Korn and Graubard 1998; Dean and Pagano 2015): one of 48 is not "up to 45 %", as a log-odds interval has it.
     """
-    alone = share * (1 - share)
-    pull = float(stdtrit(freedom, 0.5 + confidence / 2)) ** 2 * variance / alone
+    t = float(stdtrit(freedom, 0.5 + confidence / 2))
+    return wilson_interval(share, t * t * variance / (share * (1 - share)))
+
+
+def wilson_interval(share: float, pull: float) -> Interval:
+    """Wilson's interval of a share; `pull` is t² over the number of independent rows."""
     centre = (share + pull / 2) / (1 + pull)
-    half = float(np.sqrt(pull * alone + pull * pull / 4)) / (1 + pull)
-    return max(0.0, centre - half), min(1.0, centre + half)
+    half = float(np.sqrt(pull * share * (1 - share) + pull * pull / 4)) / (1 + pull)
+    return (0.0 if share == 0 else max(0.0, centre - half)), (1.0 if share == 1 else min(1.0, centre + half))
 
 
 def difference(first: float, second: float, ends: tuple[Interval, Interval], correlation: float) -> Interval:

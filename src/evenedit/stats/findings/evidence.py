@@ -13,11 +13,13 @@ from scipy.special import stdtr
 from evenedit.core.records import Experiment
 from evenedit.protocol.measures import Measure, MeasureKind
 from evenedit.protocol.shifts import ONE_SIDED, TWO_SIDED
-from evenedit.stats.engine.bootstrap import Bootstrap, Draws
+from evenedit.stats.engine.bootstrap import Bootstrap
+from evenedit.stats.engine.design_effects import DesignEffects
 from evenedit.stats.engine.estimates import NOTHING, headline
 from evenedit.stats.engine.panel import Panel, RatioMeasure
 from evenedit.stats.engine.permutation import TestedGap
 from evenedit.stats.engine.rules import AnalysisRules
+from evenedit.stats.engine.variance import Uncertainty
 
 EVEN = 0.5
 """The share of an answer that is as likely as its opposite."""
@@ -42,6 +44,8 @@ class ShareTest:
     """0 for a shift, the study's tolerance for a share that cannot cancel out, one half for a choice of two."""
     p: float | None
     """Not adjusted; None where the design gives none. One-sided against a tolerance, two-sided elsewhere."""
+    p_faces: float | None
+    """The same over faces alone, the prompts taken as they are."""
     n: int
     missing: int
     faces: int
@@ -65,7 +69,8 @@ def share_tests(bootstrap: Bootstrap, rules: AnalysisRules) -> Iterator[ShareTes
     """Every shift, one-sided share and choice of two of a panel, for every editor."""
     panel = bootstrap.panel
     everybody = panel.axes.mask({})
-    draws = bootstrap.group(everybody)
+    draws, pull = bootstrap.group(everybody), DesignEffects(bootstrap, rules.confidence).of({})
+    over_faces = Uncertainty(draws.over_faces, np.full_like(draws.over_faces, draws.freedom))
     instead = {m.name.to(MeasureKind.RATE) for m in panel.measures if m.name.kind == MeasureKind.SHIFT and m.is_share}
     for at, measure in enumerate(panel.measures):
         if measure.name in instead:  # some prompts ask for the change, and another measure leaves them out
@@ -79,7 +84,7 @@ def share_tests(bootstrap: Bootstrap, rules: AnalysisRules) -> Iterator[ShareTes
             )
             if count == 0:
                 continue
-            interval, _ = headline(bootstrap, draws, row, at, total, count, rules.confidence)
+            interval, _ = headline(bootstrap, draws, pull, row, at, total, count, rules.confidence)
             question = measure.name.name
             two_sided = question in TWO_SIDED and measure.name.kind == MeasureKind.SHIFT
             yield ShareTest(
@@ -91,7 +96,8 @@ def share_tests(bootstrap: Bootstrap, rules: AnalysisRules) -> Iterator[ShareTes
                 low=interval[0] if interval else None,
                 high=interval[1] if interval else None,
                 limit=limit,
-                p=_p(bootstrap, draws, row, at, limit),
+                p=_p(bootstrap, draws.uncertainty, row, at, limit),
+                p_faces=_p(bootstrap, over_faces, row, at, limit),
                 n=count,
                 missing=asked - count,
                 faces=int((panel.sums[measure.count][row] > 0).sum()),
@@ -117,8 +123,8 @@ def _limit(measure: Measure, experiment: str, rules: AnalysisRules) -> float | N
     return rules.tolerance if measure.kind in (MeasureKind.RATE, MeasureKind.SHIFT) and name in ONE_SIDED else None
 
 
-def _p(bootstrap: Bootstrap, draws: Draws, row: int, at: int, limit: float) -> float | None:
-    """The chance of a value as far from the limit; None where faces and prompts give no variance."""
+def _p(bootstrap: Bootstrap, sure: Uncertainty, row: int, at: int, limit: float) -> float | None:
+    """The chance of a value as far from the limit; None where there is no variance."""
     panel, measure = bootstrap.panel, bootstrap.panel.measures[at]
     total, count = panel.sums[measure.total][row], panel.sums[measure.count][row]
     moved, n = int(total.sum()), int(count.sum())
@@ -134,7 +140,7 @@ def _p(bootstrap: Bootstrap, draws: Draws, row: int, at: int, limit: float) -> f
         return 1.0 if limit < EVEN else min(1.0, 2 * 0.5**faces)
     elif moved == n:
         return min(1.0, (2 if limit == EVEN else 1) * limit**faces)
-    variance, freedom = (float(x[row, at]) for x in (draws.uncertainty.variance, draws.uncertainty.freedom))
+    variance, freedom = (float(x[row, at]) for x in (sure.variance, sure.freedom))
     if not variance > NOTHING:  # or not known
         return None
     value = moved / n

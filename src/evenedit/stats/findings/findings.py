@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+import numpy as np
+
 from evenedit.core.hashing import digest
 from evenedit.core.records import Condition, Estimate, Experiment
 from evenedit.protocol import Factor
@@ -12,8 +14,10 @@ from evenedit.protocol.measures import Measure, MeasureKind
 from evenedit.protocol.shifts import TWO_SIDED
 from evenedit.ratings.table import RatingTable, Scores
 from evenedit.results.finding import ALPHA, ENSEMBLE, NO_CHANGE, Contribution, Finding, FindingLevel
-from evenedit.results.results import Contrast, GapTest, Measured, MitigationEffect, Results
-from evenedit.stats.engine.multiplicity import holm
+from evenedit.results.results import Contrast, ExplainedGap, GapTest, Measured, MitigationEffect, Results
+from evenedit.results.words import between, percent, points
+from evenedit.stats.disparity.mitigation_effects import TestedEffect
+from evenedit.stats.engine.multiplicity import holm, step_down
 from evenedit.stats.engine.rules import AnalysisRules
 from evenedit.stats.findings import sentences
 from evenedit.stats.findings.cases import CaseFinder
@@ -23,6 +27,7 @@ from evenedit.stats.findings.evidence import EVEN, PanelEvidence, ShareTest, mea
 from evenedit.stats.findings.graded_gaps import GradedGap, grade_gaps
 from evenedit.stats.findings.order import ordered
 from evenedit.stats.findings.raters import rater_findings
+from evenedit.stats.robustness.unequal_error import explained_away
 
 CHOSEN = ("drift", "priority")
 """Ways to choose the cases of the mitigation by how their baseline had been rated."""
@@ -47,6 +52,8 @@ class Everything:
     evidence: Sequence[PanelEvidence]
     results: Results
     """All but the findings."""
+    mitigation: Sequence[TestedEffect] = ()
+    """The effects of the feature prompt with what they were compared with."""
 
 
 def with_findings(everything: Everything) -> Results:
@@ -63,6 +70,7 @@ def with_findings(everything: Everything) -> Results:
         measured=tuple(replace(m, tests=tuple(_graded(t, levels) for t in m.tests)) for m in results.measured),
         findings=tuple(ranked),
         contributions=tuple(maker.contributions(ranked)),
+        explained=tuple(maker.explained),
         counts={**results.counts, **sizes},
     )
 
@@ -84,11 +92,13 @@ class _Maker:
 
     def __init__(self, everything: Everything) -> None:
         self.given = everything
+        self.explained: list[ExplainedGap] = []
         self.rules, self.results = everything.rules, everything.results
         self.factors = {f.name: f for f in everything.table.factors}
         self.cases = CaseFinder(everything.scores, everything.rules)
+        self._powered = {_where(p.measure, p.editor, p.group): p for p in self.results.powered if p.low is not None}
         self.contrasts: list[Contrast] = [
-            *self.results.contrasts,
+            *(self._corrected(c) for c in self.results.contrasts),
             *(c for m in self.results.measured for c in m.contrasts),
         ]
         self._by_factor: dict[tuple[object, ...], list[Contrast]] = {}
@@ -97,12 +107,15 @@ class _Maker:
                 self._by_factor.setdefault((c.measure, c.experiment, c.condition, c.editor, factor), []).append(c)
         self._estimates = {_place(e): e for e in _all_estimates(self.results)}
         shares = [(one, t) for one in everything.evidence for t in one.shares]
-        effects = [e for e in self.results.mitigation if e.editor is not None and not e.group and e.p is not None]
+        self._effects = [t for t in everything.mitigation if len(t.null)]
+        # a preference among cases chosen for their drift is no evidence, so it is not tested
+        chosen = self.rules.mitigation_cases in CHOSEN
+        self._preferences = [t for _, t in shares if t.experiment == Experiment.MITIGATION and not chosen]
         self._choices = list(_choices([t for _, t in shares if t.experiment == Experiment.STEREOTYPE]))
         self.families: dict[str, Sequence[object]] = {
             "shift": [t for _, t in shares if t.experiment == Experiment.DIAGNOSIS and (t.p or 0) < 1],
-            "gap": [g for one in everything.evidence for g in one.gaps if g.test.editor is not None],
-            "mitigation": [*effects, *(t for _, t in shares if t.experiment == Experiment.MITIGATION)],
+            "gap": [g for one in everything.evidence for g in one.gaps if g.test.editor is not None and g.live],
+            "mitigation": [*self._effects, *self._preferences],
             "stereotype": self._choices,
         }
         present = {kind: WEIGHTS[kind] for kind, tests in self.families.items() if tests}
@@ -111,6 +124,33 @@ class _Maker:
         self._panels: dict[tuple[str, str, str], PanelEvidence] = {
             (one.rater, one.panel.experiment, one.panel.condition): one for one in everything.evidence
         }
+
+    def _corrected(self, c: Contrast) -> Contrast:
+        """A contrast of judges and people together where people rated enough, else the judges' own."""
+        name = c.measure.replace("rate.", "contrast.", 1)
+        p = self._powered.get(_where(name, c.editor, c.group)) if _diagnosed(c.experiment, c.condition) else None
+        return c if p is None or p.value is None else replace(c, value=p.value, low=p.low, high=p.high)
+
+    def _people_say(self, rater: str, measure: str, editor: str | None, group: Mapping[str, str]) -> tuple[str, ...]:
+        """What an estimate is with people's ratings, as a caveat of what the judges alone show."""
+        p = self._powered.get(_where(measure, editor, group)) if rater == ENSEMBLE else None
+        if p is None or p.value is None or p.low is None or p.high is None:
+            return ()
+        reach = between(p.low, p.high, self.rules.confidence)
+        return (f"With people's ratings of {p.labelled:,} of these edits it is {points(p.value)} ({reach}).",)
+
+    def _unchecked(self, rater: str, t: GapTest, ends: Sequence[Estimate]) -> tuple[str, ...]:
+        """How unequal the judges' error would have to be to explain a gap away, where people rated too little."""
+        e = explained_away(t, ends[0], ends[1], self.rules.confidence) if rater == ENSEMBLE else None
+        if e is None:
+            return ()
+        self.explained.append(e)
+        return (
+            f"Judges who call {percent(e.false_calls)} of the unaffected edits of the group that is ahead and none of "
+            f"the other's, or miss {percent(e.misses)} of the affected edits of the other and none of the first's, "
+            "would show this gap between groups that are alike.",
+            *(() if e.labels is None else (f"People's ratings of about {e.labels:,} edits of each group would tell.",)),
+        )
 
     def findings(self) -> Iterator[Finding]:
         """All of them, in no order."""
@@ -130,7 +170,13 @@ class _Maker:
 
     def _shifts(self) -> Iterator[Finding]:
         tests = [(one, t) for one in self.given.evidence for t in one.shares if t.experiment == Experiment.DIAGNOSIS]
-        adjusted = self._adjusted("shift", [t.p for _, t in tests])
+        over_faces = self._adjusted("shift", [t.p_faces if t.p is None or t.p < 1 else t.p for _, t in tests])
+        # what prompts add must not take the difference away: of what can cancel out, in no report of twenty
+        over_both = iter(holm([t.p for _, t in tests if t.p is not None and t.measure.name in TWO_SIDED]))
+        adjusted = [
+            None if t.p is None or p is None else max(p, next(over_both) if t.measure.name in TWO_SIDED else t.p)
+            for p, (_, t) in zip(over_faces, tests, strict=True)
+        ]
         for (one, t), p in zip(tests, adjusted, strict=True):
             if t.measure.name in TWO_SIDED:
                 yield self._two_sided(one.rater, t, p)
@@ -150,7 +196,9 @@ class _Maker:
     def _one_sided(self, rater: str, t: ShareTest, p: float | None) -> Finding:
         level: FindingLevel = "observed"
         if t.low is not None and t.low > t.limit:
-            level = "clear" if p is not None and p < ALPHA and t.prompts > 1 else "suggestive"
+            together = self._powered.get(_where(t.measure, t.editor, {})) if rater == ENSEMBLE else None
+            held = together is None or together.low is None or together.low > t.limit
+            level = "clear" if p is not None and p < ALPHA and t.prompts > 1 and held else "suggestive"
         text = sentences.opening(rater) + sentences.one_sided_shift(t, rater, self.rules.confidence)
         return self._share(rater, t, p, level, text, nothing=False)
 
@@ -178,7 +226,7 @@ class _Maker:
             faces=t.faces,
             text=text,
             cases=cases,
-            caveats=_one_prompt(t.prompts),
+            caveats=_one_prompt(t.prompts) + self._people_say(rater, t.measure, t.editor, {}),
         )
 
     # -- gaps ---------------------------------------------------------------------------------------------------
@@ -220,6 +268,8 @@ class _Maker:
             text = f"{text[:-1]}, on one prompt: without {g.prompt} the difference is gone."
         if g.small:
             caveats += ("One of the two groups has too few faces to stand for its label.",)
+        checked = self._people_say(rater, t.measure, t.editor, {t.factor: "*"})
+        caveats += checked or self._unchecked(rater, t, found if worse == t.highest else found[::-1])
         return Finding(
             kind="gap",
             level="clear" if g.grade == "clear" else "suggestive",
@@ -296,25 +346,24 @@ class _Maker:
 
     def _mitigation(self) -> Iterator[Finding]:
         effects = [e for e in self.results.mitigation if e.editor is not None and not e.group]
-        chosen = [
-            t for one in self.given.evidence for t in one.shares if t.experiment == Experiment.MITIGATION
-        ]  # which output is preferred
         tested = [e for e in effects if e.p is not None]
-        adjusted = self._adjusted("mitigation", [*(e.p for e in tested), *(t.p for t in chosen)])
+        adjusted = self._adjusted_effects()
         none: dict[str, list[MitigationEffect]] = {}
-        for e, p in zip(tested, adjusted, strict=False):
+        for e in tested:
             assert e.p is not None and e.editor is not None
             if e.p < ALPHA:
-                yield self._effect(e, p)
+                yield self._effect(e, max(e.p, adjusted.get((e.editor, e.question), 1.0)))
             else:
                 none.setdefault(e.editor, []).append(e)
         for editor, several in none.items():
             widest = max((max(abs(e.low or 0), abs(e.high or 0)) for e in several), default=None)
             text = sentences.no_mitigation(several)
             yield self._about_mitigation(editor, "cannot_tell", text, n=max(e.n for e in several), high=widest)
-        for t, p in zip(chosen, adjusted[len(tested) :], strict=True):
+        chosen = [t for one in self.given.evidence for t in one.shares if t.experiment == Experiment.MITIGATION]
+        known = dict(zip(map(id, self._preferences), self._adjusted_preferences(), strict=True))
+        for t in chosen:
             if t.p is not None:
-                yield self._preference(t, p)
+                yield self._preference(t, known.get(id(t)))
         without = {e.editor: e for e in effects if e.p is None and e.placebo is None and e.feature is not None}
         for name, e in without.items():
             text = (
@@ -322,6 +371,22 @@ class _Maker:
                 "mean), so changes cannot be credited to the feature prompt alone."
             )
             yield self._about_mitigation(str(name), "caution", text, n=e.n, high=None)
+
+    def _adjusted_effects(self) -> dict[tuple[str | None, str], float]:
+        """By editor and question: Westfall and Young's step-down over the swapped arms, and the kind's weight."""
+        if not self._effects:
+            return {}
+        null = np.stack([t.null for t in self._effects], axis=1)
+        p = step_down(np.array([t.excess for t in self._effects]), null)
+        share = self.weights["mitigation"] * (0.5 if self._preferences else 1.0)
+        keys = [(t.effect.editor, t.effect.question) for t in self._effects]
+        return {key: min(1.0, float(x) / share) for key, x in zip(keys, p, strict=True)}
+
+    def _adjusted_preferences(self) -> list[float | None]:
+        """Holm, and half of the kind's weight where effects have the other half."""
+        double = 2.0 if self._effects else 1.0
+        adjusted = self._adjusted("mitigation", [t.p for t in self._preferences]) if self._preferences else []
+        return [None if p is None else min(1.0, double * p) for p in adjusted]
 
     def _effect(self, e: MitigationEffect, p: float | None) -> Finding:
         assert e.editor is not None and e.value is not None
@@ -453,6 +518,14 @@ def _choices(tests: Sequence[ShareTest]) -> Iterator[tuple[ShareTest, ShareTest 
         other = swapped.get(t.editor)
         known = [x.p for x in (t, other) if x is not None]
         yield t, other, max(1.0 if p is None else p for p in known)
+
+
+def _where(measure: str, editor: str | None, group: Mapping[str, str]) -> tuple[object, ...]:
+    return measure, editor, frozenset(group.items())
+
+
+def _diagnosed(experiment: str, condition: str) -> bool:
+    return (experiment, condition) == (Experiment.DIAGNOSIS, Condition.BASELINE)
 
 
 def _one_prompt(prompts: int) -> tuple[str, ...]:
