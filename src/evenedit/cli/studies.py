@@ -153,10 +153,16 @@ def report(study: Path, out: Path | None, pictures: Pictures) -> None:
 @example("evenedit doctor my-study")
 def doctor(study: Path | None) -> None:
     """Check this installation, and a study's database and images."""
-    from evenedit.study.doctor import examine
+    from evenedit.core.errors import EvenEditError
+    from evenedit.study.doctor import HealthCheck, examine
 
+    loaded, findings = None, []
+    try:
+        loaded = open_study(study) if study else None
+    except EvenEditError as error:
+        findings = [HealthCheck(False, problem) for problem in error.problems]
     healthy = True
-    for finding in examine(open_study(study) if study else None):
+    for finding in (*examine(loaded), *findings):
         healthy &= finding.good
         click.echo(f"{'ok  ' if finding.good else 'BAD '}{finding.text}")
     if not healthy:

@@ -259,7 +259,8 @@ class PlatformSection(_Section):
     study_ids: list[str] = []
     """Ids of our study on the platform; others are turned away. Empty: any."""
     signed: bool = False
-    """Prolific: only links that carry its signature (secure external URLs)."""
+    """Only links that carry the platform's signature: Prolific's own (secure external URLs), or for a panel an
+    HMAC-SHA256 with the secret in EVENEDIT_PANEL_SECRET. `serve --production` asks for it."""
     origin: str = ""
     """The address participants know us by, https://…; a signature must be meant for it."""
     api: str = "https://api.prolific.com/api/v1"

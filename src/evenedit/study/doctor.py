@@ -6,17 +6,22 @@ import os
 import shutil
 import sys
 from collections.abc import Iterator, Mapping
+from contextlib import closing
 from dataclasses import dataclass
 from importlib.util import find_spec
 from typing import Any
 
 from evenedit.core import plugins
+from evenedit.core.errors import EvenEditError
 from evenedit.core.records import Outcome
 from evenedit.core.version import __version__
 from evenedit.run.executors.processes import visible_gpus
+from evenedit.storage import survey_schema
 from evenedit.storage.file_systems import network_file_system
+from evenedit.storage.survey_store import SurveyStore
 from evenedit.study.memory import gpu_here, memory_note
 from evenedit.study.study import Study
+from evenedit.survey.sample import stale
 
 EXTRAS = {
     "postgres": "psycopg",
@@ -80,7 +85,38 @@ def _needs(name: str, settings: Mapping[str, Any]) -> list[str]:
 
 
 def _study(study: Study) -> Iterator[HealthCheck]:
-    file, store = study.file, study.store
+    """Check a study: what it needs, its databases, its images."""
+    yield from _plugins(study)
+    damaged = study.store.damage()
+    for found in damaged:
+        yield HealthCheck(False, f"the study's database is damaged: {found}; restore it from a backup")
+    yield from _survey(study)
+    if not damaged:
+        yield from _contents(study)
+
+
+def _survey(study: Study) -> Iterator[HealthCheck]:
+    """Check the survey's database, if there is one, without changing anything."""
+    section, url = study.file.sections.survey, study.file.sections.store.url
+    if section is None or not (url or (study.file.folder / survey_schema.DATABASE).exists()):
+        return
+    try:
+        with closing(SurveyStore(study.file.folder, url, write=False)) as database:
+            damaged = database.damage()
+    except EvenEditError as error:
+        yield HealthCheck(False, str(error))
+        return
+    for found in damaged:
+        yield HealthCheck(False, f"the survey's database is damaged: {found}; restore it from a backup")
+    if not damaged:
+        yield HealthCheck(True, "the survey's database is whole")
+    for survey in section.surveys:
+        if told := stale(study.file, study.store, survey):
+            yield HealthCheck(False, told)
+
+
+def _plugins(study: Study) -> Iterator[HealthCheck]:
+    file = study.file
     for section in file.sections.editors:
         for need in _needs(section.plugin, file.located(section.settings)):
             yield HealthCheck(False, f"editor '{section.id}': {need}")
@@ -92,7 +128,13 @@ def _study(study: Study) -> Iterator[HealthCheck]:
         rater = plugins.build(group, kind, settings)
         for need in rater.missing() if hasattr(rater, "missing") else ():
             yield HealthCheck(False, f"{group.removesuffix('s')} '{ident}': {need}")
-    yield HealthCheck(True, f"study file is valid; database opens ({len(store.runs())} runs)")
+
+
+def _contents(study: Study) -> Iterator[HealthCheck]:
+    file, store = study.file, study.store
+    yield HealthCheck(True, f"study file is valid; the database is whole ({len(store.runs())} runs)")
+    for table, count in store.dangling().items():
+        yield HealthCheck(False, f"{count:,} rows of {table} belong to no request, and count nowhere")
     yield HealthCheck(os.access(file.folder, os.W_OK), f"folder {file.folder} can be written")
     network = None if file.sections.store.url else network_file_system(file.folder)
     if network:

@@ -133,6 +133,11 @@ class SurveyAdmin:
             for r in self._database.rows(query)
         ]
 
+    def taken_part(self, survey: int) -> int:
+        """How many people have arrived for a survey; previews are none."""
+        here = sa.and_(participants.c.survey == survey, participants.c.platform != PREVIEW)
+        return int(self._database.rows(sa.select(sa.func.count()).select_from(participants).where(here))[0][0])
+
     def endings(self) -> dict[str, int]:
         """How many visits ended in each way; "" for those in progress. Previews are not counted."""
         query = sa.select(participants.c.ending, sa.func.count().label("count")).group_by(participants.c.ending)

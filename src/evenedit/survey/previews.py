@@ -49,7 +49,7 @@ class PreviewLinks:
             raise Refused("this preview link is not one of ours; please open it as you got it")
         if until < self._clock():
             raise Refused("this preview link has expired; please ask for another")
-        return Arrival(PREVIEW, secrets.token_hex(16), survey=survey)
+        return Arrival(PREVIEW, secrets.token_hex(16), survey=survey, signed=True)
 
     def _signed(self, survey: int, until: int) -> str:
         signature = hmac.new(self._key, f"preview\0{survey}\0{until}".encode(), hashlib.sha256).hexdigest()[:32]

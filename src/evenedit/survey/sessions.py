@@ -7,7 +7,8 @@ group, an editor, a condition or a gold item: ids are opaque, so a participant m
 
 What happens in concurrent and unusual cases (each has its test):
 
-- The same person again, in another tab or on another device: the same visit, the same task, the same answers.
+- The same person again, in another tab or on another device: the same visit, the same task, the same answers. Where
+  nobody signed the id in the link, a task is opened in another browser by its resume code only.
 - Two tabs: both may save; for each question the answer with the highest sequence number stays. Submitting twice has
   the effect of submitting once; after that, saves are refused.
 - A duplicate or an older answer that arrives late: nothing changes, and the number that is stored is returned.
@@ -52,6 +53,7 @@ from evenedit.survey.visits import (
     Arrival,
     AskedQuestion,
     Completion,
+    Elsewhere,
     Incomplete,
     ParticipantItem,
     Refused,
@@ -65,6 +67,7 @@ __all__ = [
     "Arrival",
     "AskedQuestion",
     "Completion",
+    "Elsewhere",
     "Incomplete",
     "ParticipantItem",
     "Refused",
@@ -128,8 +131,12 @@ class SurveyService:
 
     # -- stages --------------------------------------------------------------------------------------------
 
-    def arrive(self, arrival: Arrival) -> Visit:
+    def arrive(self, arrival: Arrival, token: str | None = None) -> Visit:
         """Begin or continue a visit; the same person comes back to the same visit, on any device.
+
+        `token` is what the browser has, "" for nothing. Where the platform has not signed the link, anybody may have
+        written the id into it: without the visit's own token a task is then not opened (Elsewhere), and a visit that
+        has no task yet gets a new token, so that two who know an id never share a visit. None: the caller vouches.
 
         Without a free slot a new visit ends at once (no_seat) rather than after the guide; it opens again when the
         participant comes back and a slot has become free.
@@ -166,7 +173,12 @@ class SurveyService:
                     "arrived": self.clock(),
                 }
                 row = db.execute(sa.insert(participants).values(values).returning(participants)).one()
-            elif row.ending == VisitEnding.NO_SLOT and free:
+                return _visit(row)
+            if not arrival.signed and token is not None and token != row.token:
+                if row.stage in (VisitStage.TASK, VisitStage.DONE) and row.ending != VisitEnding.NO_SLOT:
+                    raise Elsewhere
+                row = self._move(db, row.id, token=secrets.token_urlsafe(32))
+            if row.ending == VisitEnding.NO_SLOT and free:
                 again = VisitStage.CONSENT if row.consented else VisitStage.GUIDE
                 row = self._move(db, row.id, stage=again, ending=None)
             return _visit(row)

@@ -17,8 +17,8 @@ from evenedit.study.gallery.search import LiveGallery
 from evenedit.study.live_report import LiveReport
 from evenedit.study.study import Study
 from evenedit.survey.sessions import SurveyService
-from evenedit.web import admin, curation, gallery, pictures, report, review, survey
-from evenedit.web.access_log import AuditLog
+from evenedit.web import accounts, admin, curation, gallery, pictures, probes, report, review, survey
+from evenedit.web.audit_log import AuditLog
 from evenedit.web.auth import StaffAuthentication
 from evenedit.web.errors import handle_errors
 from evenedit.web.pages import HERE
@@ -65,7 +65,7 @@ def create_app(study: Study, setup: Setup | None = None) -> FastAPI:
     app.state.authentication = StaffAuthentication(study.store, setup, app.state.log)
     if study.file.sections.survey is not None and study.store.edits():  # before that there is nothing to show
         app.state.survey = SurveyService.open(study.file, study.store)
-        app.state.codes = Limit(tries=20)
+        app.state.codes = Limit(tries=20, counted="wrong codes")
         app.state.previews = Limit(tries=20, counted="previews begun")
         app.state.navigation |= {"/admin/people": "Participants", "/admin/rejections": "Decisions"}
         for routes in survey.routers():
@@ -74,6 +74,7 @@ def create_app(study: Study, setup: Setup | None = None) -> FastAPI:
         app.add_api_route(f"/static/{asset.name}", _file(asset), include_in_schema=False)
     app.mount("/static", StaticFiles(directory=HERE / "static"), name="static")
     app.include_router(admin.router())
+    app.include_router(accounts.router())
     app.include_router(pictures.router())
     if study.file.sections.editors:
         app.state.gallery = LiveGallery(study)
@@ -89,14 +90,12 @@ def create_app(study: Study, setup: Setup | None = None) -> FastAPI:
         app.state.navigation |= {"/review": "Review"}
         app.include_router(review.router())
     handle_errors(app)
-    app.add_middleware(SecurityMiddleware, production=setup.production)
+    app.state.navigation |= {accounts.PATH: "Accounts"}
+    app.add_middleware(SecurityMiddleware, production=setup.production, hosts=setup.hosts)
+    app.include_router(probes.router())
 
     @app.get("/", include_in_schema=False)
     def start() -> RedirectResponse:
         return RedirectResponse("/survey" if hasattr(app.state, "survey") else "/admin", 303)
-
-    @app.get("/health", include_in_schema=False)
-    def health() -> dict[str, str]:
-        return {"status": "ok"}
 
     return app

@@ -51,6 +51,7 @@ from evenedit.storage.survey_schema import PREVIEW
 from evenedit.survey.prolific import Webhooks
 from evenedit.survey.questions import PAIRWISE, ROLE
 from evenedit.survey.sessions import (
+    Elsewhere,
     Incomplete,
     ParticipantItem,
     Refused,
@@ -63,6 +64,7 @@ from evenedit.survey.sessions import (
 from evenedit.web import guide
 from evenedit.web.errors import ErrorBody, HttpProblem
 from evenedit.web.pages import page
+from evenedit.web.throttle import address_of
 from evenedit.web.translations import COOKIE as LANGUAGE
 from evenedit.web.translations import language_of, texts, wording
 
@@ -207,7 +209,11 @@ def _pages(routes: APIRouter) -> None:
             return _enter_preview(request, query, known)
         if query:
             with refusals_shown(request, 403, "link"):
-                visit = service(request).arrive(service(request).introduce(query))
+                arrival = service(request).introduce(query)
+                try:
+                    visit = service(request).arrive(arrival, _token(request))
+                except Elsewhere:
+                    return _page(request, "welcome", status=409, elsewhere=True)
             return _begin(request, visit)
         return _on(known) if known else _page(request, "welcome")
 
@@ -285,12 +291,12 @@ def _steps(routes: APIRouter) -> None:
 
     @routes.post("/resume")
     def resume(request: Request, code: Annotated[str, Form(max_length=100)]) -> Response:
-        limit, address = request.app.state.codes, request.client.host if request.client else ""
-        limit.check(address)
+        limit, address = request.app.state.codes, address_of(request)
+        taken = limit.take(address)
         visit = service(request).resume(code) if code.isascii() and code.isprintable() else None
         if visit is None:
-            limit.count(address)
             return _page(request, "welcome", status=404, wrong=True)
+        limit.give_back(address, taken)
         return _begin(request, visit)
 
     @routes.post("/guide")
@@ -434,9 +440,7 @@ def _enter_preview(request: Request, query: dict[str, str], known: Visit | None)
         arrival = service(request).introduce(query)
     if known and known.preview and known.stage is not VisitStage.DONE and arrival.survey in (0, known.survey):
         return _on(known)
-    limit, address = request.app.state.previews, request.client.host if request.client else ""
-    limit.check(address)
-    limit.count(address)
+    request.app.state.previews.take(address_of(request))
     with refusals_shown(request, 409, "previews"):
         return _begin(request, service(request).arrive(arrival))
 
