@@ -31,7 +31,8 @@ def problems(file: Sections) -> Iterator[str]:
     yield from _editor_problems(file)
     yield from _threshold_problems(file)
     yield from _ensemble_problems(file)
-    if file.survey and file.survey.platform.signed and not file.survey.platform.origin:
+    platform = file.survey.platform if file.survey else None
+    if platform and platform.kind == "prolific" and platform.signed and not platform.origin:
         yield "survey.platform.signed needs survey.platform.origin: the https:// address that participants open"
     if file.store.url and not file.store.url.startswith(("postgresql://", "postgresql+psycopg://")):
         yield "store.url: only postgresql:// is supported; leave it out for SQLite in the study folder"
