@@ -24,7 +24,7 @@ from evenedit.storage.file_systems import journal_mode
 from evenedit.storage.integrity import damage, dangling
 from evenedit.storage.leases import Leases, Unshared
 from evenedit.storage.locks import database_lock, database_turn, file_lock
-from evenedit.storage.migrations import STUDY, bring_up_to_date, create_file
+from evenedit.storage.migrations import STUDY, bring_up_to_date, create_file, keep_copy
 
 DATABASE = "study.db"
 IMAGES = "images"
@@ -532,6 +532,7 @@ class Store:
 def _sqlite(path: Path) -> sa.Engine:
     if path.exists():
         _refuse_damaged(path)
+        keep_copy(path, STUDY)
     else:
         create_file(path, STUDY)
     engine = sa.create_engine(f"sqlite:///{path}", json_serializer=_dumps, poolclass=NullPool)

@@ -21,7 +21,7 @@ from evenedit.storage.file_systems import journal_mode
 from evenedit.storage.group_commit import GroupCommit, RowLocks, T, Work, Writer, immediate
 from evenedit.storage.integrity import damage
 from evenedit.storage.locks import file_lock
-from evenedit.storage.migrations import SURVEY, bring_up_to_date, create_file
+from evenedit.storage.migrations import SURVEY, bring_up_to_date, create_file, keep_copy
 
 Prepared = Callable[[sa.Connection, Mapping[str, Any]], sa.CursorResult[Any]]
 
@@ -173,6 +173,7 @@ def _only_for_owner(path: Path) -> None:
 
 def _bring_file_up_to_date(engine: sa.Engine, path: Path) -> None:
     try:
+        keep_copy(path, SURVEY)
         bring_up_to_date(engine, SURVEY)
     except sa.exc.DatabaseError as error:
         raise EvenEditError(

@@ -40,10 +40,11 @@ from evenedit.config.study_file import StudyFile, SurveySection
 from evenedit.core.errors import EvenEditError
 from evenedit.core.records import Question
 from evenedit.storage.store import Store
-from evenedit.storage.survey_schema import PREVIEW, answers, decisions, items, log, participants, shown, slots
+from evenedit.storage.survey_schema import PREVIEW, answers, consents, decisions, items, log, participants, shown, slots
 from evenedit.storage.survey_store import SurveyStore, note
-from evenedit.survey import previews
+from evenedit.survey import previews, retention
 from evenedit.survey.allocation import lay_out
+from evenedit.survey.consent import ConsentText, keep_consent
 from evenedit.survey.participant_tasks import ParticipantTasks
 from evenedit.survey.platforms import Arrivals
 from evenedit.survey.questions import checks
@@ -101,6 +102,7 @@ class SurveyService:
         self.clock = clock
         material = Material(store.requests(), store.edits())
         if database.writable:
+            retention.enforce(database, section, clock())
             lay_out(database, section, material, file, store)
         self.participant_tasks = ParticipantTasks(database, material, file, store)
         self.slots = Slots(section.seat_minutes, clock)
@@ -142,7 +144,7 @@ class SurveyService:
         participant comes back and a slot has become free.
         """
         survey = arrival.survey or self.section.surveys[0]
-        if survey not in self.section.surveys:
+        if survey not in self.section.surveys or retention.is_over(self.section, self.clock()):
             raise Refused("this survey is not open")
         if not arrival.participant or len(arrival.participant) > 200:
             raise Refused("the link lacks a participant id")
@@ -241,8 +243,8 @@ class SurveyService:
         row = self.database.row(sa.select(participants.c.tries).where(participants.c.token == token))
         return 0 if row is None else max(0, TRIES - int(row.tries))
 
-    def consent(self, token: str, agreed: bool) -> Visit:
-        """Record the decision with its time; without consent the visit ends.
+    def consent(self, token: str, agreed: bool, text: ConsentText | None = None) -> Visit:
+        """Record the decision with its time, and with the text that was shown; without consent the visit ends.
 
         With it the next free slot is assigned at once, unless the study has the published dashboard to choose from.
         """
@@ -254,6 +256,8 @@ class SurveyService:
             if not agreed:
                 return _visit(self._move(db, row.id, stage=VisitStage.DONE, ending=VisitEnding.NO_CONSENT))
             row = self._move(db, row.id, consented=self.clock(), stage=VisitStage.CHOOSE)
+            if text is not None:
+                keep_consent(db, self.database.insert, row.id, text, self.clock())
             return _visit(row if self.section.dashboard else self._assign(db, row, None))
 
         return self.database.write(work)
@@ -472,7 +476,7 @@ class SurveyService:
             if row is None:
                 return None
             self.slots.leave(db, row.id)
-            for table in (answers, shown, decisions):
+            for table in (answers, shown, decisions, consents):
                 db.execute(sa.delete(table).where(table.c.participant == row.id))
             db.execute(sa.delete(participants).where(participants.c.id == row.id))
             for line in db.execute(sa.select(log)).all():

@@ -9,6 +9,8 @@ Everybody is known by pseudonym here:
     GET  /admin/withdraw    POST /admin/withdraw (pseudonym, sure=yes): erase somebody who asked for it
     POST /admin/previews/delete  pseudonym: delete a preview
     GET  /admin/rejections  POST /admin/rejections (pseudonym, decision=approve|return|reject, message)
+    GET  /admin/consent     what participants agreed to, by version; requests of pictured people
+    POST /admin/removals    ident, note: what was done about a request
     GET  /admin/export.zip  every table as CSV and Parquet
 """
 
@@ -27,8 +29,9 @@ from fastapi import APIRouter, Depends, Form, Request
 from fastapi.responses import HTMLResponse, RedirectResponse, Response
 
 from evenedit.core.errors import EvenEditError
-from evenedit.survey import export, previews, prolific
+from evenedit.survey import export, previews, prolific, removals
 from evenedit.survey.admin import ParticipantStatus, SurveyAdmin
+from evenedit.survey.consent import missing, versions
 from evenedit.survey.sample import stale
 from evenedit.survey.visits import VisitEnding
 from evenedit.web.auth import COOKIE, authentication, staff
@@ -103,6 +106,7 @@ def router() -> APIRouter:
 
     _people(routes)
     _decisions(routes)
+    _ethics(routes)
     return routes
 
 
@@ -185,6 +189,35 @@ def _decisions(routes: APIRouter) -> None:
         except EvenEditError as error:
             return _queue(request, name, 409, problem=str(error), message=message, about=pseudonym)
         return RedirectResponse("/admin/rejections", 303)
+
+
+def _ethics(routes: APIRouter) -> None:
+    """The versions of the consent page, and requests of pictured people."""
+
+    @routes.get("/consent")
+    def consent(request: Request, name: Staff) -> Response:
+        database = _needed(request).database
+        return page(
+            request,
+            "admin/consent.html",
+            staff=name,
+            lacking=missing(request.app.state.survey.section),
+            versions=versions(database),
+            removals=removals.requests(database),
+        )
+
+    @routes.post("/removals")
+    def settle(
+        request: Request,
+        name: Staff,
+        ident: Annotated[int, Form(ge=1, le=2**31)],
+        note: Annotated[str, Form(min_length=1, max_length=removals.LONGEST)],
+    ) -> Response:
+        admin = _needed(request)
+        with _not_found():
+            removals.settle(admin.database, ident, name, note, request.app.state.survey.clock())
+        admin.note(name, "settled a request for removal", {"request": ident})
+        return RedirectResponse("/admin/consent", 303)
 
 
 def _queue(request: Request, name: str, status: int = 200, **more: str) -> Response:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
 
 from fastapi import FastAPI
+from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import FileResponse, RedirectResponse
 from fastapi.staticfiles import StaticFiles
 
@@ -16,6 +18,7 @@ from evenedit.report.render.html import ASSETS, PALETTE
 from evenedit.study.gallery.search import LiveGallery
 from evenedit.study.live_report import LiveReport
 from evenedit.study.study import Study
+from evenedit.survey import retention
 from evenedit.survey.sessions import SurveyService
 from evenedit.web import accounts, admin, curation, gallery, pictures, probes, report, review, survey
 from evenedit.web.audit_log import AuditLog
@@ -41,9 +44,19 @@ def _file(path: Path) -> Callable[[], FileResponse]:
 
 @asynccontextmanager
 async def _until_stopped(app: FastAPI) -> AsyncIterator[None]:
+    service = getattr(app.state, "survey", None)
+    watch = asyncio.create_task(_keep_the_date(service)) if service else None
     yield
-    if service := getattr(app.state, "survey", None):
+    if service and watch:
+        watch.cancel()
         service.close()
+
+
+async def _keep_the_date(service: SurveyService) -> None:
+    """Delete what identifies participants when the day comes that they were told."""
+    while True:
+        await asyncio.sleep(retention.EVERY)
+        await run_in_threadpool(retention.enforce, service.database, service.section, service.clock())
 
 
 def create_app(study: Study, setup: Setup | None = None) -> FastAPI:
@@ -67,7 +80,12 @@ def create_app(study: Study, setup: Setup | None = None) -> FastAPI:
         app.state.survey = SurveyService.open(study.file, study.store)
         app.state.codes = Limit(tries=20, counted="wrong codes")
         app.state.previews = Limit(tries=20, counted="previews begun")
-        app.state.navigation |= {"/admin/people": "Participants", "/admin/rejections": "Decisions"}
+        app.state.removals = Limit(tries=5, counted="requests")
+        app.state.navigation |= {
+            "/admin/people": "Participants",
+            "/admin/rejections": "Decisions",
+            "/admin/consent": "Consent",
+        }
         for routes in survey.routers():
             app.include_router(routes)
     for asset in (PALETTE, *ASSETS):

@@ -8,6 +8,7 @@ from urllib.parse import urlsplit
 
 from evenedit.config.study_file import StudyFile
 from evenedit.core.errors import EvenEditError
+from evenedit.survey.consent import missing
 from evenedit.survey.platforms import PANEL_SECRET
 
 PASSWORD_LENGTH = 10
@@ -68,5 +69,9 @@ def check_production(file: StudyFile, proxy: str | None, address: str, has_accou
         problems.append(
             f"the panel's signed links need a secret of 32 characters or more in the environment: {PANEL_SECRET}"
         )
+    if survey is not None:
+        problems += [
+            f"--production needs {key} in study.toml: the consent page is to say it" for key in missing(survey)
+        ]
     if problems:
         raise EvenEditError(*problems)

@@ -14,6 +14,8 @@ Pages (HTML; a visit is known by its cookie `visit`, and every page sends a visi
     GET  /survey/task                 the evaluation page
     GET  /survey/done                 code or redirect; can be reloaded
     GET  /survey/withdraw             POST /survey/withdraw form: sure=yes -> 303 /survey/withdrawn
+    GET  /survey/information          what the consent page says, to print or keep; open to anybody
+    GET  /survey/removal              POST /survey/removal form: about, reply; a pictured person asks for removal
     GET  /survey/language/{language}  en or ko; remembered
 
 Interface of the evaluation page (JSON; errors are {"error": {"type", "message", …}} with a 4xx status):
@@ -48,6 +50,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from evenedit.config.study_file import SurveySection
 from evenedit.protocol import AXES, QUESTIONS
 from evenedit.storage.survey_schema import PREVIEW
+from evenedit.survey import removals
 from evenedit.survey.prolific import Webhooks
 from evenedit.survey.questions import PAIRWISE, ROLE
 from evenedit.survey.sessions import (
@@ -62,6 +65,7 @@ from evenedit.survey.sessions import (
     VisitStage,
 )
 from evenedit.web import guide
+from evenedit.web.consent import ConsentSheet, contact_of, sheet
 from evenedit.web.errors import ErrorBody, HttpProblem
 from evenedit.web.pages import page
 from evenedit.web.throttle import address_of
@@ -262,7 +266,15 @@ def _pages(routes: APIRouter) -> None:
 
     @routes.get("/consent")
     def consent_page(request: Request) -> Response:
-        return _stage(request, VisitStage.CONSENT)
+        return _stage(request, VisitStage.CONSENT, lambda _: {"sheet": _sheet(request)})
+
+    @routes.get("/information")
+    def information_page(request: Request) -> Response:
+        return _page(request, "information", _known(request), sheet=_sheet(request))
+
+    @routes.get("/removal")
+    def removal_page(request: Request) -> Response:
+        return _page(request, "removal", _known(request))
 
     @routes.get("/choose")
     def choose_page(request: Request) -> Response:
@@ -316,10 +328,25 @@ def _steps(routes: APIRouter) -> None:
         decision: Annotated[Literal["agree", "decline"], Form()],
         adult: Annotated[str, Form(max_length=10)] = "",
         agreed: Annotated[str, Form(max_length=10)] = "",
+        version: Annotated[str, Form(max_length=40)] = "",
     ) -> Response:
+        shown = _sheet(request)
         if decision == "agree" and not (adult == agreed == "yes"):
-            return _page(request, "consent", visit, status=422, missing=True)
-        return _on(service(request).consent(visit.token, decision == "agree"))
+            return _page(request, "consent", visit, status=422, missing=True, sheet=shown)
+        if decision == "agree" and version not in ("", shown.text.version):  # it has changed since it was shown
+            return _page(request, "consent", visit, status=409, changed=True, sheet=shown)
+        return _on(service(request).consent(visit.token, decision == "agree", shown.text))
+
+    @routes.post("/removal")
+    def removal(
+        request: Request,
+        about: Annotated[str, Form(min_length=1, max_length=removals.LONGEST)],
+        reply: Annotated[str, Form(max_length=200)] = "",
+    ) -> Response:
+        request.app.state.removals.take(address_of(request))
+        with refusals_shown(request, 429):
+            removals.ask(service(request).database, about, reply, service(request).clock())
+        return _page(request, "removal", _known(request), asked=True)
 
     @routes.post("/choose")
     def choose(request: Request, visit: Present, task: Annotated[int, Form(ge=1, le=10**6)]) -> Response:
@@ -452,6 +479,12 @@ def _preview_links(request: Request) -> dict[int, str]:
     return {survey: service(request).arrivals.previews.link("", survey) for survey in _section(request).surveys}
 
 
+def _sheet(request: Request) -> ConsentSheet:
+    """The consent page in the visitor's language."""
+    folder = request.app.state.study.file.folder
+    return sheet(_section(request), folder, _texts(request), _language(request))
+
+
 def _tasks(request: Request, visit: Visit) -> list[TaskCard]:
     return service(request).tasks(visit.survey, preview=visit.preview)
 
@@ -466,6 +499,7 @@ def _page(request: Request, name: str, visit: Visit | None = None, *, status: in
         language=_language(request),
         languages={code: texts(code)["name"] for code in section.languages},
         section=section,
+        contact=contact_of(section.ethics),
         visit=visit,
         previews=_preview_links(request),
         **context,
