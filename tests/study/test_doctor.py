@@ -7,7 +7,7 @@ import pytest
 
 from conftest import open_study
 from evenedit.core.errors import EvenEditError
-from evenedit.study.doctor import examine
+from evenedit.study.doctor import examine, repair
 from surveys import STUDY, SURVEY, make_study, open_service, seated
 
 
@@ -74,3 +74,19 @@ def test_rows_that_belong_to_nothing_are_counted(made: Path, tmp_path: Path) -> 
         db.exec_driver_sql("DELETE FROM requests WHERE id IN (SELECT request_id FROM edits LIMIT 3)")
     loaded.store.close()
     assert any("3 rows of edits belong to no request" in text for text in examined(folder))
+
+
+def test_repair_does_what_is_safe_and_says_it(made: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "copy"
+    shutil.copytree(made, folder)
+    (folder / "staff-log.jsonl").touch(0o644)
+    loaded = open_study(folder, **STUDY, survey=SURVEY)
+    picture = loaded.store.images.path(next(edit.image for edit in loaded.store.edits().values() if edit.image))
+    picture.write_bytes(b"no picture")
+    before = {found.text for found in examine(loaded) if not found.good}
+    assert any("images are whole" in text for text in before) and any("read by others" in text for text in before)
+    done = list(repair(loaded))
+    assert any("owner only" in text for text in done) and any("set aside" in text for text in done)
+    assert picture.with_name(f"{picture.name}.damaged").read_bytes() == b"no picture" and not picture.exists()
+    assert list(repair(loaded)) == []
+    loaded.store.close()

@@ -65,7 +65,7 @@ class Store:
         self.folder = folder
         self.images_url = images or str((folder / IMAGES).absolute())
         self.images = open_images(self.images_url)
-        self._engine = _postgres(url) if url else _sqlite(folder / DATABASE)
+        self._engine = postgres_engine(url) if url else _sqlite(folder / DATABASE)
         self._insert = postgresql.insert if url else sqlite.insert
         try:
             bring_up_to_date(self._engine, STUDY)
@@ -562,7 +562,8 @@ def _refuse_damaged(path: Path) -> None:
         raise EvenEditError(f"{path} is an SQLite file but not an EvenEdit study; {_ADVICE}")
 
 
-def _postgres(url: str) -> sa.Engine:
+def postgres_engine(url: str) -> sa.Engine:
+    """Connect to a PostgreSQL database."""
     url = url.replace("postgresql://", "postgresql+psycopg://", 1)
     try:
         engine = sa.create_engine(url, json_serializer=_dumps, pool_pre_ping=True)

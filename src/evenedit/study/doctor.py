@@ -18,6 +18,7 @@ from evenedit.core.version import __version__
 from evenedit.run.executors.processes import visible_gpus
 from evenedit.storage import survey_schema
 from evenedit.storage.file_systems import network_file_system
+from evenedit.storage.store import Store
 from evenedit.storage.survey_store import SurveyStore
 from evenedit.study.memory import gpu_here, memory_note
 from evenedit.study.study import Study
@@ -32,6 +33,9 @@ EXTRAS = {
     "parquet": "duckdb",
     "prolific": "cryptography",
 }
+
+PRIVATE = ("survey.db", "secrets.db", "staff-log.jsonl")
+"""Files with ids, hashes or addresses, which only their owner should read."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +66,25 @@ def examine(study: Study | None) -> Iterator[HealthCheck]:
             yield HealthCheck(True, f"editor '{name}' is not ready: {need}")
     if study is not None:
         yield from _study(study)
+
+
+def repair(study: Study) -> Iterator[str]:
+    """Do what is safe, and say what was done: close private files to others, set damaged pictures aside.
+
+    A picture that is set aside is made again by the next run; nothing is deleted.
+    """
+    for name in PRIVATE:
+        path = study.file.folder / name
+        if path.exists() and path.stat().st_mode & 0o077:
+            path.chmod(0o600)
+            yield f"{name} can be read by its owner only"
+    if study.store.damage():
+        return
+    for sha in _damaged(study.store):
+        path = study.store.images.path(sha)
+        if path.exists():
+            path.rename(path.with_name(f"{path.name}.damaged"))
+            yield f"{path} was set aside as {path.name}.damaged"
 
 
 def _needs(name: str, settings: Mapping[str, Any]) -> list[str]:
@@ -145,9 +168,12 @@ def _contents(study: Study) -> Iterator[HealthCheck]:
         )
     free = shutil.disk_usage(file.folder).free / 1e9
     yield HealthCheck(free > 1, f"{free:.0f} GB free on its disk")
-    wanted = {s.image: s.id for s in store.sources().values()}
-    wanted |= {e.image: i for i, e in store.edits().items() if e.outcome is Outcome.EDITED and e.image}
-    damaged = [sha for sha in wanted if not store.images.is_whole(sha)]
+    for name in PRIVATE:
+        path = file.folder / name
+        if path.exists() and path.stat().st_mode & 0o077:
+            yield HealthCheck(False, f"{name} can be read by others: evenedit doctor --repair, or chmod 600")
+    wanted = _images(store)
+    damaged = _damaged(store)
     yield HealthCheck(not damaged, f"{len(wanted) - len(damaged):,} of {len(wanted):,} images are whole")
     for sha in damaged[:10]:
         path = store.images.path(sha)
@@ -155,3 +181,13 @@ def _contents(study: Study) -> Iterator[HealthCheck]:
         yield HealthCheck(
             False, f"image of {wanted[sha]} is {'damaged' if path.exists() else 'missing'}: {path}; {advice}"
         )
+
+
+def _images(store: Store) -> dict[str, str]:
+    """Every picture that the study has, by hash, with what it belongs to."""
+    wanted = {s.image: s.id for s in store.sources().values()}
+    return wanted | {e.image: i for i, e in store.edits().items() if e.outcome is Outcome.EDITED and e.image}
+
+
+def _damaged(store: Store) -> list[str]:
+    return [sha for sha in _images(store) if not store.images.is_whole(sha)]
