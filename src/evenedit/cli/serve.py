@@ -25,10 +25,13 @@ PASSWORD = click.option(
 @click.option("--production", is_flag=True, help="Refuse to start with anything left at a default; HTTPS only.")
 @click.option("--proxy", help="Address of the HTTPS proxy whose forwarded headers are trusted.")
 @click.option("--address", default="", help="What visitors open, https://…; requests for other names are refused.")
+@click.option("--access-log", default="", help="File for a line of JSON per request, '-' for the output; no ids in it.")
 @example(
     "evenedit serve my-study\nevenedit serve my-study --production --proxy 127.0.0.1 --address https://survey.example"
 )
-def serve(study: Path, host: str, port: int, production: bool, proxy: str | None, address: str) -> None:
+def serve(
+    study: Path, host: str, port: int, production: bool, proxy: str | None, address: str, access_log: str
+) -> None:
     """Serve the survey and the pages for staff as a web app."""
     import secrets
 
@@ -43,7 +46,7 @@ def serve(study: Path, host: str, port: int, production: bool, proxy: str | None
     if production:
         check_production(loaded.file, proxy, address, bool(known))
     temporary = None if production or known else secrets.token_urlsafe(9)
-    setup = Setup(production, address, password=temporary)
+    setup = Setup(production, address, access_log=access_log, password=temporary)
     if temporary:
         click.echo(f"staff sign in as 'admin' with the temporary password: {temporary}")
     server.run(loaded, setup, host, port, proxy)

@@ -21,6 +21,7 @@ from evenedit.study.study import Study
 from evenedit.survey import retention
 from evenedit.survey.sessions import SurveyService
 from evenedit.web import accounts, admin, curation, gallery, pictures, probes, report, review, survey
+from evenedit.web.access_log import AccessLogMiddleware, open_log
 from evenedit.web.audit_log import AuditLog
 from evenedit.web.auth import StaffAuthentication
 from evenedit.web.errors import handle_errors
@@ -110,6 +111,8 @@ def create_app(study: Study, setup: Setup | None = None) -> FastAPI:
     handle_errors(app)
     app.state.navigation |= {accounts.PATH: "Accounts"}
     app.add_middleware(SecurityMiddleware, production=setup.production, hosts=setup.hosts)
+    if setup.access_log:
+        app.add_middleware(AccessLogMiddleware, stream=open_log(setup.access_log))
     app.include_router(probes.router())
 
     @app.get("/", include_in_schema=False)

@@ -26,6 +26,8 @@ class Setup:
     """The address that visitors open; links are made from it. Empty: the address a request was sent to."""
     hosts: frozenset[str] | None = None
     """Names of hosts under which requests are taken, beside plain network addresses; None: under any name."""
+    access_log: str = ""
+    """A file for the access log, "-" for the standard output; empty: none is kept."""
     password: str | None = None
     """A temporary password for the member of staff called admin; never in production."""
 
