@@ -26,6 +26,7 @@ from evenedit.web.audit_log import AuditLog
 from evenedit.web.auth import StaffAuthentication
 from evenedit.web.errors import handle_errors
 from evenedit.web.pages import HERE
+from evenedit.web.saving import SavingMiddleware
 from evenedit.web.security_headers import SecurityMiddleware
 from evenedit.web.settings import Setup
 from evenedit.web.throttle import Limit
@@ -110,6 +111,8 @@ def create_app(study: Study, setup: Setup | None = None) -> FastAPI:
         app.include_router(review.router())
     handle_errors(app)
     app.state.navigation |= {accounts.PATH: "Accounts"}
+    if hasattr(app.state, "survey"):
+        app.add_middleware(SavingMiddleware, service=app.state.survey)
     app.add_middleware(SecurityMiddleware, production=setup.production, hosts=setup.hosts)
     if setup.access_log:
         app.add_middleware(AccessLogMiddleware, stream=open_log(setup.access_log))

@@ -45,7 +45,7 @@ from typing import Annotated, Any, Literal
 from fastapi import APIRouter, Depends, Form, Request
 from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import HTMLResponse, RedirectResponse, Response
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel
 
 from evenedit.config.study_file import SurveySection
 from evenedit.protocol import AXES, QUESTIONS
@@ -68,11 +68,11 @@ from evenedit.web import guide
 from evenedit.web.consent import ConsentSheet, contact_of, sheet
 from evenedit.web.errors import ErrorBody, HttpProblem
 from evenedit.web.pages import page
+from evenedit.web.saving import COOKIE, AnswerBody
 from evenedit.web.throttle import address_of
 from evenedit.web.translations import COOKIE as LANGUAGE
 from evenedit.web.translations import language_of, texts, wording
 
-COOKIE = "visit"
 COOKIE_DAYS = 30
 PAGES = {
     VisitStage.GUIDE: "/survey/guide",
@@ -85,23 +85,6 @@ PAGES = {
 ERRORS: dict[int | str, dict[str, Any]] = {
     status: {"model": ErrorBody} for status in (400, 401, 403, 404, 409, 413, 422)
 }
-BIGGEST = 2**53 - 1
-"""The largest whole number that JavaScript holds exactly."""
-
-
-class AnswerBody(BaseModel):
-    """One answer, as the evaluation page sends it."""
-
-    model_config = ConfigDict(extra="forbid")
-
-    item: str = Field(max_length=100)
-    slot: str = Field(max_length=10)
-    question: str = Field(max_length=100)
-    value: int = Field(ge=1, le=10)
-    sequence: int = Field(ge=1, le=BIGGEST)
-    """Counts the participant's answers in the order they were given."""
-    milliseconds: int = Field(default=0, ge=0, le=BIGGEST)
-    """How long the item had been on the screen, all looks at it together, when this was answered."""
 
 
 class Stored(BaseModel):
