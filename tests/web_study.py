@@ -29,10 +29,11 @@ SURVEY: dict[str, Any] = {
 }
 
 
-def web_study(folder: Path, **survey: Any) -> Study:
+def web_study(folder: Path, url: str | None = None, **survey: Any) -> Study:
     """Edited, so that there is something to rate; tasks of two items and one instructed check."""
     study = open_study(
         folder,
+        **({"store": {"url": url}} if url else {}),
         experiments={
             "diagnosis": {},
             "mitigation": {"cases": 4, "extractor": {"kind": "simulated"}},

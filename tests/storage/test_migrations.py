@@ -100,9 +100,12 @@ def test_a_missing_column_would_be_noticed(engine):
 
 
 def test_a_new_file_is_made_as_release_0_1_made_it(released, tmp_path):
-    for history, name in ((STUDY, "study.db"), (SURVEY, "survey.db")):
-        create_file(tmp_path / name, history)
-        assert shape(tmp_path / name) == shape(released / name)
+    create_file(tmp_path / "study.db", STUDY)
+    assert shape(tmp_path / "study.db") == shape(released / "study.db")
+    create_file(tmp_path / "survey.db", SURVEY)
+    assert shape(tmp_path / "survey.db") > shape(released / "survey.db"), "later schemas only add tables"
+    SurveyStore(released).close()
+    assert shape(tmp_path / "survey.db") == shape(released / "survey.db"), "an upgraded file is like a new one"
 
 
 def test_a_study_of_release_0_1_keeps_every_row(released):
@@ -119,11 +122,26 @@ def test_a_study_of_release_0_1_keeps_every_row(released):
 def test_a_survey_of_release_0_1_keeps_every_row_and_its_key(released):
     before = rows(released / "survey.db")
     survey = SurveyStore(released)
-    assert differences(survey._reader, SURVEY) == [] and revision(survey._reader, SURVEY) == "1"
+    assert differences(survey._reader, SURVEY) == [] and revision(survey._reader, SURVEY) == "2"
     assert survey.key == bytes.fromhex(dict(before["survey_facts"])["key"])
     survey.close()
     assert len(before["survey_answers"]) > 0
-    assert _sorted(rows(released / "survey.db")) == _sorted(before)
+    after = rows(released / "survey.db")
+    added = {name for name in after if name not in before}
+    assert added == {"survey_consents", "survey_consent_texts", "survey_removals"}
+    assert not any(after.pop(name) for name in added)
+    assert dict(after.pop("survey_facts")) == dict(before.pop("survey_facts")) | {"schema": "2"}
+    assert _sorted(after) == _sorted(before)
+
+
+def test_a_file_is_copied_before_it_is_migrated(released):
+    before = rows(released / "survey.db")
+    SurveyStore(released).close()
+    copy = released / "survey.before-schema-2.db"
+    assert rows(copy) == before and stat.S_IMODE(copy.stat().st_mode) == 0o600
+    copy.unlink()
+    SurveyStore(released).close()
+    assert not copy.exists(), "a file that is up to date is not copied"
 
 
 def _sorted(tables):
@@ -201,7 +219,7 @@ def test_a_newer_database_is_refused_and_left_alone(engine, history, version):
 
 def test_a_refused_survey_is_not_locked_afterwards(tmp_path):
     SurveyStore(tmp_path).close()
-    for version, expected in (("99", pytest.raises(EvenEditError, match="schema 99")), ("1", None)):
+    for version, expected in (("99", pytest.raises(EvenEditError, match="schema 99")), ("2", None)):
         with sqlite3.connect(tmp_path / "survey.db") as db:
             db.execute("UPDATE survey_facts SET value = ? WHERE key = 'schema'", (version,))
         db.close()

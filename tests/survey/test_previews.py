@@ -225,7 +225,7 @@ def test_one_browser_goes_on_with_its_preview_and_cannot_begin_without_end(study
 
 
 def test_a_server_in_the_open_offers_previews_to_staff_only(study):
-    app = create_app(study, Setup(production=True, secret="s" * 40))
+    app = create_app(study, Setup(production=True))
     with serving(app) as base:
         headers = {"X-Forwarded-Proto": "https"}
         page = httpx.get(base + "/survey", headers=headers)

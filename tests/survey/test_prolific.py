@@ -319,7 +319,7 @@ def test_a_signed_link_gets_in_and_a_forged_one_does_not(server):
     section = PlatformSection(kind="prolific", signed=True, origin="https://x.example", api=server.api)
     platform = Prolific(section)
     good = token_of(claims())
-    assert platform.arrive(QUERY | {"prolific_token": good}) == Arrival("prolific", "p1", "st", "s1")
+    assert platform.arrive(QUERY | {"prolific_token": good}) == Arrival("prolific", "p1", "st", "s1", signed=True)
     none = _b64(b'{"alg":"none","kid":"k1"}') + "." + good.split(".")[1] + "."
     forged = {
         "missing": "",
@@ -362,7 +362,7 @@ def test_an_invitation_is_signed_and_cannot_be_made_up():
     invitations = Invitations(b"key")
     link = invitations.link("https://x.example/", "guest-001", 2)
     query = {"invite": link.split("invite=")[1]}
-    assert invitations.arrive(query) == Arrival("invitation", "guest-001", survey=2)
+    assert invitations.arrive(query) == Arrival("invitation", "guest-001", survey=2, signed=True)
     for forged in (
         "",
         "guest-001",

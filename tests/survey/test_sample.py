@@ -7,13 +7,14 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from conftest import open_study
 from evenedit.core.errors import EvenEditError
 from evenedit.design.sampling import CLASSES, priority, stratified
 from evenedit.protocol import load_prompts
 from evenedit.protocol.factors import cells, factor
 from evenedit.study.study import Study
-from evenedit.survey.sample import draw, margins, sampled
-from surveys import copy_study, make_study
+from evenedit.survey.sample import draw, margins, redraw, sampled, stale
+from surveys import STUDY, SURVEY, copy_study, make_study
 
 BANDS = {level.code: level.band for level in factor("age").levels}
 
@@ -129,3 +130,17 @@ def test_every_sampler_draws_from_a_study(made, tmp_path):
 def test_more_cases_than_can_be_shown_is_told(made, tmp_path):
     with pytest.raises(EvenEditError, match="only 32 cases"):
         drawn(copy_study(made, tmp_path, cases=33), 1)
+
+
+def test_a_changed_study_file_is_told_and_a_sample_is_drawn_anew_only_before_people_rate(made, tmp_path):
+    study = copy_study(made, tmp_path)
+    first = sampled(study.file, study.store, 1)
+    assert stale(study.file, study.store, 1) is None
+    changed = open_study(tmp_path, **STUDY, survey=SURVEY | {"cases": 12})
+    assert sampled(changed.file, changed.store, 1) == first, "what was drawn stays"
+    assert "cases = 16 (now 12)" in stale(changed.file, changed.store, 1)
+    with pytest.raises(EvenEditError, match="2 people have taken part"):
+        redraw(changed.file, changed.store, 1, taken_part=2)
+    assert sampled(changed.file, changed.store, 1) == first
+    assert len(redraw(changed.file, changed.store, 1, taken_part=0)) == 12
+    assert stale(changed.file, changed.store, 1) is None

@@ -87,13 +87,18 @@ def test_staff_see_progress_care_and_decisions_and_take_the_ratings_home(
     assert set(ratings["rater"]) >= set(standing.values())
     assert not any(b"careful" in archive.read(name) for name in archive.namelist())
 
-    told = staff.post("/admin/release", data={"pseudonym": standing["completed"]})
+    asked = staff.get("/admin/release", params={"pseudonym": standing["completed"]}).text
+    assert "has completed the task" in asked and "no longer counted" in asked
+    assert staff.post("/admin/release", data={"pseudonym": standing["completed"]}).status_code == 422, (
+        "not in one click"
+    )
+    told = staff.post("/admin/release", data={"pseudonym": standing["completed"], "sure": "yes"})
     assert "the slot is free again" in told.text
     assert "Erase" in staff.get("/admin/withdraw", params={"pseudonym": standing["completed"]}).text
     staff.post("/admin/withdraw", data={"pseudonym": standing["completed"], "sure": "yes"})
     assert standing["completed"] not in staff.get("/admin/people").text
     assert staff.get("/admin/withdraw", params={"pseudonym": "person-x"}).status_code == 404
-    assert staff.post("/admin/release", data={"pseudonym": "person-x"}).status_code == 404
+    assert staff.post("/admin/release", data={"pseudonym": "person-x", "sure": "yes"}).status_code == 404
     log = staff.get("/admin").text
     assert all(what in log for what in ("signed in", "exported the ratings", "released a slot"))
     assert all("SIMULATED" in page for page in (log, people, queue)), "the staff's rooms say whose data these are"

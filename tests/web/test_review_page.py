@@ -14,7 +14,7 @@ from playwright.sync_api import Browser, Page, expect, sync_playwright
 
 from conftest import open_study
 from evenedit.study.review_queue import ReviewQueue
-from evenedit.web.access_log import AuditLog
+from evenedit.web.audit_log import AuditLog
 from reviewing import CARELESS, settle
 from web_study import PASSWORD, app_of, serving
 
@@ -54,12 +54,12 @@ def staff() -> Iterator[Callable[[str], httpx.Client]]:
     """Sign in as staff, any number of times."""
     with ExitStack() as clients:
 
-        def sign_in(base: str) -> httpx.Client:
+        def sign_in(base: str, name: str = "admin") -> httpx.Client:
             client = httpx.Client(
                 base_url=base, headers=OWN | {"accept": "text/html"}, follow_redirects=True, timeout=30
             )
             clients.enter_context(client)
-            client.post("/admin/login", data={"name": "admin", "password": PASSWORD})
+            client.post("/admin/login", data={"name": name, "password": PASSWORD})
             return client
 
         yield sign_in
@@ -67,14 +67,20 @@ def staff() -> Iterator[Callable[[str], httpx.Client]]:
 
 @pytest.fixture
 def reviewer(staff):
-    """Somebody who has signed in and said under which name to review."""
+    """Somebody who has an account of their own and has signed in."""
 
     def named(base: str, name: str) -> httpx.Client:
-        client = staff(base)
-        assert "Reviewing as" in client.post("/review/name", data={"name": name}).text
+        add_account(staff(base), name)
+        client = staff(base, name)
+        assert "Reviewing as" in client.get("/review").text
         return client
 
     return named
+
+
+def add_account(owner: httpx.Client, name: str, role: str = "researcher") -> None:
+    form = {"name": name, "role": role, "password": PASSWORD}
+    assert owner.post("/admin/accounts", data=form).status_code == 200
 
 
 def version(page: str) -> str:
@@ -89,7 +95,7 @@ def test_nobody_enters_who_has_not_signed_in_and_no_other_site_can_settle(site, 
     ident = next(iter(queue.cases))
     for path in ("/review", "/review/next", f"/review/case/{ident}", "/review/agreement"):
         assert httpx.get(base + path).status_code == 401
-    for path in ("/review/name", f"/review/case/{ident}", "/review/undo"):
+    for path in (f"/review/case/{ident}", "/review/undo"):
         assert httpx.post(base + path, data={}).status_code == 401
     ada = reviewer(base, "Ada")
     case = ada.get(f"/review/case/{ident}").text
@@ -99,16 +105,21 @@ def test_nobody_enters_who_has_not_signed_in_and_no_other_site_can_settle(site, 
     assert queue.reviews.history() == []
 
 
-def test_a_name_is_asked_for_once_and_a_misleading_one_refused(site, staff, reviewer):
-    base, _ = site()
-    ada = staff(base)
-    assert "Your reviewer name" in ada.get("/review").text
-    assert ada.get("/review/next").status_code == 403
-    refused = ada.post("/review/name", data={"name": "simulated-ada"})
+def test_one_sign_in_is_one_reviewer_and_a_misleading_name_gets_no_account(site, staff, reviewer):
+    base, queue = site()
+    owner = staff(base)
+    assert "Reviewing as <b>admin</b>" in owner.get("/review").text
+    refused = owner.post("/admin/accounts", data={"name": "simulated-ada", "role": "reviewer", "password": PASSWORD})
     assert refused.status_code == 422 and "a reviewer is a person" in refused.text
-    assert "Reviewing as" in ada.post("/review/name", data={"name": "수진"}).text
-    assert 'value="수진"' in ada.get("/review").text
-    assert "Reviewing as" in reviewer(base, "Ada").get("/review").text
+    sujin = reviewer(base, "수진")
+    assert "Reviewing as <b>수진</b>" in sujin.get("/review").text
+    sujin.cookies.set("reviewer", "somebody-else", path="/review")
+    assert sujin.post("/review/name", data={"name": "somebody-else"}).status_code in (404, 405)
+    ident = next(iter(queue.cases))
+    form = {"version": version(sujin.get(f"/review/case/{ident}").text)}
+    form |= dict.fromkeys(queue.form(ident, "review:수진").needed, "3")
+    assert sujin.post(f"/review/case/{ident}", data=form).status_code == 200
+    assert [r.rater for r in queue.reviews.history()] == ["review:수진"]
 
 
 def test_a_case_tells_no_label_no_editor_and_no_condition_before_it_is_settled(site, reviewer):
@@ -216,13 +227,14 @@ def chromium() -> Iterator[Browser]:
 
 
 def enter(page: Page, base: str, name: str) -> None:
-    """Sign in and say one's name, by keyboard."""
+    """Sign in with an account of one's own, by keyboard."""
+    with httpx.Client(base_url=base, headers=OWN, follow_redirects=True) as owner:
+        owner.post("/admin/login", data={"name": "admin", "password": PASSWORD})
+        add_account(owner, name)
     page.goto(f"{base}/review")
-    page.locator("input[name=password]").focus()  # the name is filled in
+    page.locator("input[name=name]").fill(name)
+    page.locator("input[name=password]").focus()
     page.keyboard.type(PASSWORD)
-    page.keyboard.press("Enter")
-    page.wait_for_selector("form[action='/review/name'] input:focus")  # it gets the focus by itself
-    page.keyboard.type(name)
     page.keyboard.press("Enter")
     page.wait_for_selector("#begin")
 

@@ -7,6 +7,7 @@ import sys
 import click
 
 from evenedit.cli import (
+    backup,
     compare,
     dev,
     editors,
@@ -60,6 +61,7 @@ commands.in_sections(
         "A study": (
             *(studies.plan, studies.run, studies.status, studies.report),
             *(findings.findings, tables.export, serve.serve, studies.doctor),
+            *(backup.backup, backup.restore, backup.move),
         ),
         "People": (survey.survey, serve.admin),
         "Several editors": (gate.gate, compare.compare, compare.leaderboard, pictures.cards),

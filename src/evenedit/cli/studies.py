@@ -151,13 +151,23 @@ def report(study: Path, out: Path | None, pictures: Pictures) -> None:
 
 @click.command()
 @click.argument("study", type=click.Path(path_type=Path), required=False)
+@click.option("--repair", is_flag=True, help="Do what is safe: private files, damaged pictures set aside.")
 @example("evenedit doctor my-study")
-def doctor(study: Path | None) -> None:
-    """Check this installation, and a study's database and images."""
-    from evenedit.study.doctor import examine
+def doctor(study: Path | None, repair: bool) -> None:
+    """Check this installation, and a study's databases and images."""
+    from evenedit.core.errors import EvenEditError
+    from evenedit.study.doctor import HealthCheck, examine
+    from evenedit.study.doctor import repair as mend
 
+    loaded, findings = None, []
+    try:
+        loaded = open_study(study) if study else None
+    except EvenEditError as error:
+        findings = [HealthCheck(False, problem) for problem in error.problems]
+    for done in mend(loaded) if loaded and repair else ():
+        click.echo(f"done {done}")
     healthy = True
-    for finding in examine(open_study(study) if study else None):
+    for finding in (*examine(loaded), *findings):
         healthy &= finding.good
         click.echo(f"{'ok  ' if finding.good else 'BAD '}{finding.text}")
     if not healthy:

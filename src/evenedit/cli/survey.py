@@ -31,18 +31,24 @@ def survey() -> None:
 
 @survey.command()
 @STUDY
+@click.option("--again", is_flag=True, help="Draw anew after a change of study.toml, while nobody has taken part.")
 @example("evenedit survey sample my-study")
-def sample(study: Path) -> None:
+def sample(study: Path, again: bool) -> None:
     """Draw the cases for the survey and print their margins.
 
     Their inclusion probabilities are stored.
     """
-    from evenedit.survey.sample import margins, sampled
+    from evenedit.survey.sample import margins, redraw, sampled, stale
 
     loaded = open_study(study)
     section = _section(loaded)
     for number in sorted({1 if s != 3 else 3 for s in section.surveys}):
+        if again:
+            same = [s for s in section.surveys if (s == 3) == (number == 3)]  # surveys 1 and 2 share their cases
+            redraw(loaded.file, loaded.store, number, sum(_taken_part(loaded, s) for s in same))
         cases = sampled(loaded.file, loaded.store, number)
+        if told := stale(loaded.file, loaded.store, number):
+            click.echo(f"WARNING: {told}")
         sampler = "stereotype" if number == 3 else section.sampler
         chances = sorted(cases.values())
         click.echo(f"{len(cases):,} cases ({sampler}), inclusion probability {chances[0]:.4f} to {chances[-1]:.4f}\n")
@@ -128,8 +134,13 @@ def status(study: Path) -> None:
     Slots by task, how visits ended, and the quality of each participant's answers.
     """
     from evenedit.survey.admin import SurveyAdmin
+    from evenedit.survey.sample import stale
     from evenedit.survey.visits import VisitEnding
 
+    loaded = open_study(study)
+    for number in _section(loaded).surveys:
+        if told := stale(loaded.file, loaded.store, number):
+            click.echo(f"WARNING: {told}")
     with _service(study, write=False) as service:
         admin = SurveyAdmin(service)
         click.echo(f"{'survey':>6}{'task':>6}{'pages':>7}{'slots':>7}{'done':>6}{'taken':>7}{'free':>6}")
@@ -381,6 +392,21 @@ def _section(loaded: Study) -> SurveySection:
     if section is None:
         raise EvenEditError("study.toml has no [survey]; add the table to ask people")
     return section
+
+
+def _taken_part(loaded: Study, survey: int) -> int:
+    """How many people have arrived for a survey; nobody where there is no survey yet."""
+    from evenedit.storage.survey_schema import DATABASE
+    from evenedit.survey.admin import SurveyAdmin
+    from evenedit.survey.sessions import SurveyService
+
+    if not loaded.file.sections.store.url and not (loaded.file.folder / DATABASE).exists():
+        return 0
+    service = SurveyService.open(loaded.file, loaded.store, write=False)
+    try:
+        return SurveyAdmin(service).taken_part(survey)
+    finally:
+        service.close()
 
 
 @contextmanager

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from datetime import date
 from typing import Any, get_args
 
 from pydantic import BaseModel, ValidationError
@@ -31,7 +32,9 @@ def problems(file: Sections) -> Iterator[str]:
     yield from _editor_problems(file)
     yield from _threshold_problems(file)
     yield from _ensemble_problems(file)
-    if file.survey and file.survey.platform.signed and not file.survey.platform.origin:
+    yield from _retention_problems(file)
+    platform = file.survey.platform if file.survey else None
+    if platform and platform.kind == "prolific" and platform.signed and not platform.origin:
         yield "survey.platform.signed needs survey.platform.origin: the https:// address that participants open"
     if file.store.url and not file.store.url.startswith(("postgresql://", "postgresql+psycopg://")):
         yield "store.url: only postgresql:// is supported; leave it out for SQLite in the study folder"
@@ -49,6 +52,14 @@ def _experiment_problems(file: Sections) -> Iterator[str]:
         yield "experiments: none is asked for; add [experiments.diagnosis]"
     if file.experiments.mitigation and not file.experiments.diagnosis:
         yield "experiments.mitigation needs [experiments.diagnosis]: its baseline comes from there"
+
+
+def _retention_problems(file: Sections) -> Iterator[str]:
+    until = file.survey.ethics.keep_until if file.survey else ""
+    try:
+        date.fromisoformat(until or "2000-01-01")
+    except ValueError:
+        yield f"survey.ethics.keep_until is '{until}', which is no day; write one like \"2028-12-31\""
 
 
 def _plugin_problems(

@@ -245,6 +245,41 @@ class ExclusionSection(_Section):
     """Exclude below this correlation with the mean of the others; off by default, since disagreement may be honest."""
 
 
+class EthicsTexts(_Section):
+    """[survey.ethics.translations.LANGUAGE]: the texts of the consent page in another language."""
+
+    purpose: str = ""
+    """What the study is for, in a few sentences."""
+    risks: str = ""
+    """What may harm or distress; a note about the pictures is there already."""
+    data: str = ""
+    """What is kept beside the answers; what the survey itself keeps is said already."""
+    support: str = ""
+    """Whom to turn to if something was upsetting."""
+
+
+class EthicsSection(EthicsTexts):
+    """[survey.ethics]: what an ethics board asks for on the consent page. `serve --production` refuses to do without.
+
+    Texts are in the first of the survey's languages.
+    """
+
+    institution: str = ""
+    """Who is responsible for the study."""
+    investigator: str = ""
+    """The person who leads it."""
+    contact: str = ""
+    """How participants reach them, at the foot of every page: an e-mail address, a telephone number."""
+    protocol: str = ""
+    """Number of the protocol, with the board that approved it; "exempt: …" where none is needed."""
+    keep_until: str = Field(default="", pattern=r"^(\d{4}-\d\d-\d\d)?$")
+    """The last day on which ids of participants are kept ("2028-12-31"); the day after they are deleted."""
+    translations: dict[Literal["en", "ko"], EthicsTexts] = {}
+    """The texts in further languages."""
+    pages: dict[Literal["en", "ko"], str] = {}
+    """Markdown files by language, which stand in place of the texts: `{ en = "consent.en.md" }`."""
+
+
 class PlatformSection(_Section):
     """[survey.platform]: how participants are introduced."""
 
@@ -259,7 +294,8 @@ class PlatformSection(_Section):
     study_ids: list[str] = []
     """Ids of our study on the platform; others are turned away. Empty: any."""
     signed: bool = False
-    """Prolific: only links that carry its signature (secure external URLs)."""
+    """Only links that carry the platform's signature: Prolific's own (secure external URLs), or for a panel an
+    HMAC-SHA256 with the secret in EVENEDIT_PANEL_SECRET. `serve --production` asks for it."""
     origin: str = ""
     """The address participants know us by, https://…; a signature must be meant for it."""
     api: str = "https://api.prolific.com/api/v1"
@@ -299,6 +335,8 @@ class SurveySection(_Section):
     """How participants are introduced."""
     pay: PaySection = PaySection()
     """What participants get."""
+    ethics: EthicsSection = EthicsSection()
+    """What the consent page says beside its own words."""
     exclude: ExclusionSection = ExclusionSection()
     """Whose answers are left out."""
     endings: dict[

@@ -13,6 +13,8 @@ from pydantic import ValidationError
 from evenedit.config.check import explain, factors_of, problems
 from evenedit.config.sections import (
     EditorSection,
+    EthicsSection,
+    EthicsTexts,
     ExclusionSection,
     ExecutorSection,
     FindingsSection,
@@ -36,6 +38,8 @@ FILE = "study.toml"
 __all__ = [
     "FILE",
     "EditorSection",
+    "EthicsSection",
+    "EthicsTexts",
     "ExclusionSection",
     "ExecutorSection",
     "JudgeSection",

@@ -17,7 +17,7 @@ def as_csv(table: pd.DataFrame) -> bytes:
     safe = table.copy()
     for name in safe.columns:
         if safe[name].dtype == object or pd.api.types.is_string_dtype(safe[name]):
-            safe[name] = [_harmless(value) for value in safe[name]]
+            safe[name] = [harmless(value) for value in safe[name]]
     return safe.to_csv(index=False, quoting=csv.QUOTE_NONNUMERIC).encode()
 
 
@@ -26,5 +26,6 @@ def as_written(cell: str) -> str:
     return cell[1:] if cell.startswith("'") and _FORMULA.match(cell) else cell
 
 
-def _harmless(value: Any) -> Any:
+def harmless(value: Any) -> Any:
+    """A cell that a spreadsheet shows as text; numbers stay numbers."""
     return f"'{value}" if isinstance(value, str) and _FORMULA.match(value) else value

@@ -21,13 +21,15 @@ from evenedit.core.interfaces import Reply
 from evenedit.core.records import Condition, Edit, Experiment, Kind, Outcome, Rating, Request, Source, Status
 from evenedit.storage import schema
 from evenedit.storage.file_systems import journal_mode
+from evenedit.storage.integrity import damage, dangling
 from evenedit.storage.leases import Leases, Unshared
 from evenedit.storage.locks import database_lock, database_turn, file_lock
-from evenedit.storage.migrations import STUDY, bring_up_to_date, create_file
+from evenedit.storage.migrations import STUDY, bring_up_to_date, create_file, keep_copy
 
 DATABASE = "study.db"
 IMAGES = "images"
 LOCK = "study.lock"
+_ADVICE = "restore it from a backup, or move it away to start the study again (images are kept)"
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,13 +65,18 @@ class Store:
         self.folder = folder
         self.images_url = images or str((folder / IMAGES).absolute())
         self.images = open_images(self.images_url)
-        self._engine = _postgres(url) if url else _sqlite(folder / DATABASE)
+        self._engine = postgres_engine(url) if url else _sqlite(folder / DATABASE)
         self._insert = postgresql.insert if url else sqlite.insert
         try:
             bring_up_to_date(self._engine, STUDY)
         except EvenEditError:
             self.close()
             raise
+        except sa.exc.DatabaseError as error:
+            self.close()
+            raise EvenEditError(
+                f"the study's database cannot be read ({error.orig}); restore it from a backup"
+            ) from None
 
     def close(self) -> None:
         """Close the connections to the database."""
@@ -128,6 +135,25 @@ class Store:
     def set_fact(self, key: str, value: str) -> None:
         """Save a fact about the study, in place of an earlier value."""
         self._upsert(schema.facts, [{"key": key, "value": value}])
+
+    def try_writing(self) -> None:
+        """Begin to write and change nothing; raises if the database cannot be written."""
+        with self._engine.connect() as db:
+            if db.dialect.name == "sqlite":
+                db.exec_driver_sql("BEGIN IMMEDIATE")
+            else:
+                db.execute(sa.select(schema.facts).where(schema.facts.c.key == "schema").with_for_update())
+            db.rollback()
+
+    def forget_fact(self, key: str) -> None:
+        """Delete a fact, so that no copy of the file holds it either: freed pages and the log are overwritten."""
+        with self._engine.connect() as db:
+            if db.dialect.name == "sqlite":
+                db.exec_driver_sql("PRAGMA secure_delete = ON")
+            db.execute(schema.facts.delete().where(schema.facts.c.key == key))
+            db.commit()
+            if db.dialect.name == "sqlite":
+                db.exec_driver_sql("PRAGMA wal_checkpoint(TRUNCATE)")
 
     def save_sources(self, sources: Iterable[Source]) -> None:
         """Save the portraits."""
@@ -266,6 +292,19 @@ class Store:
         """Save which requests were sampled, each with its inclusion probability."""
         rows = [{"sample": sample, "request_id": r, "probability": p} for r, p in cases.items()]
         self._upsert(schema.cases, rows)
+
+    def forget_cases(self, sample: str) -> None:
+        """Delete a sample."""
+        with self._engine.begin() as db:
+            db.execute(schema.cases.delete().where(schema.cases.c.sample == sample))
+
+    def damage(self) -> list[str]:
+        """What is damaged in the database, in the database's own words; nothing where all is well."""
+        return damage(self._engine, schema.metadata)
+
+    def dangling(self) -> dict[str, int]:
+        """How many edits, ratings and measurements belong to no request, by table; they count nowhere."""
+        return dangling(self._engine)
 
     # -- reading -------------------------------------------------------------------------------------------
 
@@ -505,6 +544,7 @@ class Store:
 def _sqlite(path: Path) -> sa.Engine:
     if path.exists():
         _refuse_damaged(path)
+        keep_copy(path, STUDY)
     else:
         create_file(path, STUDY)
     engine = sa.create_engine(f"sqlite:///{path}", json_serializer=_dumps, poolclass=NullPool)
@@ -520,22 +560,22 @@ def _sqlite(path: Path) -> sa.Engine:
 
 
 def _refuse_damaged(path: Path) -> None:
-    advice = "restore it from a backup, or move it away to start the study again (images are kept)"
     if path.stat().st_size == 0:
-        raise EvenEditError(f"the study's database {path} is empty (0 bytes), so a copy must have failed; {advice}")
+        raise EvenEditError(f"the study's database {path} is empty (0 bytes), so a copy must have failed; {_ADVICE}")
     try:
         with sqlite3.connect(f"file:{path}?mode=ro", uri=True) as db:
             names = {row[0] for row in db.execute("SELECT name FROM sqlite_master WHERE type='table'")}
     except sqlite3.DatabaseError as error:
-        raise EvenEditError(f"the study's database {path} cannot be read ({error}); {advice}") from None
+        raise EvenEditError(f"the study's database {path} cannot be read ({error}); {_ADVICE}") from None
     finally:
         with suppress(UnboundLocalError):
             db.close()
     if "facts" not in names:
-        raise EvenEditError(f"{path} is an SQLite file but not an EvenEdit study; {advice}")
+        raise EvenEditError(f"{path} is an SQLite file but not an EvenEdit study; {_ADVICE}")
 
 
-def _postgres(url: str) -> sa.Engine:
+def postgres_engine(url: str) -> sa.Engine:
+    """Connect to a PostgreSQL database."""
     url = url.replace("postgresql://", "postgresql+psycopg://", 1)
     try:
         engine = sa.create_engine(url, json_serializer=_dumps, pool_pre_ping=True)

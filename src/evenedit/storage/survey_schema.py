@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import sqlalchemy as sa
 
-VERSION = 1
+VERSION = 2
 """Counts up when a table changes; `storage/migrations` brings earlier databases up to it."""
 PREVIEW = "preview"
 """The platform of participants who never count."""
@@ -108,4 +108,30 @@ decisions = sa.Table(
     sa.Column("decision", sa.String, nullable=False),  # approved, rejected or return requested
     sa.Column("actor", sa.String, nullable=False),
     sa.Column("at", sa.Float, nullable=False),
+)
+consent_texts = sa.Table(
+    "survey_consent_texts",
+    metadata,
+    sa.Column("version", sa.String, primary_key=True),  # a digest of the text
+    sa.Column("language", sa.String, nullable=False),
+    sa.Column("text", sa.String, nullable=False),  # as it was shown
+    sa.Column("first", sa.Float, nullable=False),
+)
+consents = sa.Table(
+    "survey_consents",
+    metadata,
+    sa.Column("participant", sa.Integer, sa.ForeignKey("survey_participants.id"), primary_key=True),
+    sa.Column("version", sa.String, sa.ForeignKey("survey_consent_texts.version"), nullable=False),
+    sa.Column("at", sa.Float, nullable=False),
+)
+removals = sa.Table(
+    "survey_removals",
+    metadata,
+    sa.Column("id", sa.Integer, primary_key=True),
+    sa.Column("at", sa.Float, nullable=False),
+    sa.Column("about", sa.String, nullable=False),  # the picture, in the words of who asks
+    sa.Column("reply", sa.String, nullable=False),  # how to reach them; empty once it is settled
+    sa.Column("settled", sa.Float),
+    sa.Column("actor", sa.String, nullable=False),
+    sa.Column("note", sa.String, nullable=False),
 )

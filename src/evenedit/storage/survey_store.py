@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import hashlib
 import hmac
+import os
 from collections.abc import Callable, Mapping
 from concurrent.futures import Future
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Any
 
@@ -18,8 +19,9 @@ from evenedit.core.records import is_simulated
 from evenedit.storage import survey_schema as tables
 from evenedit.storage.file_systems import journal_mode
 from evenedit.storage.group_commit import GroupCommit, RowLocks, T, Work, Writer, immediate
+from evenedit.storage.integrity import damage
 from evenedit.storage.locks import file_lock
-from evenedit.storage.migrations import SURVEY, bring_up_to_date, create_file
+from evenedit.storage.migrations import SURVEY, bring_up_to_date, create_file, keep_copy
 
 Prepared = Callable[[sa.Connection, Mapping[str, Any]], sa.CursorResult[Any]]
 
@@ -51,11 +53,12 @@ class SurveyStore:
             resources.enter_context(file_lock(folder / tables.LOCK, _refusal(folder)))
         if not path.exists():
             self._create(path)
+        _refuse_empty(path)
+        _only_for_owner(path)
         self._reader = _sqlite(path)
         resources.callback(self._reader.dispose)
         _bring_file_up_to_date(self._reader, path)
         if self.writable:
-            path.chmod(SURVEY.file_mode)
             writing = _sqlite(path)
             resources.callback(writing.dispose)
             immediate(writing)
@@ -102,10 +105,19 @@ class SurveyStore:
             return lambda db, values: db.exec_driver_sql(text, dict(values))
         return lambda db, values: db.exec_driver_sql(text, tuple(values[name] for name in names))
 
+    def damage(self) -> list[str]:
+        """What is damaged in the database, in the database's own words; nothing where all is well."""
+        return damage(self._reader, tables.metadata)
+
     def fact(self, key: str) -> str | None:
         """Return a fact about the survey, or None."""
         row = self.row(sa.select(tables.facts.c.value).where(tables.facts.c.key == key))
         return None if row is None else str(row.value)
+
+    def try_writing(self) -> None:
+        """Take the lock of a write and change nothing; raises if the database cannot be written."""
+        mine = sa.select(tables.facts.c.key).where(tables.facts.c.key == "key").with_for_update()
+        self.later(lambda db: db.execute(mine).scalar_one()).result(timeout=10)
 
     @property
     def key(self) -> bytes:
@@ -142,8 +154,26 @@ def _refusal(folder: Path) -> str:
     )
 
 
+def _refuse_empty(path: Path) -> None:
+    """Refuse a file of 0 bytes, which SQLite takes for a new database: the survey would begin anew, with a new key."""
+    if path.stat().st_size == 0:
+        raise EvenEditError(
+            f"the survey's database {path} is empty (0 bytes), so a copy must have failed; restore it from a backup, "
+            "or move it away to begin the survey again (with other pseudonyms and invitations)"
+        )
+
+
+def _only_for_owner(path: Path) -> None:
+    """Close the file to others before SQLite makes its log, which gets the mode of the file."""
+    for file in (path, *(path.with_name(path.name + tail) for tail in ("-wal", "-shm", "-journal"))):
+        with suppress(FileNotFoundError):
+            if file.stat().st_mode & 0o777 != SURVEY.file_mode and file.stat().st_uid == os.getuid():
+                file.chmod(SURVEY.file_mode)
+
+
 def _bring_file_up_to_date(engine: sa.Engine, path: Path) -> None:
     try:
+        keep_copy(path, SURVEY)
         bring_up_to_date(engine, SURVEY)
     except sa.exc.DatabaseError as error:
         raise EvenEditError(

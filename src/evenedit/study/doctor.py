@@ -6,17 +6,23 @@ import os
 import shutil
 import sys
 from collections.abc import Iterator, Mapping
+from contextlib import closing
 from dataclasses import dataclass
 from importlib.util import find_spec
 from typing import Any
 
 from evenedit.core import plugins
+from evenedit.core.errors import EvenEditError
 from evenedit.core.records import Outcome
 from evenedit.core.version import __version__
 from evenedit.run.executors.processes import visible_gpus
+from evenedit.storage import survey_schema
 from evenedit.storage.file_systems import network_file_system
+from evenedit.storage.store import Store
+from evenedit.storage.survey_store import SurveyStore
 from evenedit.study.memory import gpu_here, memory_note
 from evenedit.study.study import Study
+from evenedit.survey.sample import stale
 
 EXTRAS = {
     "postgres": "psycopg",
@@ -27,6 +33,9 @@ EXTRAS = {
     "parquet": "duckdb",
     "prolific": "cryptography",
 }
+
+PRIVATE = ("survey.db", "secrets.db", "staff-log.jsonl")
+"""Files with ids, hashes or addresses, which only their owner should read."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +68,25 @@ def examine(study: Study | None) -> Iterator[HealthCheck]:
         yield from _study(study)
 
 
+def repair(study: Study) -> Iterator[str]:
+    """Do what is safe, and say what was done: close private files to others, set damaged pictures aside.
+
+    A picture that is set aside is made again by the next run; nothing is deleted.
+    """
+    for name in PRIVATE:
+        path = study.file.folder / name
+        if path.exists() and path.stat().st_mode & 0o077:
+            path.chmod(0o600)
+            yield f"{name} can be read by its owner only"
+    if study.store.damage():
+        return
+    for sha in _damaged(study.store):
+        path = study.store.images.path(sha)
+        if path.exists():
+            path.rename(path.with_name(f"{path.name}.damaged"))
+            yield f"{path} was set aside as {path.name}.damaged"
+
+
 def _needs(name: str, settings: Mapping[str, Any]) -> list[str]:
     """What an editor lacks on this machine; an editor that needs settings is checked in its study alone."""
     if plugins.problems("editors", name, settings):
@@ -80,7 +108,38 @@ def _needs(name: str, settings: Mapping[str, Any]) -> list[str]:
 
 
 def _study(study: Study) -> Iterator[HealthCheck]:
-    file, store = study.file, study.store
+    """Check a study: what it needs, its databases, its images."""
+    yield from _plugins(study)
+    damaged = study.store.damage()
+    for found in damaged:
+        yield HealthCheck(False, f"the study's database is damaged: {found}; restore it from a backup")
+    yield from _survey(study)
+    if not damaged:
+        yield from _contents(study)
+
+
+def _survey(study: Study) -> Iterator[HealthCheck]:
+    """Check the survey's database, if there is one, without changing anything."""
+    section, url = study.file.sections.survey, study.file.sections.store.url
+    if section is None or not (url or (study.file.folder / survey_schema.DATABASE).exists()):
+        return
+    try:
+        with closing(SurveyStore(study.file.folder, url, write=False)) as database:
+            damaged = database.damage()
+    except EvenEditError as error:
+        yield HealthCheck(False, str(error))
+        return
+    for found in damaged:
+        yield HealthCheck(False, f"the survey's database is damaged: {found}; restore it from a backup")
+    if not damaged:
+        yield HealthCheck(True, "the survey's database is whole")
+    for survey in section.surveys:
+        if told := stale(study.file, study.store, survey):
+            yield HealthCheck(False, told)
+
+
+def _plugins(study: Study) -> Iterator[HealthCheck]:
+    file = study.file
     for section in file.sections.editors:
         for need in _needs(section.plugin, file.located(section.settings)):
             yield HealthCheck(False, f"editor '{section.id}': {need}")
@@ -92,7 +151,13 @@ def _study(study: Study) -> Iterator[HealthCheck]:
         rater = plugins.build(group, kind, settings)
         for need in rater.missing() if hasattr(rater, "missing") else ():
             yield HealthCheck(False, f"{group.removesuffix('s')} '{ident}': {need}")
-    yield HealthCheck(True, f"study file is valid; database opens ({len(store.runs())} runs)")
+
+
+def _contents(study: Study) -> Iterator[HealthCheck]:
+    file, store = study.file, study.store
+    yield HealthCheck(True, f"study file is valid; the database is whole ({len(store.runs())} runs)")
+    for table, count in store.dangling().items():
+        yield HealthCheck(False, f"{count:,} rows of {table} belong to no request, and count nowhere")
     yield HealthCheck(os.access(file.folder, os.W_OK), f"folder {file.folder} can be written")
     network = None if file.sections.store.url else network_file_system(file.folder)
     if network:
@@ -103,9 +168,12 @@ def _study(study: Study) -> Iterator[HealthCheck]:
         )
     free = shutil.disk_usage(file.folder).free / 1e9
     yield HealthCheck(free > 1, f"{free:.0f} GB free on its disk")
-    wanted = {s.image: s.id for s in store.sources().values()}
-    wanted |= {e.image: i for i, e in store.edits().items() if e.outcome is Outcome.EDITED and e.image}
-    damaged = [sha for sha in wanted if not store.images.is_whole(sha)]
+    for name in PRIVATE:
+        path = file.folder / name
+        if path.exists() and path.stat().st_mode & 0o077:
+            yield HealthCheck(False, f"{name} can be read by others: evenedit doctor --repair, or chmod 600")
+    wanted = _images(store)
+    damaged = _damaged(store)
     yield HealthCheck(not damaged, f"{len(wanted) - len(damaged):,} of {len(wanted):,} images are whole")
     for sha in damaged[:10]:
         path = store.images.path(sha)
@@ -113,3 +181,13 @@ def _study(study: Study) -> Iterator[HealthCheck]:
         yield HealthCheck(
             False, f"image of {wanted[sha]} is {'damaged' if path.exists() else 'missing'}: {path}; {advice}"
         )
+
+
+def _images(store: Store) -> dict[str, str]:
+    """Every picture that the study has, by hash, with what it belongs to."""
+    wanted = {s.image: s.id for s in store.sources().values()}
+    return wanted | {e.image: i for i, e in store.edits().items() if e.outcome is Outcome.EDITED and e.image}
+
+
+def _damaged(store: Store) -> list[str]:
+    return [sha for sha in _images(store) if not store.images.is_whole(sha)]

@@ -61,13 +61,13 @@ class SurveyAdmin:
 
     def __init__(self, service: SurveyService) -> None:
         self._service = service
-        self._database = service.database
+        self.database = service.database
 
     def progress(self) -> list[TaskProgress]:
         """Every task with its pages and slots."""
         pages: dict[tuple[int, int], dict[str, int]] = {}
         query = sa.select(items.c.survey, items.c.task, items.c.kind, sa.func.count().label("count"))
-        for r in self._database.rows(query.group_by(items.c.survey, items.c.task, items.c.kind)):
+        for r in self.database.rows(query.group_by(items.c.survey, items.c.task, items.c.kind)):
             pages.setdefault((r.survey, r.task), {})[r.kind] = r.count
         free = sa.case((self._service.slots.is_free(), 1), else_=0)
         done = sa.case((sa.and_(slots.c.participant.is_not(None), slots.c.expires.is_(None)), 1), else_=0)
@@ -90,12 +90,12 @@ class SurveyAdmin:
                 taken=r.all - int(r.done) - int(r.free),
                 free=int(r.free),
             )
-            for r in self._database.rows(counts.order_by(slots.c.survey, slots.c.task))
+            for r in self.database.rows(counts.order_by(slots.c.survey, slots.c.task))
         ]
 
     def people(self) -> list[ParticipantStatus]:
         """Every participant, with the quality of their answers under the study's rules; previews are none."""
-        known = {q.rater: q for q in people.qualities(people.read(self._database), self._service.section)}
+        known = {q.rater: q for q in people.qualities(people.read(self.database), self._service.section)}
         return self._statuses(participants.c.platform != PREVIEW, known)
 
     def previews(self) -> list[ParticipantStatus]:
@@ -130,13 +130,18 @@ class SurveyAdmin:
                 r.given or 0,
                 known.get(r.pseudonym),
             )
-            for r in self._database.rows(query)
+            for r in self.database.rows(query)
         ]
+
+    def taken_part(self, survey: int) -> int:
+        """How many people have arrived for a survey; previews are none."""
+        here = sa.and_(participants.c.survey == survey, participants.c.platform != PREVIEW)
+        return int(self.database.rows(sa.select(sa.func.count()).select_from(participants).where(here))[0][0])
 
     def endings(self) -> dict[str, int]:
         """How many visits ended in each way; "" for those in progress. Previews are not counted."""
         query = sa.select(participants.c.ending, sa.func.count().label("count")).group_by(participants.c.ending)
-        return {r.ending or "": r.count for r in self._database.rows(query.where(participants.c.platform != PREVIEW))}
+        return {r.ending or "": r.count for r in self.database.rows(query.where(participants.c.platform != PREVIEW))}
 
     def release(self, pseudonym: str, actor: str) -> bool:
         """Free a participant's slot; the answers are kept but no longer counted. Returns False if there was no slot.
@@ -150,7 +155,7 @@ class SurveyAdmin:
             note(db, self._service.clock(), actor, "released a slot", {"participant": pseudonym, "had one": left})
             return left
 
-        return self._database.write(work)
+        return self.database.write(work)
 
     def withdraw(self, pseudonym: str, actor: str) -> None:
         """Erase the answers, item order and ids of a participant who asked for it, and free the slot."""
@@ -162,18 +167,18 @@ class SurveyAdmin:
         mine = sa.select(participants.c.pseudonym).where(
             participants.c.platform == platform, participants.c.external == participant
         )
-        found = [r.pseudonym for r in self._database.rows(mine)]
+        found = [r.pseudonym for r in self.database.rows(mine)]
         for pseudonym in found:
             self.withdraw(pseudonym, actor)
         return len(found)
 
     def note(self, actor: str, action: str, detail: Mapping[str, Any] | None = None) -> None:
         """Add a line to the survey's log."""
-        self._database.write(lambda db: note(db, self._service.clock(), actor, action, detail or {}))
+        self.database.write(lambda db: note(db, self._service.clock(), actor, action, detail or {}))
 
     def log(self, limit: int = 200) -> list[dict[str, Any]]:
         """The last lines of the survey's log, newest first."""
-        return [dict(r._mapping) for r in self._database.rows(sa.select(log).order_by(log.c.id.desc()).limit(limit))]
+        return [dict(r._mapping) for r in self.database.rows(sa.select(log).order_by(log.c.id.desc()).limit(limit))]
 
     def _row(self, db: sa.Connection, pseudonym: str) -> Any:
         query = sa.select(participants).where(participants.c.pseudonym == pseudonym)

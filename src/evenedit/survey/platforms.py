@@ -6,10 +6,12 @@ import base64
 import hashlib
 import hmac
 import json
+import os
 import re
 import time
 from collections.abc import Callable, Mapping
 from importlib.util import find_spec
+from threading import Lock
 from typing import Any, Protocol
 from urllib.parse import quote, urlsplit
 
@@ -27,6 +29,12 @@ TOKEN = "prolific_token"
 """URL parameter in which Prolific sends its signature, where the study asks for secure URLs."""
 KEYS_LAST = 86_400.0
 """Seconds for which Prolific's public keys are kept."""
+KEYS_PAUSE = 60.0
+"""Seconds between two fetches of the keys."""
+PANEL_SECRET = "EVENEDIT_PANEL_SECRET"
+"""The environment variable with the secret that a panel signs its links with."""
+SIGNATURE = "signature"
+"""URL parameter of a panel's signature."""
 _ID = re.compile(r"[A-Za-z0-9_.:@-]{1,128}\Z")
 
 
@@ -59,7 +67,26 @@ class PanelPlatform:
                 raise Refused("this link is damaged; please open it from the panel's page again")
         if section.study_ids and study not in section.study_ids:
             raise Refused("this link belongs to another study")
-        return Arrival(self.kind, participant, study, session, _survey(query))
+        arrival = Arrival(self.kind, participant, study, session, _survey(query), section.signed)
+        if section.signed:
+            self._verify(query, arrival)
+        return arrival
+
+    def _verify(self, query: Mapping[str, str], arrival: Arrival) -> None:
+        """Refuse ids that the panel has not signed with the secret it shares with us."""
+        wanted = panel_signature(arrival, os.environ.get(PANEL_SECRET, ""))
+        given = query.get(SIGNATURE, "").lower()
+        if wanted is None or not hmac.compare_digest(given.encode(), wanted.encode()):
+            raise Refused("this link's signature is missing or wrong; please open it from the panel's page again")
+
+
+def panel_signature(arrival: Arrival, secret: str) -> str | None:
+    """What a panel puts into its links as `signature`: HMAC-SHA256, in hex, of the ids and the survey, a line each.
+
+    None without a secret.
+    """
+    text = f"{arrival.participant}\n{arrival.session}\n{arrival.study}\n{arrival.survey}"
+    return hmac.new(secret.encode(), text.encode(), hashlib.sha256).hexdigest() if secret else None
 
 
 class Prolific(PanelPlatform):
@@ -77,15 +104,12 @@ class Prolific(PanelPlatform):
         self._clock = clock
         self._keys: dict[str, Mapping[str, str]] = {}
         self._fetched = 0.0
+        self._asked = -KEYS_PAUSE
+        self._lock = Lock()
 
-    def arrive(self, query: Mapping[str, str]) -> Arrival:
-        """The ids of the URL; signed ones only, where the study says so."""
-        arrival = super().arrive(query)
-        if self._section.signed:
-            self._verify(query.get(TOKEN, ""), arrival)
-        return arrival
-
-    def _verify(self, token: str, arrival: Arrival) -> None:
+    def _verify(self, query: Mapping[str, str], arrival: Arrival) -> None:
+        """Refuse ids that Prolific has not signed."""
+        token = query.get(TOKEN, "")
         problem = Refused("this link's signature is missing, expired or wrong; please open it from Prolific again")
         try:
             head, body, signature = token.split(".")
@@ -112,17 +136,26 @@ class Prolific(PanelPlatform):
             raise problem
 
     def _key(self, kid: str) -> Mapping[str, str]:
-        """One of Prolific's public keys; fetched daily, and again for a key not seen before."""
-        if kid not in self._keys or self._clock() - self._fetched > KEYS_LAST:
-            parts = urlsplit(self._section.api)
-            try:
-                answer = httpx.get(f"{parts.scheme}://{parts.netloc}/.well-known/study/jwks.json", timeout=10)
-                answer.raise_for_status()
-                self._keys = {str(key["kid"]): key for key in answer.json()["keys"]}
-            except (httpx.HTTPError, ValueError, KeyError):
-                raise Refused("Prolific's signature cannot be checked at the moment; please try again soon") from None
-            self._fetched = self._clock()
-        return self._keys[kid]
+        """One of Prolific's public keys. They are fetched daily, and for a key not seen before, but not often."""
+        with self._lock:
+            now = self._clock()
+            wanted = kid not in self._keys or now - self._fetched > KEYS_LAST
+            if wanted and now - self._asked >= KEYS_PAUSE:  # a forged token can name any key
+                self._asked = now
+                self._fetch()
+            if now - self._fetched > KEYS_LAST:
+                raise Refused("Prolific's signature cannot be checked at the moment; please try again soon")
+            return self._keys[kid]
+
+    def _fetch(self) -> None:
+        parts = urlsplit(self._section.api)
+        try:
+            answer = httpx.get(f"{parts.scheme}://{parts.netloc}/.well-known/study/jwks.json", timeout=10)
+            answer.raise_for_status()
+            self._keys = {str(key["kid"]): key for key in answer.json()["keys"]}
+        except (httpx.HTTPError, ValueError, KeyError):
+            raise Refused("Prolific's signature cannot be checked at the moment; please try again soon") from None
+        self._fetched = self._clock()
 
 
 class Invitations:
@@ -145,7 +178,7 @@ class Invitations:
             raise Refused("this invitation is damaged; please open the link as you got it") from None
         if not hmac.compare_digest(token.encode(), self._signed(name, number).encode()):
             raise Refused("this invitation is not one of ours; please open the link as you got it")
-        return Arrival("invitation", name, survey=number)
+        return Arrival("invitation", name, survey=number, signed=True)
 
     def _signed(self, name: str, survey: int) -> str:
         signature = hmac.new(self._key, f"invite\0{name}\0{survey}".encode(), hashlib.sha256).hexdigest()[:32]

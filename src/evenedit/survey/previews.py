@@ -15,7 +15,7 @@ from urllib.parse import quote
 
 import sqlalchemy as sa
 
-from evenedit.storage.survey_schema import PREVIEW, answers, decisions, facts, items, participants, shown
+from evenedit.storage.survey_schema import PREVIEW, answers, consents, decisions, facts, items, participants, shown
 from evenedit.survey.visits import Arrival, Refused
 
 PLACES = 20
@@ -49,7 +49,7 @@ class PreviewLinks:
             raise Refused("this preview link is not one of ours; please open it as you got it")
         if until < self._clock():
             raise Refused("this preview link has expired; please ask for another")
-        return Arrival(PREVIEW, secrets.token_hex(16), survey=survey)
+        return Arrival(PREVIEW, secrets.token_hex(16), survey=survey, signed=True)
 
     def _signed(self, survey: int, until: int) -> str:
         signature = hmac.new(self._key, f"preview\0{survey}\0{until}".encode(), hashlib.sha256).hexdigest()[:32]
@@ -68,7 +68,7 @@ def make_room(db: sa.Connection, now: float) -> None:
 def remove(db: sa.Connection, where: sa.ColumnElement[bool]) -> None:
     """Delete previews with all that was answered in them."""
     gone = sa.select(participants.c.id).where(participants.c.platform == PREVIEW, where)
-    for table in (answers, shown, decisions):
+    for table in (answers, shown, decisions, consents):
         db.execute(sa.delete(table).where(table.c.participant.in_(gone)))
     db.execute(sa.delete(participants).where(participants.c.id.in_(gone)))
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
@@ -24,12 +25,53 @@ MISSING = "missing"
 
 def sampled(file: StudyFile, store: Store, survey: int) -> dict[str, float]:
     """Inclusion probabilities of a survey's cases by request id, as stored; drawn on the first call."""
-    name = "survey-3" if survey == 3 else "survey"
+    name = _name(survey)
     stored = store.cases(name)
     if not stored:
         store.save_cases(name, draw(file, store, survey))
+        store.set_fact(f"sample {name}", json.dumps(_design(file)))
         stored = store.cases(name)
     return stored
+
+
+def stale(file: StudyFile, store: Store, survey: int) -> str | None:
+    """A sentence where the study file asks for another sample than was drawn, as people would rate the old one."""
+    drawn = store.cases(_name(survey))
+    if not drawn:
+        return None
+    now, known = _design(file), store.fact(f"sample {_name(survey)}")
+    then = json.loads(known) if known else now | ({"cases": len(drawn)} if survey != 3 else {})
+    changed = [f"{key} = {then[key]!r} (now {now[key]!r})" for key in now if then.get(key) != now[key]]
+    if not changed:
+        return None
+    return (
+        f"the {len(drawn):,} cases of survey {survey} were drawn with {', '.join(changed)}; people go on rating these. "
+        "Draw anew, as long as nobody has taken part: evenedit survey sample STUDY --again"
+    )
+
+
+def redraw(file: StudyFile, store: Store, survey: int, taken_part: int) -> dict[str, float]:
+    """Draw the cases anew, in place of the stored ones; refused once somebody has rated them."""
+    if taken_part:
+        raise EvenEditError(
+            f"{taken_part} people have taken part in survey {survey}; their cases cannot be drawn anew. "
+            "Begin a new study for another sample, or set [survey] back to what was drawn"
+        )
+    draw(file, store, survey)  # raises before anything is deleted
+    store.forget_cases(_name(survey))
+    return sampled(file, store, survey)
+
+
+def _name(survey: int) -> str:
+    return "survey-3" if survey == 3 else "survey"
+
+
+def _design(file: StudyFile) -> dict[str, Any]:
+    """What a sample depends on in the study file."""
+    section = file.sections.survey
+    assert section is not None
+    parts = section.model_dump(mode="json", include={"cases", "sampler", "population", "quotas"})
+    return parts | {"seed": file.sections.study.seed}
 
 
 def draw(file: StudyFile, store: Store, survey: int) -> dict[str, float]:

@@ -7,7 +7,8 @@ group, an editor, a condition or a gold item: ids are opaque, so a participant m
 
 What happens in concurrent and unusual cases (each has its test):
 
-- The same person again, in another tab or on another device: the same visit, the same task, the same answers.
+- The same person again, in another tab or on another device: the same visit, the same task, the same answers. Where
+  nobody signed the id in the link, a task is opened in another browser by its resume code only.
 - Two tabs: both may save; for each question the answer with the highest sequence number stays. Submitting twice has
   the effect of submitting once; after that, saves are refused.
 - A duplicate or an older answer that arrives late: nothing changes, and the number that is stored is returned.
@@ -39,10 +40,11 @@ from evenedit.config.study_file import StudyFile, SurveySection
 from evenedit.core.errors import EvenEditError
 from evenedit.core.records import Question
 from evenedit.storage.store import Store
-from evenedit.storage.survey_schema import PREVIEW, answers, decisions, items, log, participants, shown, slots
+from evenedit.storage.survey_schema import PREVIEW, answers, consents, decisions, items, log, participants, shown, slots
 from evenedit.storage.survey_store import SurveyStore, note
-from evenedit.survey import previews
+from evenedit.survey import previews, retention
 from evenedit.survey.allocation import lay_out
+from evenedit.survey.consent import ConsentText, keep_consent
 from evenedit.survey.participant_tasks import ParticipantTasks
 from evenedit.survey.platforms import Arrivals
 from evenedit.survey.questions import checks
@@ -52,6 +54,7 @@ from evenedit.survey.visits import (
     Arrival,
     AskedQuestion,
     Completion,
+    Elsewhere,
     Incomplete,
     ParticipantItem,
     Refused,
@@ -65,6 +68,7 @@ __all__ = [
     "Arrival",
     "AskedQuestion",
     "Completion",
+    "Elsewhere",
     "Incomplete",
     "ParticipantItem",
     "Refused",
@@ -98,6 +102,7 @@ class SurveyService:
         self.clock = clock
         material = Material(store.requests(), store.edits())
         if database.writable:
+            retention.enforce(database, section, clock())
             lay_out(database, section, material, file, store)
         self.participant_tasks = ParticipantTasks(database, material, file, store)
         self.slots = Slots(section.seat_minutes, clock)
@@ -128,14 +133,18 @@ class SurveyService:
 
     # -- stages --------------------------------------------------------------------------------------------
 
-    def arrive(self, arrival: Arrival) -> Visit:
+    def arrive(self, arrival: Arrival, token: str | None = None) -> Visit:
         """Begin or continue a visit; the same person comes back to the same visit, on any device.
+
+        `token` is what the browser has, "" for nothing. Where the platform has not signed the link, anybody may have
+        written the id into it: without the visit's own token a task is then not opened (Elsewhere), and a visit that
+        has no task yet gets a new token, so that two who know an id never share a visit. None: the caller vouches.
 
         Without a free slot a new visit ends at once (no_seat) rather than after the guide; it opens again when the
         participant comes back and a slot has become free.
         """
         survey = arrival.survey or self.section.surveys[0]
-        if survey not in self.section.surveys:
+        if survey not in self.section.surveys or retention.is_over(self.section, self.clock()):
             raise Refused("this survey is not open")
         if not arrival.participant or len(arrival.participant) > 200:
             raise Refused("the link lacks a participant id")
@@ -166,7 +175,12 @@ class SurveyService:
                     "arrived": self.clock(),
                 }
                 row = db.execute(sa.insert(participants).values(values).returning(participants)).one()
-            elif row.ending == VisitEnding.NO_SLOT and free:
+                return _visit(row)
+            if not arrival.signed and token is not None and token != row.token:
+                if row.stage in (VisitStage.TASK, VisitStage.DONE) and row.ending != VisitEnding.NO_SLOT:
+                    raise Elsewhere
+                row = self._move(db, row.id, token=secrets.token_urlsafe(32))
+            if row.ending == VisitEnding.NO_SLOT and free:
                 again = VisitStage.CONSENT if row.consented else VisitStage.GUIDE
                 row = self._move(db, row.id, stage=again, ending=None)
             return _visit(row)
@@ -229,8 +243,8 @@ class SurveyService:
         row = self.database.row(sa.select(participants.c.tries).where(participants.c.token == token))
         return 0 if row is None else max(0, TRIES - int(row.tries))
 
-    def consent(self, token: str, agreed: bool) -> Visit:
-        """Record the decision with its time; without consent the visit ends.
+    def consent(self, token: str, agreed: bool, text: ConsentText | None = None) -> Visit:
+        """Record the decision with its time, and with the text that was shown; without consent the visit ends.
 
         With it the next free slot is assigned at once, unless the study has the published dashboard to choose from.
         """
@@ -242,6 +256,8 @@ class SurveyService:
             if not agreed:
                 return _visit(self._move(db, row.id, stage=VisitStage.DONE, ending=VisitEnding.NO_CONSENT))
             row = self._move(db, row.id, consented=self.clock(), stage=VisitStage.CHOOSE)
+            if text is not None:
+                keep_consent(db, self.database.insert, row.id, text, self.clock())
             return _visit(row if self.section.dashboard else self._assign(db, row, None))
 
         return self.database.write(work)
@@ -460,7 +476,7 @@ class SurveyService:
             if row is None:
                 return None
             self.slots.leave(db, row.id)
-            for table in (answers, shown, decisions):
+            for table in (answers, shown, decisions, consents):
                 db.execute(sa.delete(table).where(table.c.participant == row.id))
             db.execute(sa.delete(participants).where(participants.c.id == row.id))
             for line in db.execute(sa.select(log)).all():

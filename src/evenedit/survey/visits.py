@@ -48,6 +48,8 @@ class Arrival:
     session: str = ""
     survey: int = 0
     """Which survey the link names; 0: the study's first."""
+    signed: bool = False
+    """Whether the platform, or we, have signed the link: only then nobody else can have written the id into it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,6 +124,13 @@ class Completion:
 
 class Refused(Exception):
     """A call that is not allowed at this stage; the message can be shown to the participant."""
+
+
+class Elsewhere(Refused):
+    """An id that nobody has signed belongs to a visit of another browser: its resume code is needed."""
+
+    def __init__(self) -> None:
+        super().__init__("a visit with this id began in another browser; please type its resume code")
 
 
 class Incomplete(Refused):

@@ -1,34 +1,69 @@
-"""The audit log of the web app: one line for every action of staff."""
+"""The access log: a line of JSON for each request, without anything that tells who made it.
+
+Addresses, queries, cookies and the ids in paths are left out: a link from a platform carries a person's id.
+"""
 
 from __future__ import annotations
 
 import json
-import os
+import sys
+import time
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import IO
 
-FILE = "staff-log.jsonl"
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+MODE = 0o640
 
 
-class AuditLog:
-    """An append-only file in the study's folder."""
+def open_log(where: str) -> IO[str]:
+    """The stream to write to: a file that is added to, or the standard output for "-"."""
+    if where == "-":
+        return sys.stdout
+    path = Path(where)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.touch(MODE)
+    return path.open("a", encoding="utf-8", buffering=1)
 
-    def __init__(self, folder: Path) -> None:
-        self.path = folder / FILE
 
-    def note(self, name: str, action: str, **detail: Any) -> None:
-        """Add one line and put it on disk."""
-        now = datetime.now(UTC).isoformat(timespec="milliseconds")
-        line = json.dumps({"time": now, "name": name[:80], "action": action, **detail}, ensure_ascii=False)
-        with self.path.open("a", encoding="utf-8") as file:
-            file.write(line + "\n")
-            file.flush()
-            os.fsync(file.fileno())
+class AccessLogMiddleware:
+    """Writes a line when a response is complete."""
 
-    def entries(self, most: int = 50) -> list[dict[str, Any]]:
-        """The last lines, newest first."""
-        if not self.path.exists():
-            return []
-        lines = self.path.read_text("utf-8").splitlines()[-most:]
-        return [json.loads(line) for line in reversed(lines)]
+    def __init__(self, app: ASGIApp, stream: IO[str]) -> None:
+        self.app = app
+        self.stream = stream
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass the request on, and note how it was answered."""
+        if scope["type"] != "http":
+            await self.app(scope, receive, send)
+            return
+        began, status, size = time.perf_counter(), 500, 0
+
+        async def counted(message: Message) -> None:
+            nonlocal status, size
+            if message["type"] == "http.response.start":
+                status = message["status"]
+            elif message["type"] == "http.response.body":
+                size += len(message.get("body", b""))
+            await send(message)
+
+        try:
+            await self.app(scope, receive, counted)
+        finally:
+            line = {
+                "time": datetime.now(UTC).isoformat(timespec="milliseconds"),
+                "method": scope["method"],
+                "route": _route(scope),
+                "status": status,
+                "ms": round((time.perf_counter() - began) * 1000, 1),
+                "bytes": size,
+            }
+            self.stream.write(json.dumps(line) + "\n")
+
+
+def _route(scope: Scope) -> str:
+    """The path as the app names it, with the names of its variables; other paths by their first part alone."""
+    known = getattr(scope.get("route"), "path", None)
+    return str(known) if known else "/" + scope["path"].split("/")[1][:20]

@@ -5,10 +5,12 @@ Everybody is known by pseudonym here:
     GET  /admin/login       POST /admin/login (name, password, next)      POST /admin/logout
     GET  /admin             progress by task, how visits ended, the latest activity
     GET  /admin/people      every participant's data quality under the study's rules
-    POST /admin/release     pseudonym: free a slot
+    GET  /admin/release     POST /admin/release (pseudonym, sure=yes): free a slot
     GET  /admin/withdraw    POST /admin/withdraw (pseudonym, sure=yes): erase somebody who asked for it
     POST /admin/previews/delete  pseudonym: delete a preview
     GET  /admin/rejections  POST /admin/rejections (pseudonym, decision=approve|return|reject, message)
+    GET  /admin/consent     what participants agreed to, by version; requests of pictured people
+    POST /admin/removals    ident, note: what was done about a request
     GET  /admin/export.zip  every table as CSV and Parquet
 """
 
@@ -21,18 +23,22 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from typing import Annotated, Literal
-from urllib.parse import quote
+from urllib.parse import quote, urlsplit
 
 from fastapi import APIRouter, Depends, Form, Request
 from fastapi.responses import HTMLResponse, RedirectResponse, Response
 
 from evenedit.core.errors import EvenEditError
-from evenedit.survey import export, previews, prolific
-from evenedit.survey.admin import SurveyAdmin
+from evenedit.survey import export, previews, prolific, removals
+from evenedit.survey.admin import ParticipantStatus, SurveyAdmin
+from evenedit.survey.consent import missing, versions
+from evenedit.survey.sample import stale
 from evenedit.survey.visits import VisitEnding
 from evenedit.web.auth import COOKIE, authentication, staff
 from evenedit.web.errors import LONGEST_PATH, HttpProblem
 from evenedit.web.pages import page
+from evenedit.web.roles import HOME, may_open
+from evenedit.web.throttle import address_of
 
 Staff = Annotated[str, Depends(staff)]
 Pseudonym = Annotated[str, Form(max_length=100)]
@@ -53,9 +59,8 @@ def router() -> APIRouter:
         password: Annotated[str, Form(max_length=200)],
         next: Annotated[str, Form(max_length=LONGEST_PATH)] = "/admin",
     ) -> Response:
-        address = request.client.host if request.client else ""
         try:
-            cookie = authentication(request).sign_in(name, password, address)
+            cookie, role = authentication(request).sign_in(name, password, address_of(request))
         except HttpProblem as problem:
             shown = page(
                 request,
@@ -68,12 +73,15 @@ def router() -> APIRouter:
             )
             shown.headers.update(problem.headers)
             return shown
-        answer = RedirectResponse(_inside(next), 303)
+        wanted = _inside(next)
+        open_to_them = may_open(role, urlsplit(wanted).path)
+        answer = RedirectResponse(wanted if open_to_them else HOME[role], 303)
         authentication(request).set_cookie(answer, cookie)
         return answer
 
     @routes.post("/logout")
     def logout(request: Request, name: Staff) -> Response:
+        authentication(request).sign_out(request.cookies.get(COOKIE, ""))
         request.app.state.log.note(name, "signed out")
         answer = RedirectResponse("/admin/login", 303)
         answer.delete_cookie(COOKIE)
@@ -92,11 +100,13 @@ def router() -> APIRouter:
             tasks=admin.progress() if admin else None,
             endings=_endings(admin) if admin else {},
             previews=_preview_links(request) if admin else {},
+            stale=_stale(request) if admin else [],
             log=_log(request, admin),
         )
 
     _people(routes)
     _decisions(routes)
+    _ethics(routes)
     return routes
 
 
@@ -116,18 +126,22 @@ def _people(routes: APIRouter) -> None:
             message=message[:200],
         )
 
+    @routes.get("/release")
+    def ask_release(request: Request, name: Staff, pseudonym: str = "") -> Response:
+        return page(request, "admin/release.html", staff=name, person=_person(request, pseudonym))
+
     @routes.post("/release")
-    def release(request: Request, name: Staff, pseudonym: Pseudonym) -> Response:
+    def release(
+        request: Request, name: Staff, pseudonym: Pseudonym, sure: Annotated[Literal["yes"], Form()]
+    ) -> Response:
         with _not_found():
             had = _needed(request).release(pseudonym, name)
         return _back(f"{pseudonym}: " + ("the slot is free again" if had else "there was no slot to free"))
 
     @routes.get("/withdraw")
     def ask_withdrawal(request: Request, name: Staff, pseudonym: str = "") -> Response:
-        known = {person.pseudonym for person in _needed(request).people()}
-        if pseudonym not in known:
-            raise HttpProblem(404, "There is no participant with this pseudonym.")
-        return page(request, "admin/withdraw.html", staff=name, pseudonym=pseudonym)
+        person = _person(request, pseudonym)
+        return page(request, "admin/withdraw.html", staff=name, pseudonym=person.pseudonym)
 
     @routes.post("/withdraw")
     def withdraw(
@@ -177,6 +191,35 @@ def _decisions(routes: APIRouter) -> None:
         return RedirectResponse("/admin/rejections", 303)
 
 
+def _ethics(routes: APIRouter) -> None:
+    """The versions of the consent page, and requests of pictured people."""
+
+    @routes.get("/consent")
+    def consent(request: Request, name: Staff) -> Response:
+        database = _needed(request).database
+        return page(
+            request,
+            "admin/consent.html",
+            staff=name,
+            lacking=missing(request.app.state.survey.section),
+            versions=versions(database),
+            removals=removals.requests(database),
+        )
+
+    @routes.post("/removals")
+    def settle(
+        request: Request,
+        name: Staff,
+        ident: Annotated[int, Form(ge=1, le=2**31)],
+        note: Annotated[str, Form(min_length=1, max_length=removals.LONGEST)],
+    ) -> Response:
+        admin = _needed(request)
+        with _not_found():
+            removals.settle(admin.database, ident, name, note, request.app.state.survey.clock())
+        admin.note(name, "settled a request for removal", {"request": ident})
+        return RedirectResponse("/admin/consent", 303)
+
+
 def _queue(request: Request, name: str, status: int = 200, **more: str) -> Response:
     waiting = _rejections(request).waiting()
     shortest = prolific.SHORTEST
@@ -204,15 +247,29 @@ def _needed(request: Request) -> SurveyAdmin:
     return admin
 
 
+def _person(request: Request, pseudonym: str) -> ParticipantStatus:
+    """The participant with this pseudonym."""
+    for person in _needed(request).people():
+        if person.pseudonym == pseudonym:
+            return person
+    raise HttpProblem(404, "There is no participant with this pseudonym.")
+
+
 def _endings(admin: SurveyAdmin) -> dict[str, int]:
     """How many visits ended in each way, in words."""
     counts = admin.endings().items()
     return {VisitEnding(ending).in_words if ending else "in progress": count for ending, count in counts}
 
 
+def _stale(request: Request) -> list[str]:
+    """What to say where study.toml asks for another sample than people are rating."""
+    study, surveys = request.app.state.study, request.app.state.survey.section.surveys
+    return [told for survey in surveys if (told := stale(study.file, study.store, survey))]
+
+
 def _preview_links(request: Request) -> dict[int, str]:
     """Links to previews by survey, for staff to use and to pass on."""
-    service, base = request.app.state.survey, str(request.base_url)
+    service, base = request.app.state.survey, request.app.state.setup.address
     return {survey: service.arrivals.previews.link(base, survey) for survey in service.section.surveys}
 
 

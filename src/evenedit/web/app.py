@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
 
 from fastapi import FastAPI
+from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import FileResponse, RedirectResponse
 from fastapi.staticfiles import StaticFiles
 
@@ -17,12 +19,15 @@ from evenedit.study.gallery.search import LiveGallery
 from evenedit.study.live_report import LiveReport
 from evenedit.study.live_run import LiveRun
 from evenedit.study.study import Study
+from evenedit.survey import retention
 from evenedit.survey.sessions import SurveyService
-from evenedit.web import admin, curation, gallery, pictures, report, review, run, survey
-from evenedit.web.access_log import AuditLog
+from evenedit.web import accounts, admin, curation, gallery, pictures, probes, report, review, run, survey
+from evenedit.web.access_log import AccessLogMiddleware, open_log
+from evenedit.web.audit_log import AuditLog
 from evenedit.web.auth import StaffAuthentication
 from evenedit.web.errors import handle_errors
 from evenedit.web.pages import HERE
+from evenedit.web.saving import SavingMiddleware
 from evenedit.web.security_headers import SecurityMiddleware
 from evenedit.web.settings import Setup
 from evenedit.web.throttle import Limit
@@ -42,9 +47,19 @@ def _file(path: Path) -> Callable[[], FileResponse]:
 
 @asynccontextmanager
 async def _until_stopped(app: FastAPI) -> AsyncIterator[None]:
+    service = getattr(app.state, "survey", None)
+    watch = asyncio.create_task(_keep_the_date(service)) if service else None
     yield
-    if service := getattr(app.state, "survey", None):
+    if service and watch:
+        watch.cancel()
         service.close()
+
+
+async def _keep_the_date(service: SurveyService) -> None:
+    """Delete what identifies participants when the day comes that they were told."""
+    while True:
+        await asyncio.sleep(retention.EVERY)
+        await run_in_threadpool(retention.enforce, service.database, service.section, service.clock())
 
 
 def create_app(study: Study, setup: Setup | None = None) -> FastAPI:
@@ -66,15 +81,21 @@ def create_app(study: Study, setup: Setup | None = None) -> FastAPI:
     app.state.authentication = StaffAuthentication(study.store, setup, app.state.log)
     if study.file.sections.survey is not None and study.store.edits():  # before that there is nothing to show
         app.state.survey = SurveyService.open(study.file, study.store)
-        app.state.codes = Limit(tries=20)
+        app.state.codes = Limit(tries=20, counted="wrong codes")
         app.state.previews = Limit(tries=20, counted="previews begun")
-        app.state.navigation |= {"/admin/people": "Participants", "/admin/rejections": "Decisions"}
+        app.state.removals = Limit(tries=5, counted="requests")
+        app.state.navigation |= {
+            "/admin/people": "Participants",
+            "/admin/rejections": "Decisions",
+            "/admin/consent": "Consent",
+        }
         for routes in survey.routers():
             app.include_router(routes)
     for asset in (PALETTE, *ASSETS):
         app.add_api_route(f"/static/{asset.name}", _file(asset), include_in_schema=False)
     app.mount("/static", StaticFiles(directory=HERE / "static"), name="static")
     app.include_router(admin.router())
+    app.include_router(accounts.router())
     app.include_router(pictures.router())
     if study.file.sections.editors:
         app.state.gallery = LiveGallery(study)
@@ -93,14 +114,16 @@ def create_app(study: Study, setup: Setup | None = None) -> FastAPI:
         app.state.navigation |= {"/review": "Review"}
         app.include_router(review.router())
     handle_errors(app)
-    app.add_middleware(SecurityMiddleware, production=setup.production)
+    app.state.navigation |= {accounts.PATH: "Accounts"}
+    if hasattr(app.state, "survey"):
+        app.add_middleware(SavingMiddleware, service=app.state.survey)
+    app.add_middleware(SecurityMiddleware, production=setup.production, hosts=setup.hosts)
+    if setup.access_log:
+        app.add_middleware(AccessLogMiddleware, stream=open_log(setup.access_log))
+    app.include_router(probes.router())
 
     @app.get("/", include_in_schema=False)
     def start() -> RedirectResponse:
         return RedirectResponse("/survey" if hasattr(app.state, "survey") else "/admin", 303)
-
-    @app.get("/health", include_in_schema=False)
-    def health() -> dict[str, str]:
-        return {"status": "ok"}
 
     return app

@@ -1,37 +1,48 @@
-"""Authentication of staff: passwords, session cookies, and a limit on failed attempts."""
+"""Authentication of staff: passwords, sessions that the server can end, roles, and a limit on wrong passwords."""
 
 from __future__ import annotations
 
 import json
+import time
+from hashlib import sha256
+from secrets import token_urlsafe
 
 from argon2 import PasswordHasher
 from argon2.exceptions import InvalidHashError, VerificationError
 from fastapi import Request, Response
-from itsdangerous import BadSignature, TimestampSigner
 
+from evenedit.core.errors import EvenEditError
 from evenedit.core.hashing import digest
+from evenedit.storage.staff_store import StaffAccount, StaffSession, StaffStore, plain_name
 from evenedit.storage.store import Store
-from evenedit.web.access_log import AuditLog
+from evenedit.study.review_queue import rater_id
+from evenedit.web.audit_log import AuditLog
 from evenedit.web.errors import HttpProblem, SignIn
+from evenedit.web.roles import Role, may_open
 from evenedit.web.security_headers import SAFE, is_own
 from evenedit.web.settings import Setup, check_password
-from evenedit.web.throttle import Limit
+from evenedit.web.throttle import ACCOUNT_TRIES, Limit
 
 COOKIE = "staff"
 HOURS = 12
 """How long a member of staff stays signed in."""
 ADMIN = "admin"
 _FACT = "staff"
+"""Where releases before 0.2 kept password hashes, in the study's database."""
 _hasher = PasswordHasher()
 
 
 def staff(request: Request) -> str:
-    """The name of the signed-in member of staff (reviewer, curator, administrator); for use with `Depends`."""
-    name = authentication(request).name(request.cookies.get(COOKIE, ""))
-    if name is None:
+    """The name of the signed-in member of staff, whose role may open this page; for use with `Depends`."""
+    found = authentication(request).member(request.cookies.get(COOKIE, ""))
+    if found is None:
         raise SignIn
+    name, role = found
     if request.method not in SAFE and not is_own(request.headers):
         raise HttpProblem(403, "This request did not come from a page of this server.")
+    request.state.role = role
+    if not may_open(role, request.url.path):
+        raise HttpProblem(403, f"This page is not open to the role {role}. An owner of the study can change your role.")
     return name
 
 
@@ -41,45 +52,125 @@ def authentication(request: Request) -> StaffAuthentication:
     return auth
 
 
+class Accounts:
+    """The accounts of a study's staff: who can sign in, in which role."""
+
+    def __init__(self, store: Store) -> None:
+        self.file = StaffStore(store.folder)
+        self._take_over(store)
+
+    def all(self) -> dict[str, StaffAccount]:
+        """Every account by name."""
+        return self.file.accounts()
+
+    def add(self, name: str, role: Role, password: str) -> str:
+        """Add an account and return its name."""
+        known = rater_id(plain_name(name)).split(":", 1)[1]  # reviews are exported under the name
+        if known in self.all():
+            raise EvenEditError(f"'{known}' has an account already; set its password or role instead")
+        self._save(known, role, password)
+        return known
+
+    def set_password(self, name: str, password: str) -> None:
+        """Set a password, which ends the account's sessions. The first account of all is an owner's."""
+        accounts = self.all()
+        known = plain_name(name)
+        if known in accounts:
+            self._save(known, Role(accounts[known].role), password)
+        elif accounts:
+            raise EvenEditError(f"'{known}' has no account. Add one: evenedit admin add STUDY {known} --role reviewer")
+        else:
+            self.add(name, Role.OWNER, password)
+
+    def set_role(self, name: str, role: Role) -> None:
+        """Change what an account may do, at once for its sessions too."""
+        account = self._account(name)
+        self._keep_an_owner(account, role)
+        self.file.save(StaffAccount(account.name, role.value, account.hash, account.made))
+
+    def remove(self, name: str) -> str:
+        """Remove an account and end its sessions; returns its name. What the person did stays in the log."""
+        account = self._account(name)
+        self._keep_an_owner(account, None)
+        self.file.remove(account.name)
+        return account.name
+
+    def _account(self, name: str) -> StaffAccount:
+        known = self.all().get(plain_name(name))
+        if known is None:
+            raise EvenEditError(
+                f"'{plain_name(name)}' has no account here; there are: {', '.join(self.all()) or 'none'}"
+            )
+        return known
+
+    def _keep_an_owner(self, account: StaffAccount, role: Role | None) -> None:
+        owners = [other.name for other in self.all().values() if other.role == Role.OWNER]
+        if owners == [account.name] and role is not Role.OWNER:
+            raise EvenEditError(f"'{account.name}' is the only owner; make somebody else an owner first")
+
+    def _save(self, name: str, role: Role, password: str) -> None:
+        check_password(password, name)
+        self.file.save(StaffAccount(name, role.value, _hasher.hash(password), time.time()))
+
+    def _take_over(self, store: Store) -> None:
+        """Move the password hashes of an earlier release out of the study's database, which can be passed on."""
+        former = store.fact(_FACT)
+        if former is None:
+            return
+        known = self.all()
+        for name, known_hash in json.loads(former).items():
+            if plain_name(name) not in known:
+                self.file.save(StaffAccount(plain_name(name), Role.OWNER.value, known_hash, time.time()))
+        store.forget_fact(_FACT)
+
+
 class StaffAuthentication:
-    """Checks passwords, limits failed attempts, and signs the session cookies of staff."""
+    """Checks passwords, limits wrong ones, and knows the sessions of staff."""
 
     def __init__(self, store: Store, setup: Setup, log: AuditLog) -> None:
-        self._store = store
+        self.accounts = Accounts(store)
         self._setup = setup
         self._log = log
-        self._signer = TimestampSigner(setup.secret, salt="evenedit-staff")
         self._temporary = _hasher.hash(setup.password) if setup.password and not setup.production else None
-        self._limit = Limit()
+        self._by_address = Limit()
+        self._by_account = Limit(ACCOUNT_TRIES)
 
     @property
     def has_accounts(self) -> bool:
-        """Whether any member of staff has a password."""
-        return bool(self._hashes())
+        """Whether anybody can sign in."""
+        return bool(self._known())
 
-    def sign_in(self, name: str, password: str, address: str) -> str:
-        """Check a password and return a session cookie; repeated failures are blocked for a while."""
+    def sign_in(self, name: str, password: str, address: str) -> tuple[str, Role]:
+        """Check a password; returns a session cookie and the role. Wrong ones are limited before they are checked."""
+        name = plain_name(name)
         try:
-            self._limit.check(address)
+            taken = self._by_address.take(address)
+            about = self._by_account.take(name)
         except HttpProblem:
             self._log.note(name, "sign-in blocked", address=address)
             raise
-        known = self._hashes().get(name)
-        if not _matches(known or _NOBODY, password) or known is None:
-            self._limit.count(address)
+        known = self._known().get(name)
+        if not _matches(known.hash if known else _NOBODY, password) or known is None:
             self._log.note(name, "sign-in failed", address=address)
             raise HttpProblem(401, "Name or password is wrong.")
+        self._by_address.give_back(address, taken)
+        self._by_account.give_back(name, about)
         self._log.note(name, "signed in", address=address)
-        return self._signer.sign(f"{name}/{digest(known)}").decode()
+        token, now = token_urlsafe(32), time.time()
+        self.accounts.file.begin(_digest(token), StaffSession(name, digest(known.hash), now + HOURS * 3600), now)
+        return token, Role(known.role)
 
-    def name(self, cookie: str) -> str | None:
-        """The member of staff a cookie belongs to. Changing a password ends its sessions."""
-        try:
-            name, _, mark = self._signer.unsign(cookie, max_age=HOURS * 3600).decode().rpartition("/")
-        except (BadSignature, UnicodeDecodeError):
+    def member(self, cookie: str) -> tuple[str, Role] | None:
+        """The name and role of the member of staff whose session a cookie belongs to."""
+        session = self.accounts.file.session(_digest(cookie), time.time()) if cookie else None
+        known = self._known().get(session.name) if session else None
+        if session is None or known is None or session.mark != digest(known.hash):
             return None
-        known = self._hashes().get(name)
-        return name if known is not None and mark == digest(known) else None
+        return known.name, Role(known.role)
+
+    def sign_out(self, cookie: str) -> None:
+        """End a session, so that its cookie is of no use to anybody."""
+        self.accounts.file.end(_digest(cookie))
 
     def set_cookie(self, response: Response, cookie: str) -> None:
         """Set the session cookie, which scripts cannot read and other sites cannot use."""
@@ -92,24 +183,18 @@ class StaffAuthentication:
             secure=self._setup.production,
         )
 
-    def _hashes(self) -> dict[str, str]:
-        return passwords(self._store) | ({ADMIN: self._temporary} if self._temporary else {})
-
-
-def passwords(store: Store) -> dict[str, str]:
-    """Hashes of the staff's passwords by name."""
-    hashes: dict[str, str] = json.loads(store.fact(_FACT) or "{}")
-    return hashes
-
-
-def set_password(store: Store, name: str, password: str) -> None:
-    """Store a password as its argon2 hash."""
-    check_password(password, name)
-    store.set_fact(_FACT, json.dumps(passwords(store) | {name: _hasher.hash(password)}))
+    def _known(self) -> dict[str, StaffAccount]:
+        temporary = {ADMIN: StaffAccount(ADMIN, Role.OWNER.value, self._temporary, 0.0)} if self._temporary else {}
+        return self.accounts.all() | temporary
 
 
 _NOBODY = _hasher.hash("nobody")
 """Checked for unknown names too, so that response times do not reveal which names exist."""
+
+
+def _digest(token: str) -> str:
+    """What is stored of a token: whoever reads the file cannot sign in with it."""
+    return sha256(token.encode("utf-8", "surrogateescape")).hexdigest()
 
 
 def _matches(known: str, password: str) -> bool:

@@ -10,6 +10,8 @@ from fastapi import Request
 from fastapi.responses import HTMLResponse
 from fastapi.templating import Jinja2Templates
 
+from evenedit.web.roles import may_open
+
 HERE = Path(__file__).parent
 _templates = Jinja2Templates(directory=HERE / "templates")
 _templates.env.filters["share"] = lambda value: "–" if value is None else f"{value:.0%}"
@@ -31,4 +33,6 @@ def rendered(request: Request, template: str, **context: Any) -> str:
 
 def _always(request: Request) -> dict[str, Any]:
     """What every template is given."""
-    return {"navigation": request.app.state.navigation, "simulated": request.app.state.simulated}
+    role = getattr(request.state, "role", None)
+    shown = {path: title for path, title in request.app.state.navigation.items() if role and may_open(role, path)}
+    return {"navigation": shown, "role": role, "simulated": request.app.state.simulated}

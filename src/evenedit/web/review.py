@@ -1,7 +1,8 @@
 """The review pages: reviewers settle the cases on which the judges disagree, one at a time. For staff only.
 
-GET  /review            how many cases wait, your name, your last reviews
-POST /review/name       name: the pseudonym you review under, kept in a cookie until the browser closes
+A review is the signed-in account's: one sign-in is one reviewer.
+
+GET  /review            how many cases wait, your last reviews
 GET  /review/next       the next case that waits for you; ?after=ID skips one
 GET  /review/case/ID    source, output, instruction, the judges' scores and evidence; no editor, no labels
 POST /review/case/ID    an answer per question, note, version
@@ -13,7 +14,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Annotated, Any
-from urllib.parse import quote, unquote
 
 from fastapi import APIRouter, Depends, Form, Request
 from fastapi.responses import HTMLResponse, RedirectResponse, Response
@@ -29,7 +29,6 @@ from evenedit.web.errors import HttpProblem
 from evenedit.web.pages import page
 from evenedit.web.translations import wording
 
-COOKIE = "reviewer"
 SHOWN = 60
 """The most waiting cases that the first page lists."""
 LAST = 8
@@ -47,7 +46,6 @@ def router() -> APIRouter:
         default_response_class=HTMLResponse,
     )
     routes.get("")(queue)
-    routes.post("/name")(name)
     routes.get("/next")(following)
     routes.get("/case/{request_id}")(case)
     routes.post("/case/{request_id}")(settle)
@@ -65,24 +63,16 @@ def _queue(request: Request) -> ReviewQueue:
     return cases
 
 
-def _rater(request: Request) -> str | None:
-    """The rater id of the visitor; None before a name was given."""
+def _rater(staff_name: Staff) -> str:
+    """The rater id of the signed-in account."""
     try:
-        return rater_id(unquote(request.cookies.get(COOKIE, "")))
-    except EvenEditError:
-        return None
-
-
-def _needed(request: Request) -> str:
-    """The rater id of the visitor, who must have given a name."""
-    rater = _rater(request)
-    if rater is None:
-        raise HttpProblem(403, "Give your reviewer name first, on the page Review.")
-    return rater
+        return rater_id(staff_name)
+    except EvenEditError as error:
+        raise HttpProblem(403, f"This account cannot review: {error}") from None
 
 
 OpenQueue = Annotated[ReviewQueue, Depends(_queue)]
-Rater = Annotated[str, Depends(_needed)]
+Rater = Annotated[str, Depends(_rater)]
 
 
 def _page(
@@ -94,7 +84,7 @@ def _page(
         f"review/{template}.html",
         status,
         staff=staff_name,
-        reviewer=(_rater(request) or "").removeprefix(PREFIX),
+        reviewer=_rater(staff_name).removeprefix(PREFIX),
         reviewers=cases.reviewers,
         settles=file.sections.ensemble.review == "settles",
         titles={q.id: q.title for q in QUESTIONS.values()},
@@ -105,11 +95,8 @@ def _page(
 # -- pages ---------------------------------------------------------------------------------------------------
 
 
-def queue(request: Request, cases: OpenQueue, staff_name: Staff) -> Response:
+def queue(request: Request, cases: OpenQueue, staff_name: Staff, rater: Rater) -> Response:
     """Show the waiting cases and the visitor's last reviews."""
-    rater = _rater(request)
-    if rater is None:
-        return _page(request, cases, "name", staff_name)
     waiting = cases.waiting(rater)
     own = [r for r in cases.reviews.history() if r.rater == rater and r.undone is None]
     return _page(
@@ -123,18 +110,6 @@ def queue(request: Request, cases: OpenQueue, staff_name: Staff) -> Response:
         numbers={ident: number for number, ident in enumerate(cases.cases, 1)},
         last=own[: -LAST - 1 : -1],
     )
-
-
-def name(request: Request, cases: OpenQueue, staff_name: Staff, name: Annotated[str, Form(max_length=100)]) -> Response:
-    """Keep the name of the reviewer in a cookie."""
-    try:
-        known = rater_id(name).removeprefix(PREFIX)
-    except EvenEditError as error:
-        return _page(request, cases, "name", staff_name, 422, problem=str(error), name=name)
-    answer = RedirectResponse("/review", 303)
-    secure = request.app.state.setup.production
-    answer.set_cookie(COOKIE, quote(known), httponly=True, samesite="strict", secure=secure, path="/review")
-    return answer
 
 
 def following(cases: OpenQueue, rater: Rater, after: str = "", saved: int = 0) -> Response:

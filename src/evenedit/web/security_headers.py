@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from ipaddress import ip_address
 
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -22,15 +23,18 @@ HEADERS = {
     "X-Content-Type-Options": "nosniff",
     "X-Frame-Options": "DENY",
 }
+PROBES = ("/health", "/ready")
+"""Asked by machines beside this one, by plain HTTP and under any name."""
 HSTS = "max-age=31536000"
 
 
 class SecurityMiddleware:
     """Checks every request and adds the security headers to every response."""
 
-    def __init__(self, app: ASGIApp, production: bool = False) -> None:
+    def __init__(self, app: ASGIApp, production: bool = False, hosts: frozenset[str] | None = None) -> None:
         self.app = app
         self.production = production
+        self.hosts = hosts
         self.headers = HEADERS | ({"Strict-Transport-Security": HSTS} if production else {})
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -49,7 +53,9 @@ class SecurityMiddleware:
             await send(message)
 
         headers = Headers(scope=scope)
-        if self.production and scope["scheme"] != "https" and scope["path"] != "/health":
+        if self._is_elsewhere(headers) and scope["path"] not in PROBES:
+            await _refuse(send_secured, 400, "host", "This server is not known under the name that was asked for.")
+        elif self.production and scope["scheme"] != "https" and scope["path"] not in PROBES:
             await _refuse(send_secured, 400, "https", "This server is reached by HTTPS only.")
         elif scope["method"] not in SAFE and _is_foreign(headers):
             await _refuse(send_secured, 403, "forbidden", "This request came from another site.")
@@ -63,6 +69,26 @@ class SecurityMiddleware:
                 await _refuse(send_secured, 413, "too_large", f"At most {BODY_LIMIT} bytes are taken.")
             else:
                 await self.app(scope, _once(body, receive), send_secured)
+
+    def _is_elsewhere(self, headers: Headers) -> bool:
+        """Whether a request names a host that is not this one. Outside production a plain address may be named."""
+        if self.hosts is None:
+            return False
+        name = _host(headers.get("host", ""))
+        return name not in self.hosts and (self.production or not _is_address(name))
+
+
+def _host(given: str) -> str:
+    """The host of a Host header without its port."""
+    return (given[1:].partition("]")[0] if given.startswith("[") else given.partition(":")[0]).lower()
+
+
+def _is_address(name: str) -> bool:
+    try:
+        ip_address(name)
+    except ValueError:
+        return False
+    return True
 
 
 async def _read(receive: Receive) -> bytes | None:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import logging
-import os
 import secrets
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from queue import Queue
+from socket import gethostname
 
 import uvicorn
 
@@ -17,9 +17,10 @@ from evenedit.core.errors import EvenEditError
 from evenedit.core.log import log
 from evenedit.storage.locks import file_lock
 from evenedit.study.study import Study
+from evenedit.survey.sample import stale
 from evenedit.web.app import create_app
-from evenedit.web.auth import passwords
-from evenedit.web.settings import SECRET, Setup
+from evenedit.web.auth import Accounts
+from evenedit.web.settings import Setup, host_of
 
 LOCK = "serve.lock"
 
@@ -64,8 +65,14 @@ def serve(study: Study, host: str, port: int, *, background: bool = False) -> Ba
 
 def development(study: Study) -> Setup:
     """The setup of a server that is not in production: with a temporary password where none is set."""
-    temporary = None if passwords(study.store) else secrets.token_urlsafe(9)
-    return Setup(False, os.environ.get(SECRET) or secrets.token_urlsafe(32), temporary)
+    return Setup(password=None if Accounts(study.store).all() else secrets.token_urlsafe(9))
+
+
+def hosts(listens: str, address: str) -> frozenset[str]:
+    """The names under which a server takes requests, so that no other site's name leads to it."""
+    if address:
+        return frozenset({host_of(address)})
+    return frozenset({"localhost", listens.lower(), gethostname().lower()})
 
 
 def run(
@@ -78,7 +85,7 @@ def run(
 ) -> None:
     """Serve a study until the process is stopped; `started` is told the server and its address."""
     with _only_server(study):
-        app = create_app(study, setup)
+        app = create_app(study, replace(setup, hosts=hosts(host, setup.address)))
         config = uvicorn.Config(
             app,
             host=host,
@@ -100,6 +107,9 @@ def run(
         log.info(f"{address}  (staff: /admin; participants need a link: evenedit survey invite); stop with Ctrl+C")
         if hasattr(app.state, "survey") and not setup.production:
             log.info(f"take part in a preview, which never counts: {app.state.survey.arrivals.previews.link(address)}")
+        for survey in app.state.survey.section.surveys if hasattr(app.state, "survey") else ():
+            if told := stale(study.file, study.store, survey):
+                log.warning(told)
         if hasattr(app.state, "gallery"):
             app.state.gallery.begin()
         if started is not None:

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from secrets import token_urlsafe
+import os
+from dataclasses import dataclass
+from urllib.parse import urlsplit
 
+from evenedit.config.study_file import StudyFile
 from evenedit.core.errors import EvenEditError
+from evenedit.survey.consent import missing
+from evenedit.survey.platforms import PANEL_SECRET
 
-SECRET = "EVENEDIT_SECRET"
-"""The environment variable that holds the server's secret."""
-SECRET_LENGTH = 32
 PASSWORD_LENGTH = 10
 _KNOWN = ("evenedit", "password", "administrator", "1234567890", "qwertyuiop", "changeme", "letmein")
 """Passwords made of little else are guessed first."""
@@ -21,10 +22,19 @@ class Setup:
 
     production: bool = False
     """Only behind HTTPS: secure cookies, no description of the interface, nothing left at a default."""
-    secret: str = field(default_factory=lambda: token_urlsafe(32))
-    """Signs cookies; a server with a random one signs everybody out when it ends."""
+    address: str = ""
+    """The address that visitors open; links are made from it. Empty: the address a request was sent to."""
+    hosts: frozenset[str] | None = None
+    """Names of hosts under which requests are taken, beside plain network addresses; None: under any name."""
+    access_log: str = ""
+    """A file for the access log, "-" for the standard output; empty: none is kept."""
     password: str | None = None
     """A temporary password for the member of staff called admin; never in production."""
+
+
+def host_of(address: str) -> str:
+    """The name of the host in an address, without its port."""
+    return (urlsplit(address).hostname or "").lower()
 
 
 def check_password(password: str, name: str = "") -> None:
@@ -36,20 +46,34 @@ def check_password(password: str, name: str = "") -> None:
         raise EvenEditError("this password is one of the first that anybody tries; choose another")
 
 
-def check_production(secret: str | None, proxy: str | None, has_password: bool) -> None:
+def check_production(file: StudyFile, proxy: str | None, address: str, has_accounts: bool) -> None:
     """Refuse to start in production with insecure settings; all problems are listed at once."""
     problems = []
-    if secret is None or len(secret) < SECRET_LENGTH or len(set(secret)) < 8:
-        problems.append(
-            f"--production needs a secret of {SECRET_LENGTH} random characters or more in the environment variable "
-            f"{SECRET}. Make one: python -c 'import secrets; print(secrets.token_urlsafe(32))'"
-        )
     if not proxy:
         problems.append(
             "--production needs --proxy: the address of the HTTPS proxy whose X-Forwarded-For and X-Forwarded-Proto "
             "headers are to be trusted, for example --proxy 127.0.0.1"
         )
-    if not has_password:
-        problems.append("--production needs a staff password. Set one: evenedit admin password STUDY")
+    if urlsplit(address).scheme != "https" or not host_of(address):
+        problems.append(
+            "--production needs --address: what visitors open, for example --address https://survey.example "
+            "(or origin in [survey.platform]); requests for other names are refused"
+        )
+    if not has_accounts:
+        problems.append("--production needs an account of staff. Add one: evenedit admin add STUDY NAME --role owner")
+    survey = file.sections.survey
+    if survey is not None and survey.platform.kind != "invitation" and not survey.platform.signed:
+        problems.append(
+            f"--production takes nobody at their word: anybody can put another person's id into a link of kind "
+            f"'{survey.platform.kind}'. Set signed = true in [survey.platform], or use invitations"
+        )
+    elif survey is not None and survey.platform.kind == "panel" and len(os.environ.get(PANEL_SECRET, "")) < 32:
+        problems.append(
+            f"the panel's signed links need a secret of 32 characters or more in the environment: {PANEL_SECRET}"
+        )
+    if survey is not None:
+        problems += [
+            f"--production needs {key} in study.toml: the consent page is to say it" for key in missing(survey)
+        ]
     if problems:
         raise EvenEditError(*problems)

@@ -14,6 +14,8 @@ Pages (HTML; a visit is known by its cookie `visit`, and every page sends a visi
     GET  /survey/task                 the evaluation page
     GET  /survey/done                 code or redirect; can be reloaded
     GET  /survey/withdraw             POST /survey/withdraw form: sure=yes -> 303 /survey/withdrawn
+    GET  /survey/information          what the consent page says, to print or keep; open to anybody
+    GET  /survey/removal              POST /survey/removal form: about, reply; a pictured person asks for removal
     GET  /survey/language/{language}  en or ko; remembered
 
 Interface of the evaluation page (JSON; errors are {"error": {"type", "message", …}} with a 4xx status):
@@ -43,14 +45,16 @@ from typing import Annotated, Any, Literal
 from fastapi import APIRouter, Depends, Form, Request
 from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import HTMLResponse, RedirectResponse, Response
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel
 
 from evenedit.config.study_file import SurveySection
 from evenedit.protocol import AXES, QUESTIONS
 from evenedit.storage.survey_schema import PREVIEW
+from evenedit.survey import removals
 from evenedit.survey.prolific import Webhooks
 from evenedit.survey.questions import PAIRWISE, ROLE
 from evenedit.survey.sessions import (
+    Elsewhere,
     Incomplete,
     ParticipantItem,
     Refused,
@@ -61,12 +65,14 @@ from evenedit.survey.sessions import (
     VisitStage,
 )
 from evenedit.web import guide
+from evenedit.web.consent import ConsentSheet, contact_of, sheet
 from evenedit.web.errors import ErrorBody, HttpProblem
 from evenedit.web.pages import page
+from evenedit.web.saving import COOKIE, AnswerBody
+from evenedit.web.throttle import address_of
 from evenedit.web.translations import COOKIE as LANGUAGE
 from evenedit.web.translations import language_of, texts, wording
 
-COOKIE = "visit"
 COOKIE_DAYS = 30
 PAGES = {
     VisitStage.GUIDE: "/survey/guide",
@@ -79,23 +85,6 @@ PAGES = {
 ERRORS: dict[int | str, dict[str, Any]] = {
     status: {"model": ErrorBody} for status in (400, 401, 403, 404, 409, 413, 422)
 }
-BIGGEST = 2**53 - 1
-"""The largest whole number that JavaScript holds exactly."""
-
-
-class AnswerBody(BaseModel):
-    """One answer, as the evaluation page sends it."""
-
-    model_config = ConfigDict(extra="forbid")
-
-    item: str = Field(max_length=100)
-    slot: str = Field(max_length=10)
-    question: str = Field(max_length=100)
-    value: int = Field(ge=1, le=10)
-    sequence: int = Field(ge=1, le=BIGGEST)
-    """Counts the participant's answers in the order they were given."""
-    milliseconds: int = Field(default=0, ge=0, le=BIGGEST)
-    """How long the item had been on the screen, all looks at it together, when this was answered."""
 
 
 class Stored(BaseModel):
@@ -207,7 +196,11 @@ def _pages(routes: APIRouter) -> None:
             return _enter_preview(request, query, known)
         if query:
             with refusals_shown(request, 403, "link"):
-                visit = service(request).arrive(service(request).introduce(query))
+                arrival = service(request).introduce(query)
+                try:
+                    visit = service(request).arrive(arrival, _token(request))
+                except Elsewhere:
+                    return _page(request, "welcome", status=409, elsewhere=True)
             return _begin(request, visit)
         return _on(known) if known else _page(request, "welcome")
 
@@ -256,7 +249,15 @@ def _pages(routes: APIRouter) -> None:
 
     @routes.get("/consent")
     def consent_page(request: Request) -> Response:
-        return _stage(request, VisitStage.CONSENT)
+        return _stage(request, VisitStage.CONSENT, lambda _: {"sheet": _sheet(request)})
+
+    @routes.get("/information")
+    def information_page(request: Request) -> Response:
+        return _page(request, "information", _known(request), sheet=_sheet(request))
+
+    @routes.get("/removal")
+    def removal_page(request: Request) -> Response:
+        return _page(request, "removal", _known(request))
 
     @routes.get("/choose")
     def choose_page(request: Request) -> Response:
@@ -285,12 +286,12 @@ def _steps(routes: APIRouter) -> None:
 
     @routes.post("/resume")
     def resume(request: Request, code: Annotated[str, Form(max_length=100)]) -> Response:
-        limit, address = request.app.state.codes, request.client.host if request.client else ""
-        limit.check(address)
+        limit, address = request.app.state.codes, address_of(request)
+        taken = limit.take(address)
         visit = service(request).resume(code) if code.isascii() and code.isprintable() else None
         if visit is None:
-            limit.count(address)
             return _page(request, "welcome", status=404, wrong=True)
+        limit.give_back(address, taken)
         return _begin(request, visit)
 
     @routes.post("/guide")
@@ -310,10 +311,25 @@ def _steps(routes: APIRouter) -> None:
         decision: Annotated[Literal["agree", "decline"], Form()],
         adult: Annotated[str, Form(max_length=10)] = "",
         agreed: Annotated[str, Form(max_length=10)] = "",
+        version: Annotated[str, Form(max_length=40)] = "",
     ) -> Response:
+        shown = _sheet(request)
         if decision == "agree" and not (adult == agreed == "yes"):
-            return _page(request, "consent", visit, status=422, missing=True)
-        return _on(service(request).consent(visit.token, decision == "agree"))
+            return _page(request, "consent", visit, status=422, missing=True, sheet=shown)
+        if decision == "agree" and version not in ("", shown.text.version):  # it has changed since it was shown
+            return _page(request, "consent", visit, status=409, changed=True, sheet=shown)
+        return _on(service(request).consent(visit.token, decision == "agree", shown.text))
+
+    @routes.post("/removal")
+    def removal(
+        request: Request,
+        about: Annotated[str, Form(min_length=1, max_length=removals.LONGEST)],
+        reply: Annotated[str, Form(max_length=200)] = "",
+    ) -> Response:
+        request.app.state.removals.take(address_of(request))
+        with refusals_shown(request, 429):
+            removals.ask(service(request).database, about, reply, service(request).clock())
+        return _page(request, "removal", _known(request), asked=True)
 
     @routes.post("/choose")
     def choose(request: Request, visit: Present, task: Annotated[int, Form(ge=1, le=10**6)]) -> Response:
@@ -434,9 +450,7 @@ def _enter_preview(request: Request, query: dict[str, str], known: Visit | None)
         arrival = service(request).introduce(query)
     if known and known.preview and known.stage is not VisitStage.DONE and arrival.survey in (0, known.survey):
         return _on(known)
-    limit, address = request.app.state.previews, request.client.host if request.client else ""
-    limit.check(address)
-    limit.count(address)
+    request.app.state.previews.take(address_of(request))
     with refusals_shown(request, 409, "previews"):
         return _begin(request, service(request).arrive(arrival))
 
@@ -446,6 +460,12 @@ def _preview_links(request: Request) -> dict[int, str]:
     if request.app.state.setup.production:
         return {}
     return {survey: service(request).arrivals.previews.link("", survey) for survey in _section(request).surveys}
+
+
+def _sheet(request: Request) -> ConsentSheet:
+    """The consent page in the visitor's language."""
+    folder = request.app.state.study.file.folder
+    return sheet(_section(request), folder, _texts(request), _language(request))
 
 
 def _tasks(request: Request, visit: Visit) -> list[TaskCard]:
@@ -462,6 +482,7 @@ def _page(request: Request, name: str, visit: Visit | None = None, *, status: in
         language=_language(request),
         languages={code: texts(code)["name"] for code in section.languages},
         section=section,
+        contact=contact_of(section.ethics),
         visit=visit,
         previews=_preview_links(request),
         **context,

@@ -1,47 +1,71 @@
-"""Limits on wrong passwords and codes, and on other things of which few are needed."""
+"""Limits on guesses, and on other things of which few are needed. A guess counts before it is checked."""
 
 from __future__ import annotations
 
 import time
 from collections import deque
+from ipaddress import IPv6Address, ip_address
 from threading import Lock
+
+from fastapi import Request
 
 from evenedit.web.errors import HttpProblem
 
 TRIES = 5
 """Wrong guesses from one address before it has to wait."""
-ALL_TRIES = 50
-"""Wrong guesses from everywhere before everybody has to wait: many addresses can be one person's."""
+ACCOUNT_TRIES = 30
+"""Wrong guesses at one account's password, from anywhere, before everybody who guesses at it has to wait."""
 WAIT = 15 * 60
-"""Seconds over which wrong guesses are counted."""
+"""Seconds over which guesses are counted."""
+TIDY = 10_000
+"""How many addresses are remembered before those whose time is over are forgotten."""
 
 
 class Limit:
-    """Counts wrong guesses by address."""
+    """Counts guesses by whom they come from, or by what they are about."""
 
-    def __init__(self, tries: int = TRIES, all_tries: int = ALL_TRIES, counted: str = "wrong tries") -> None:
-        self._tries, self._all_tries, self._counted = tries, all_tries, counted
-        self._wrong: dict[str, deque[float]] = {}
+    def __init__(self, tries: int = TRIES, counted: str = "wrong tries") -> None:
+        self._tries, self._counted = tries, counted
+        self._times: dict[str, deque[float]] = {}
         self._lock = Lock()
 
-    def check(self, address: str) -> None:
-        """Refuse an address that has guessed too often."""
+    def take(self, key: str) -> float:
+        """Count a try now, before it is known to be wrong; refuse it if there were too many.
+
+        Returns the moment, by which a try that was right can be given back.
+        """
         now = time.monotonic()
         with self._lock:
-            for times in self._wrong.values():
-                while times and times[0] < now - WAIT:
-                    times.popleft()
-            self._wrong = {where: times for where, times in self._wrong.items() if times}
-            mine = list(self._wrong.get(address, ()))
-            everybody = sorted(moment for times in self._wrong.values() for moment in times)
-        blocked = [t[-most] for t, most in ((mine, self._tries), (everybody, self._all_tries)) if len(t) >= most]
-        if blocked:
-            wait = int(max(blocked) + WAIT - now) + 1
-            problem = HttpProblem(429, f"Too many {self._counted}. Please try again in {wait // 60 + 1} minutes.")
-            problem.headers["Retry-After"] = str(wait)
-            raise problem
+            if len(self._times) > TIDY:
+                self._times = {k: times for k, times in self._times.items() if times[-1] >= now - WAIT}
+            times = self._times.setdefault(key, deque())
+            while times and times[0] < now - WAIT:
+                times.popleft()
+            if len(times) < self._tries:
+                times.append(now)
+                return now
+            wait = int(times[0] + WAIT - now) + 1
+        problem = HttpProblem(429, f"Too many {self._counted}. Please try again in {wait // 60 + 1} minutes.")
+        problem.headers["Retry-After"] = str(wait)
+        raise problem
 
-    def count(self, address: str) -> None:
-        """Remember a wrong guess."""
+    def give_back(self, key: str, moment: float) -> None:
+        """Uncount a try that was right."""
         with self._lock:
-            self._wrong.setdefault(address, deque()).append(time.monotonic())
+            times = self._times.get(key)
+            if times and moment in times:
+                times.remove(moment)
+            if not times:
+                self._times.pop(key, None)
+
+
+def address_of(request: Request) -> str:
+    """Where a request comes from. One household or machine has a whole IPv6 network of 64 bits."""
+    host = request.client.host if request.client else ""
+    try:
+        address = ip_address(host.partition("%")[0])
+    except ValueError:
+        return host
+    if isinstance(address, IPv6Address) and address.ipv4_mapped is None:
+        return f"{IPv6Address(int(address) >> 64 << 64)}/64"
+    return str(address)

@@ -13,6 +13,7 @@ from typing import Literal
 from markupsafe import Markup, escape
 
 from evenedit.core.records import Estimate
+from evenedit.core.spreadsheet import harmless
 from evenedit.report.render.index import Index, Label, name
 from evenedit.report.render.latex import latex, stack
 from evenedit.report.render.selection import Selection
@@ -325,9 +326,8 @@ def _csv_cell(cell: Cell, suffix: str | None) -> str:
     if isinstance(cell, Number):
         part = cell.parts()[suffix or ""]
         return "" if part is None else repr(part)
-    if isinstance(cell, Label):
-        return cell.code
-    return "" if cell is None else str(cell)
+    text = cell.code if isinstance(cell, Label) else "" if cell is None else str(cell)
+    return str(harmless(text))  # groups and prompts are named by whoever made the table that was read
 
 
 def _latex_row(row: Iterable[Cell], narrow: bool) -> str:

@@ -10,6 +10,8 @@ a database is too new for them.
 
 from __future__ import annotations
 
+import sqlite3
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -58,6 +60,30 @@ def bring_up_to_date(engine: sa.Engine, history: History) -> None:
         _wait_for_other_migrations(db, history)
         if not is_current(db, history):
             _migrate(db, history)
+
+
+def keep_copy(path: Path, history: History) -> Path | None:
+    """Copy an SQLite database beside itself if it is about to be migrated; the copy is named by its schema."""
+    engine = sa.create_engine(f"sqlite:///{path}", poolclass=NullPool)
+    with engine.connect() as db:
+        if not sa.inspect(db).has_table(history.facts.name) or is_current(db, history):
+            return None
+        version = db.execute(sa.select(history.facts.c.value).where(history.facts.c.key == "schema")).scalar()
+    copy = path.with_name(f"{path.stem}.before-schema-{history.version}{path.suffix}")
+    if version == str(history.version) or copy.exists():  # only Alembic's mark is missing, or it was copied before
+        return None
+    copy_file(path, copy, history.file_mode)
+    return copy
+
+
+def copy_file(path: Path, copy: Path, mode: int) -> None:
+    """Copy an SQLite database that may be in use; the copy appears when it is complete."""
+    temporary = copy.with_name(f".{copy.name}.new")
+    temporary.unlink(missing_ok=True)
+    temporary.touch(mode)
+    with closing(sqlite3.connect(path)) as source, closing(sqlite3.connect(temporary)) as target:
+        source.backup(target)
+    temporary.replace(copy)
 
 
 def create_file(path: Path, history: History) -> None:

@@ -1,0 +1,83 @@
+"""What participants agreed to: each version of the consent page is stored once, and each consent names its version."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import sqlalchemy as sa
+
+from evenedit.config.study_file import EthicsSection, EthicsTexts, SurveySection
+from evenedit.core.hashing import digest
+from evenedit.storage.survey_schema import PREVIEW, consent_texts, consents, participants
+from evenedit.storage.survey_store import SurveyStore
+
+FACTS = ("institution", "investigator", "contact", "protocol")
+"""What a board asks for that is the same in every language."""
+
+
+@dataclass(frozen=True, slots=True)
+class ConsentText:
+    """The whole text of a consent page, as a participant read it."""
+
+    language: str
+    text: str
+
+    @property
+    def version(self) -> str:
+        """Names the text; another word is another version."""
+        return digest([self.language, self.text])[:12]
+
+
+@dataclass(frozen=True, slots=True)
+class ConsentVersion:
+    """A version of the text, and how many people agreed to it."""
+
+    version: str
+    language: str
+    text: str
+    first: float
+    people: int
+
+
+def keep_consent(db: sa.Connection, insert: Any, participant: int, text: ConsentText, at: float) -> None:
+    """Store which version a participant agreed to, and the version itself if it is new."""
+    row = {"version": text.version, "language": text.language, "text": text.text, "first": at}
+    db.execute(insert(consent_texts).values(row).on_conflict_do_nothing(index_elements=["version"]))
+    db.execute(sa.insert(consents), {"participant": participant, "version": text.version, "at": at})
+
+
+def versions(database: SurveyStore) -> list[ConsentVersion]:
+    """Every version that somebody agreed to, oldest first; previews are not counted."""
+    counted = sa.case((participants.c.platform != PREVIEW, 1), else_=0)
+    query = (
+        sa.select(consent_texts, sa.func.coalesce(sa.func.sum(counted), 0).label("people"))
+        .select_from(consent_texts.outerjoin(consents).outerjoin(participants))
+        .group_by(*consent_texts.c)
+        .order_by(consent_texts.c.first)
+    )
+    return [ConsentVersion(r.version, r.language, r.text, r.first, int(r.people)) for r in database.rows(query)]
+
+
+def missing(section: SurveySection) -> list[str]:
+    """What a board asks for and the study file does not say, one line each."""
+    ethics, pay = section.ethics, section.pay
+    found = [f"survey.ethics.{name}" for name in (*FACTS, "keep_until") if not getattr(ethics, name)]
+    for language in section.languages:
+        if not ethics.pages.get(language) and not purpose(ethics, language, section.languages[0]):
+            where = "" if language == section.languages[0] else f"translations.{language}."
+            found.append(f"survey.ethics.{where}purpose")
+    return found + [
+        f"survey.pay.{name}" for name in ("per_task", "minutes_per_task") if name not in pay.model_fields_set
+    ]
+
+
+def translation(ethics: EthicsSection, language: str) -> EthicsTexts | None:
+    """The texts in another language than the survey's first."""
+    return next((texts for code, texts in ethics.translations.items() if code == language), None)
+
+
+def purpose(ethics: EthicsSection, language: str, first: str) -> str:
+    """What the study is for, in a language; empty where that is not said."""
+    translated = translation(ethics, language)
+    return (translated.purpose if translated else "") or (ethics.purpose if language == first else "")

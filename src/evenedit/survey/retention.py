@@ -1,0 +1,50 @@
+"""Delete what identifies participants after the day that the consent page names. Answers stay, under pseudonyms.
+
+The key of the pseudonyms is replaced as well: from then on nobody can find out whose pseudonym is whose.
+"""
+
+from __future__ import annotations
+
+import secrets
+from datetime import UTC, date, datetime
+
+import sqlalchemy as sa
+
+from evenedit.config.study_file import SurveySection
+from evenedit.storage.survey_schema import events, facts, participants, removals
+from evenedit.storage.survey_store import SurveyStore, note
+
+EVERY = 3600.0
+"""Seconds between two looks of a running server at the date."""
+ACTOR = "retention date"
+
+
+def is_over(section: SurveySection, now: float) -> bool:
+    """Whether the last day on which ids are kept has passed (UTC)."""
+    until = section.ethics.keep_until
+    return bool(until) and datetime.fromtimestamp(now, UTC).date() > date.fromisoformat(until)
+
+
+def enforce(database: SurveyStore, section: SurveySection, now: float) -> int:
+    """Delete the ids of everybody if the day has passed; returns of how many people."""
+    if not is_over(section, now) or not database.rows(sa.select(participants.c.id).where(_identified()).limit(1)):
+        return 0
+
+    def work(db: sa.Connection) -> int:
+        gone = sa.update(participants).where(_identified())
+        count = db.execute(gone.values(external=None, study="", session="", token=None, resume=None)).rowcount
+        db.execute(sa.delete(events))
+        db.execute(sa.update(removals).values(reply=""))
+        db.execute(sa.update(facts).where(facts.c.key == "key").values(value=secrets.token_hex(32)))
+        note(db, now, ACTOR, "deleted the ids of participants", {"people": count})
+        return int(count)
+
+    count = database.write(work)
+    database.forget_erased()
+    return count
+
+
+def _identified() -> sa.ColumnElement[bool]:
+    return sa.or_(
+        participants.c.external.is_not(None), participants.c.token.is_not(None), participants.c.resume.is_not(None)
+    )

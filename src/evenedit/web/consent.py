@@ -1,0 +1,102 @@
+"""The consent page: the survey's own words, what the study file adds, and duration and pay as they are planned."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from markupsafe import Markup, escape
+
+from evenedit.config.study_file import EthicsSection, SurveySection
+from evenedit.core.errors import EvenEditError
+from evenedit.survey.consent import FACTS, ConsentText, purpose, translation
+
+
+@dataclass(frozen=True, slots=True)
+class ConsentSheet:
+    """A consent page in one language."""
+
+    facts: tuple[tuple[str, str], ...]
+    """Titles and values: institution, investigator, contact, protocol."""
+    parts: tuple[tuple[str, Markup], ...]
+    """Titles and texts."""
+    text: ConsentText
+    """The same as plain text, which is stored with each consent."""
+
+
+def sheet(section: SurveySection, folder: Path, words: dict[str, Any], language: str) -> ConsentSheet:
+    """The consent page in a language; `words` are the survey's own texts in it."""
+    w, ethics = words["consent"], section.ethics
+    facts = tuple((w[f"{name}_title"], getattr(ethics, name)) for name in FACTS if getattr(ethics, name))
+    plan = _plan(section, w)
+    if file := next((file for code, file in ethics.pages.items() if code == language), ""):
+        parts = [("", _markdown(folder / file, _blanks(section))), (w["time_title"], _paragraphs(plan))]
+    else:
+        parts = _own_parts(section, w, language, plan)
+    shown = tuple((title, text) for title, text in parts if text)
+    plain = [f"{title}: {value}" for title, value in facts]
+    plain += [f"{title}\n{Markup(text).striptags()}".strip() for title, text in shown]
+    plain += [w["adult"], w["agreed"]]
+    return ConsentSheet(facts, shown, ConsentText(language, "\n\n".join(plain)))
+
+
+def _own_parts(section: SurveySection, w: dict[str, str], language: str, plan: str) -> list[tuple[str, Markup]]:
+    """The built-in parts with what the study file adds to them."""
+    ethics, first = section.ethics, section.languages[0]
+    texts = translation(ethics, language) or (ethics if language == first else None)
+    risks, data, support = (texts.risks, texts.data, texts.support) if texts else ("", "", "")
+    kept = w["until"].format(day=ethics.keep_until) if ethics.keep_until else ""
+    return [
+        (w["purpose_title"], _paragraphs(purpose(ethics, language, first))),
+        (w["what_title"], _paragraphs(w["what"])),
+        (w["time_title"], _paragraphs(plan)),
+        (w["risks_title"], _paragraphs(w["distress"], risks, support)),
+        (w["data_title"], _paragraphs(w["data"], data, kept)),
+        (w["rights_title"], _paragraphs(w["rights"])),
+    ]
+
+
+def _plan(section: SurveySection, w: dict[str, str]) -> str:
+    """Duration and pay in words, from the plan."""
+    blanks = _blanks(section)
+    text = w["pages"].format(**blanks) + " " + w["time"].format(**blanks)
+    return f"{text} {w['pay' if section.pay.per_task else 'unpaid'].format(**blanks)}"
+
+
+def _blanks(section: SurveySection) -> dict[str, str]:
+    """What a text or a Markdown file can name in braces."""
+    pay, ethics = section.pay, section.ethics
+    return {
+        "pages": str(section.items_per_task + section.instructed),
+        "minutes": f"{pay.minutes_per_task:.0f}",
+        "amount": f"{pay.per_task:.2f}",
+        "per_hour": f"{pay.per_task * 60 / pay.minutes_per_task:.2f}",
+        "currency": pay.currency,
+        "keep_until": ethics.keep_until,
+        **{name: getattr(ethics, name) for name in FACTS},
+    }
+
+
+def _paragraphs(*texts: str) -> Markup:
+    return Markup("").join(Markup("<p>{}</p>").format(text) for text in texts if text)
+
+
+def _markdown(path: Path, blanks: dict[str, str]) -> Markup:
+    """A Markdown file as HTML, without any HTML of its own."""
+    from markdown_it import MarkdownIt
+
+    try:
+        source = path.read_text("utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise EvenEditError(f"the consent text {path} of [survey.ethics] pages cannot be read: {error}") from None
+    for name, value in blanks.items():
+        source = source.replace("{" + name + "}", value)
+    return Markup(MarkdownIt("commonmark", {"html": False}).render(source))
+
+
+def contact_of(ethics: EthicsSection) -> Markup:
+    """The contact, as a link where it is an e-mail address."""
+    if "@" in ethics.contact and " " not in ethics.contact:
+        return Markup('<a href="mailto:{0}">{0}</a>').format(ethics.contact)
+    return escape(ethics.contact)
