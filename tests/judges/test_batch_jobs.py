@@ -197,6 +197,17 @@ def test_a_quota_that_takes_nothing_at_all_fails_in_words_and_ends(wire: FakePro
     loaded.store.close()
 
 
+@pytest.mark.parametrize("by_job", [True, False])
+def test_what_was_turned_away_from_a_killed_run_is_asked_by_the_next(wire: FakeProvider, tmp_path: Path, by_job: bool):
+    wire.queue.most_lines = 3
+    loaded = open_study(tmp_path, **judged_by(wire, "chat"))
+    stop_waiting(loaded)
+    assert len(loaded.store.open_jobs()) == 1
+    (by_batch(loaded) if by_job else loaded).run()
+    assert counted(loaded) == {Status.SCORED: 8} and wire.asked == 8
+    loaded.store.close()
+
+
 def test_few_jobs_are_open_at_a_time(wire: FakeProvider, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(batches, "MOST_LINES", 1)
     monkeypatch.setattr(batches, "MOST_OPEN", 2)

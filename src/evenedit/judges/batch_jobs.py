@@ -141,8 +141,8 @@ class Batches:
         self._costs: dict[str, Cost] = {}
         self._left: dict[tuple[str, str], deque[Item]] = {}
         """What is to be sent when there is room, by rater and revision."""
-        self._sent: dict[Key, Item] = {}
-        """What this run has sent, in case it is turned away."""
+        self._items: dict[Key, Item] = {}
+        """What this run asks by job, in case it is turned away."""
         self._room: dict[str, int] = {}
         """How many lines a judge's provider lets us queue, where it has turned a job away."""
         meter.counters.append(lambda: self._tokens)
@@ -256,16 +256,18 @@ class Batches:
                     self.store.cleaned_job(job.tag)
 
     def _turned_away(self, job: BatchJob, why: str) -> bool:
-        """Put what a job asked back, to be sent in smaller jobs; not where nothing smaller can be sent."""
+        """Put what a job asked back, to be asked in smaller ones or by call; not where nothing smaller can be asked."""
         keys = [(job.rater, job.revision, ident) for ident in job.items]
         others = sum(len(j.items) for j in self._mine() if j.rater == job.rater and j.tag != job.tag)
         room = (others + len(keys)) // 2
-        if not room or not all(key in self._sent for key in keys):
+        if not room:
             return False
         self._room[job.rater] = room
-        self._left.setdefault((job.rater, job.revision), deque()).extendleft(self._sent[key] for key in keys[::-1])
-        self.asking.budget.take_back(len(keys))
-        self._costs.get(job.tag, Cost()).reserved = 0.0
+        again = (self._items[key] for key in keys[::-1] if key in self._items)
+        self._left.setdefault((job.rater, job.revision), deque()).extendleft(again)
+        if job.tag in self._costs:  # what an earlier run began, it counted
+            self.asking.budget.take_back(len(keys))
+            self._costs[job.tag].reserved = 0.0
         self.store.end_job(job.tag, f"turned away: {why}", cleaned=job.remote is None)
         log.info(
             f"{len(keys):,} ratings of {job.rater} were turned away ({why[:200]}); at most {room:,} are queued now"
@@ -285,6 +287,7 @@ class Batches:
             open_ = self.waiting()
             groups: dict[tuple[str, str], list[Item]] = {}
             for item in items:
+                self._items[item.key] = item
                 if item.key not in open_ and item.key[0] in self.judges:
                     groups.setdefault(item.key[:2], []).append(item)
             for group, members in groups.items():
@@ -330,7 +333,6 @@ class Batches:
                     cost.reserved += reserve
                     asked[ident] = content
                     size += file.write(json.dumps(judge.line(ident, ask)).encode() + b"\n")
-                    self._sent[item.key] = item
                 else:
                     break
                 left.popleft()
