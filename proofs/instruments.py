@@ -11,7 +11,7 @@ import json
 import os
 import subprocess
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from dataclasses import dataclass
 from itertools import repeat
 from multiprocessing import get_context
@@ -32,11 +32,13 @@ from evenedit.instruments.patches import labs, sampled
 from evenedit.instruments.picture import Picture, lab_map, linear
 from evenedit.instruments.skin import SURE
 from proofs.fresh_people import fresh_people
-from proofs.page import ROOT, Proof, table
+from proofs.page import Proof, size, table
 from proofs.skin_parts import PARTS
 from proofs.skin_variants import UNSEEN, VARIANTS, Pixels, Sitter, Variant
+from proofs.variants import DATA
 
-PORTRAITS = ROOT.parent / "shared" / "data" / "portraits"
+PORTRAITS = DATA / "portraits"
+SEED = 0
 FAR = 3.0
 """L* from which an error outside the interval is confidently wrong."""
 LEAST = np.array([0.1, 0.3, 0.06, 0.6, 0.06, 0.6, 0.08, 0.8, 0.15, 1.0, 0.01, 0.6, 0.1, 30.0])
@@ -48,7 +50,7 @@ NO_ONE_CHANGE = {"black and white", "sepia"} | {variant.name for variant in PART
 """Variants without one change of skin: no colour is left, or a part of the face changed. No number is right here."""
 DRAWS = 2000
 KNOWN = VARIANTS + PARTS
-FRESH = 2
+FRESH = 1
 """People of each label whom nothing was chosen on, beyond the portraits."""
 STONE_EVERY = 6
 STONE = """
@@ -278,7 +280,8 @@ def lines(
     kinds = {"calibration": "kinds calibrated on", "held out": "kinds held out", "unseen": "unseen kinds"}
     groups = sorted({r.group for r in readings})
     open_ones = [r for r in readings if r.variant not in HIDING]
-    yield "Errors in L*. Confidently wrong: off by more than 3 L* and outside the stated 95 %.\n"
+    yield "Errors in L*. Confidently wrong: off by more than 3 L* and outside the stated 95 %. Of the unseen kinds two"
+    yield "(lamp from above, haze) led to a change after an earlier run on these people.\n"
     yield from table(
         [row("all", readings), *(row(title, [r for r in readings if r.seen == seen]) for seen, title in kinds.items())]
     )
@@ -354,9 +357,30 @@ def run(folder: Path) -> Proof | None:
         print(f"no photographs in {PORTRAITS}: nothing to prove")
         return None
     calibration, validation = halves()
+    count = size("PROOF_PEOPLE", len(validation))
+    calibration, validation = drawn(calibration, count), drawn(validation, count)
+    with ThreadPoolExecutor(1) as beside:
+        told = beside.submit(by_stone, validation[::STONE_EVERY], folder)
+        return proof(calibration, validation, told.result)
+
+
+def drawn(people: list[Path], count: int) -> list[Path]:
+    """So many of them, as many of each race label as can be, by a seed; all where there are no more."""
+    chance = np.random.default_rng(SEED)
+    mixed = [people[number] for number in chance.permutation(len(people))]
+    turn = {
+        path: sum(p.stem.split("_")[0] == path.stem.split("_")[0] for p in mixed[:i]) for i, path in enumerate(mixed)
+    }
+    return sorted(sorted(mixed, key=lambda path: turn[path])[:count])
+
+
+def proof(
+    calibration: list[Path], validation: list[Path], stone_found: Callable[[], dict[tuple[str, str], float]]
+) -> Proof:
+    """What is found on these people."""
     first, second = measured(calibration, calibration=True), measured(validation, calibration=False)
     weights = fitted(first)
-    stone = by_stone(validation[::STONE_EVERY], folder)
+    stone = stone_found()
     found = [r for r in second if r.found is not None]
     wrong, inside = sum(r.wrong for r in found) / len(found), sum(r.inside for r in found) / len(found)
     problems = []

@@ -514,4 +514,5 @@ UNSEEN = (
     Variant("skin +7, darker 15 %", "both", lambda s, c: brighter(s.rgb, 0.85), shift=(7, 0, 0), held=True),
     Variant("skin -5, mask", "both", lambda s, c: mask(s, (150, 195, 215), c), shift=(-5, 0, 0), held=True),
 )
-"""Made before, and looked at only after, the instrument and its calibration were finished."""
+"""Made before the instrument and its calibration were finished, and looked at after. Since then light that slopes over
+the face (the lamp) and haze were mended: these two test no unseen kind any more."""
