@@ -22,6 +22,7 @@ from evenedit.stats.engine.multiplicity import holm, step_down
 from evenedit.stats.engine.rules import AnalysisRules
 from evenedit.stats.findings import sentences
 from evenedit.stats.findings.cases import CaseFinder
+from evenedit.stats.findings.caveats import carried, few_prompts
 from evenedit.stats.findings.contributions import contributions
 from evenedit.stats.findings.design import design_findings, incomparable
 from evenedit.stats.findings.evidence import EVEN, PanelEvidence, ShareTest, measure_of
@@ -230,7 +231,7 @@ class _Maker:
             faces=t.faces,
             text=text,
             cases=cases,
-            caveats=_one_prompt(t.prompts) + self._people_say(rater, t.measure, t.editor, {}),
+            caveats=few_prompts(t.prompts) + self._people_say(rater, t.measure, t.editor, {}),
         )
 
     # -- gaps ---------------------------------------------------------------------------------------------------
@@ -266,12 +267,13 @@ class _Maker:
         text = sentences.opening(rater) + sentences.gap(
             t, (rates[0], rates[1]), (faces[0], faces[1]), interval, factor, self.rules.confidence
         )
-        caveats = _one_prompt(1 if g.one_prompt else 2)
+        caveats: tuple[str, ...] = ()
         if g.prompt is not None:
             caveats += (f"It rests on one prompt: without {g.prompt} it is gone.",)
             text = f"{text[:-1]}, on one prompt: without {g.prompt} the difference is gone."
         if g.small:
             caveats += ("One of the two groups has too few faces to stand for its label.",)
+        caveats += few_prompts(g.prompts) + carried(g, worse, self.rules)
         checked = self._people_say(rater, t.measure, t.editor, {t.factor: "*"})
         caveats += checked or self._unchecked(rater, t, found if worse == t.highest else found[::-1])
         return Finding(
@@ -545,10 +547,6 @@ def _where(measure: str, editor: str | None, group: Mapping[str, str]) -> tuple[
 
 def _diagnosed(experiment: str, condition: str) -> bool:
     return (experiment, condition) == (Experiment.DIAGNOSIS, Condition.BASELINE)
-
-
-def _one_prompt(prompts: int) -> tuple[str, ...]:
-    return ("It was read on one prompt, so it says nothing about others.",) if prompts < 2 else ()
 
 
 def _pronoun(level: FindingLevel, swapped: ShareTest | None) -> tuple[str, ...]:
