@@ -204,9 +204,9 @@ def run(_folder: Path) -> Proof:
         "",
         *table(rows),
         "",
-        "With a tenth of faces bad, twelve faces of a race hold none of them with a chance of 0.28, and no interval can "
-        "see faces that were not drawn: findings say where a handful of faces carries a group. A permutation of labels "
-        "takes the prompts as they are, so with race x prompt effects it alarms about these prompts, and the interval, "
+        "With a tenth of faces bad, twelve faces of a race hold none of them with a chance of 0.28, and no interval "
+        "can see faces that were not drawn: findings say where a handful of faces carries a group. A permutation of "
+        "labels takes the prompts as they are, so with race x prompt effects it alarms about these, and the interval, "
         "which knows how much prompts differ, must agree.",
         "",
         "Judges who call 30 % of the unaffected edits of one race and 2 % of the others', with and without people:",
