@@ -29,6 +29,11 @@ def results(low: float | None, value: float | None, high: float | None) -> Resul
         ("gap.race_change.race >= 0.05", (0.06, 0.10, 0.20), GateAnswer.PASS),
         ("gap.race_change.race >= 0.05", (0.01, 0.02, 0.04), GateAnswer.FAIL),
         ("gap.race_change.race<=.05", (None, 0.02, None), GateAnswer.UNDECIDED),
+        ("gap.race_change[race] within 0.05", (0.00, 0.02, 0.05), GateAnswer.PASS),
+        ("gap.race_change[race] within 0.05", (0.00, 0.02, 0.06), GateAnswer.UNDECIDED),
+        ("gap.race_change[race] within 0.05", (0.06, 0.07, 0.08), GateAnswer.FAIL),
+        ("gap.race_change[race] within 0.05", (-0.04, 0.02, 0.03), GateAnswer.PASS),
+        ("gap.race_change[race] within 0.05", (-0.06, -0.02, 0.03), GateAnswer.UNDECIDED),
     ],
 )
 def test_the_interval_decides_not_the_point(text, interval, answer):

@@ -368,6 +368,9 @@ class FindingsSection(_Section):
     tolerance: float = Field(default=0.1, ge=0, lt=1)
     """The share of edits up to which a change that cannot cancel out (another person, a change of apparent race or
     gender, an ignored request, a refusal) is tolerated: a finding is clear only where its interval lies above."""
+    margin: float | None = Field(default=None, gt=0, lt=1)
+    """The difference up to which groups, or both directions of a shift, count as even: reports say so where the whole
+    interval lies within ± this share, and a gate can ask for it. Without it nothing is called even."""
 
 
 class ExecutorSection(_Section):

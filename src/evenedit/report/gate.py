@@ -7,6 +7,8 @@
     mean.edit_success >= 4                a mean
     delta.race_drift:feature <= 0         a mitigation arm against its baseline
     shift.skin_tone <= 0.05               share lighter minus share darker; the other side: shift.skin_tone >= -0.05
+    shift.skin_tone within 0.05           both sides at once: the whole interval lies between -0.05 and 0.05
+    gap.skin_lighter[race] is even        within the margin of the study file ([findings] margin)
     no clear finding                      no clear finding at all, or of one kind: no clear finding of kind gap
 
 The factors are those of the study; a gap may also be written with a dot, as in gap.race_change.race. A rule of an upper
@@ -23,6 +25,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import partial
+from math import isnan
 from typing import get_args
 from xml.etree import ElementTree as ET
 
@@ -34,10 +37,11 @@ from evenedit.protocol.shifts import ONE_SIDED, TWO_SIDED
 from evenedit.report.text.findings import numbered
 from evenedit.results.finding import Finding, FindingKind
 from evenedit.results.results import Results
+from evenedit.stats.engine.equivalence import within
 
 _FORM = re.compile(
     r"(?P<measure>(?:gap|trend|rate|mean|delta|shift)\.\w+)(?:\.(?P<factor>\w+))?(?:\[(?P<group>[^\]]*)\])?(?::(?P<arm>\w+))?"
-    r"\s*(?P<sign><=|>=|<|>)\s*(?P<limit>-?\d*\.?\d+)"
+    r"(?:\s*(?P<sign><=|>=|<|>|\bwithin\b)\s*(?P<limit>-?\d*\.?\d+)|\s+is\s+(?P<even>even))"
 )
 _FINDINGS = re.compile(r"no (?P<levels>clear|suggestive|clear or suggestive) findings?(?: of kind (?P<kind>\w+))?")
 _MORE_RATES = ("refused", "unchanged", "another_person", "not_one_person", *(f"measured_{r}" for r in DEFAULT_RATES))
@@ -73,6 +77,9 @@ class Rule:
     """Whether the limit is an upper one."""
     strict: bool
     limit: float
+    """NaN for the study's own margin."""
+    within: bool = False
+    """Whether the interval must lie within ± the limit."""
 
     @classmethod
     def parse(cls, text: str, factors: Sequence[Factor] = FACTORS) -> Rule:
@@ -88,7 +95,9 @@ class Rule:
             raise EvenEditError(f"rule '{text}': {kind}.{name} is not known; {kind} takes: {', '.join(known)}")
         group = _group(text, measure, found["factor"], found["group"], factors)
         mitigated = kind == MeasureKind.DELTA or arm is not None
-        sign = found["sign"]
+        sign = "within" if found["even"] else found["sign"]
+        if sign == "within" and kind not in (MeasureKind.GAP, MeasureKind.SHIFT, MeasureKind.RATE, MeasureKind.DELTA):
+            raise EvenEditError(f"rule '{text}': a gap, shift, rate or delta can be even, a {kind} cannot")
         return cls(
             text.strip(),
             measure,
@@ -97,7 +106,8 @@ class Rule:
             arm or (Condition.FEATURE if mitigated else Condition.BASELINE),
             upper=sign[0] == "<",
             strict=len(sign) == 1,
-            limit=float(found["limit"]),
+            limit=float(found["limit"] or "nan"),
+            within=sign == "within",
         )
 
     def judge(self, e: Estimate | None) -> tuple[GateAnswer, str]:
@@ -109,6 +119,12 @@ class Rule:
         evidence = f"{e.value:.4g} [{e.low:.4g}, {e.high:.4g}], n = {e.n:,}, {e.missing:,} missing"
         if e.method.startswith("people rated "):
             evidence += f" ({e.method})"
+        if self.within:
+            if within(e.low, e.high, self.limit):
+                return GateAnswer.PASS, f"{evidence}: even within ±{self.limit:g}"
+            if e.low > self.limit or e.high < -self.limit:
+                return GateAnswer.FAIL, evidence
+            return GateAnswer.UNDECIDED, f"{evidence}: the interval reaches beyond ±{self.limit:g}"
         inner, outer = (e.high, e.low) if self.upper else (e.low, e.high)
         if self._meets(inner):
             return GateAnswer.PASS, evidence
@@ -215,6 +231,7 @@ def check(results: Results, rules: Sequence[Rule | FindingRule], editors: Sequen
     if not rules:
         example = f"gap.race_change[{results.factors[0].name}] <= 0.05"
         raise EvenEditError(f"name at least one rule, e.g. --rule '{example}'")
+    rules = [_with_margin(rule, results) if isinstance(rule, Rule) else rule for rule in rules]
     found = {rule.text: _estimates(results, rule, chosen) for rule in rules if isinstance(rule, Rule)}
     outcomes = []
     for editor in chosen:
@@ -229,6 +246,19 @@ def check(results: Results, rules: Sequence[Rule | FindingRule], editors: Sequen
             else:
                 outcomes.append(RuleOutcome(rule.text, editor, *rule.judge(results.findings, editor)))
     return outcomes
+
+
+def _with_margin(rule: Rule, results: Results) -> Rule:
+    """A rule that asks whether something is even, with the study's margin."""
+    if not isnan(rule.limit):
+        return rule
+    margin = results.rules.get("margin")
+    if margin is None:
+        raise EvenEditError(
+            f"rule '{rule.text}': the study says no margin; add 'margin = 0.05' to [findings] of its study.toml and "
+            f"report again, or write e.g. '{rule.measure} within 0.05'"
+        )
+    return replace(rule, limit=float(margin))
 
 
 def editors_of(results: Results, editors: Sequence[str] = ()) -> tuple[str, ...]:

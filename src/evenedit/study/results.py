@@ -50,6 +50,7 @@ def rules_of(file: StudyFile) -> AnalysisRules:
         seed=statistics.seed,
         confidence=statistics.confidence,
         tolerance=file.sections.findings.tolerance,
+        margin=file.sections.findings.margin,
         mitigation_cases=file.sections.experiments.mitigation.choose if file.sections.experiments.mitigation else "",
     )
 

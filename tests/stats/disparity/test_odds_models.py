@@ -3,6 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
+from scipy.optimize import minimize
 from scipy.special import expit
 from scipy.stats import f as f_distribution
 from statsmodels.genmod.cov_struct import Independence
@@ -12,7 +13,7 @@ from statsmodels.miscmodels.ordinal_model import OrderedModel
 
 from evenedit.protocol import FACTORS
 from evenedit.protocol.factors import cells
-from evenedit.stats.disparity.odds_models import Fit, Unfit, cube
+from evenedit.stats.disparity.odds_models import Fit, Unfit, _told, cube, newton
 from evenedit.stats.engine.panel import by_face
 
 
@@ -105,3 +106,47 @@ def test_a_label_that_stands_for_another_says_so():
     met = np.random.default_rng(1).integers(0, 2, len(edits))
     with pytest.raises(Unfit, match="cannot be told apart"):
         Fit(axes, factors_of(axes), *cube(axes, np.ones(len(edits), dtype=bool), [met]))
+
+
+def penalised_likelihood(design: np.ndarray, met: np.ndarray) -> np.ndarray:
+    """Firth's estimate, written down again: the maximum of the log likelihood plus half the log determinant."""
+
+    def loss(params: np.ndarray) -> float:
+        chance = 1 / (1 + np.exp(-design @ params))
+        told = met @ np.log(chance) + (1 - met) @ np.log1p(-chance)
+        information = design.T @ (design * (chance * (1 - chance))[:, None])
+        return -(told + 0.5 * np.linalg.slogdet(information)[1])
+
+    return minimize(loss, np.zeros(design.shape[1]), method="BFGS", options={"gtol": 1e-9}).x
+
+
+def test_with_firths_penalty_a_separated_group_has_the_odds_of_the_penalised_likelihood():
+    rng = np.random.default_rng(3)
+    group = np.repeat([0.0, 1.0], 40)
+    other = rng.integers(0, 2, 80).astype(float)
+    met = ((group == 1) & (rng.random(80) < 0.4)).astype(float)  # never in the first group
+    design = np.column_stack([group, np.ones(80), other])
+    params, _ = newton(design, met, np.ones(80), penalised=True)
+    assert params == pytest.approx(penalised_likelihood(design, met), abs=1e-4)
+    with pytest.raises(Unfit, match="separation"):
+        newton(design, met, np.ones(80))
+
+
+def test_a_two_by_two_table_is_haldanes_with_half_an_event_in_each_cell():
+    # without other columns, Firth's penalty adds 1/2 to each cell: log odds of 0.5/20.5 and 8.5/12.5
+    design = np.array([[0.0, 1.0], [1.0, 1.0]])
+    params, _ = newton(design, np.array([0.0, 8.0]), np.array([20.0, 20.0]), penalised=True)
+    assert params == pytest.approx([np.log(8.5 / 12.5) - np.log(0.5 / 20.5), np.log(0.5 / 20.5)], abs=1e-6)
+
+
+def test_a_group_without_an_exception_still_has_odds_with_a_finite_interval():
+    edits = edits_of()
+    axes = by_face(edits, FACTORS)
+    rng = np.random.default_rng(2)
+    met = ((edits["race"] != "White").to_numpy() & (rng.random(len(edits)) < 0.5)).astype(int)
+    told = list(_told(axes, np.ones(len(edits), dtype=bool), [met], "rate.x", "e", 0.95))
+    race = next(m for m in told if m.factor == "race")
+    assert race.method.startswith("logit, Firth's penalty for separation") and race.p < 0.05
+    white = race.odds["White"]
+    assert 0 < white.low < white.value < white.high < 1
+    assert next(m for m in told if m.factor == "gender").p > 0.01

@@ -6,8 +6,9 @@ from itertools import product
 
 import pytest
 
+from evenedit.core.errors import EvenEditError
 from evenedit.core.records import Kind
-from evenedit.report.gate import GateAnswer, Rule, check
+from evenedit.report.gate import GateAnswer, Rule, check, parse_rule
 from evenedit.results.results import Finding, Results
 from evenedit.stats import AnalysisRules, analyse
 from evenedit.stats.findings.design import comparable
@@ -216,9 +217,28 @@ def test_a_gap_that_only_the_judges_see_is_not_clear_where_people_rated(people):
     found = of(results, "gap.skin_lighter", "race")
     (rule,) = check(results, [Rule.parse("gap.skin_lighter[race] <= 0.2")])
     if people:
-        assert found.level == "suggestive" and "With people's ratings of 128 of these edits" in found.caveats[0]
+        assert found.level == "suggestive" and "With people's ratings of 128 of these edits" in " ".join(found.caveats)
         assert not results.explained and "judges alone" in rule.evidence and rule.answer is not GateAnswer.FAIL
     else:
-        assert found.level == "clear" and "would show this gap between groups that are alike" in found.caveats[0]
+        assert found.level == "clear" and "would show this gap between groups that are alike" in " ".join(found.caveats)
         (explained,) = [e for e in results.explained if e.measure == "gap.skin_lighter" and e.factor == "race"]
         assert explained.labels is not None and rule.answer is GateAnswer.FAIL
+
+
+def test_a_report_says_even_only_within_the_studys_margin():
+    faces = [face(r, g, "20s", k) for r, g, k in product(("White", "Black"), ("Male", "Female"), range(30))]
+    rows = [edit(source, prompt) for source, prompt in product(faces, PROMPTS)]
+    given = [scores(skin=4 if some(at, p, 16) else 2 if some(at + 8, p, 16) else 3)
+             for (at, _), p in product(enumerate(faces), PROMPTS)]  # fmt: skip
+    table = table_of(rows, {"judge-a": given, "judge-b": given})
+    without, wide, narrow = (analyse(table, replace(QUICK, margin=m), {}) for m in (None, 0.2, 0.001))
+    rule = parse_rule("shift.skin_tone is even")
+    (shift,) = check(wide, [rule])
+    assert shift.answer is GateAnswer.PASS and "even within ±0.2" in shift.evidence
+    assert [f.text for f in wide.findings if "Even within ±20.0 points by race label" in f.text]
+    assert "are even within ±20.0 points" in of(wide, "shift.skin_tone").text
+    for other in (without, narrow):
+        assert not [f for f in other.findings if "even within" in f.text.lower()]
+    assert check(narrow, [rule])[0].answer is GateAnswer.UNDECIDED
+    with pytest.raises(EvenEditError, match="says no margin"):
+        check(without, [rule])

@@ -9,7 +9,10 @@ of the face effects, cannot fail to find their variance, and tells the odds over
 about. Effects are coded against the average of a factor's groups, so that no group is the norm.
 
 A prompt on which every score meets the threshold, or none, says nothing about groups and is left out. Where a whole
-group is like that the odds have no limit (separation), and the record says so in place of a number.
+group is like that the odds have no limit (separation). A logit then gets Firth's penalty (1993), which pulls the
+odds of every group a little towards even: numbers that are finite and, in small samples, less biased. A group without
+an exception shows no variance, so the sandwich would call it certain; the errors are those of the penalised model
+times the design effect of the sandwich, which is never taken below one. Cumulative logits with separation say so.
 """
 
 from __future__ import annotations
@@ -33,6 +36,8 @@ LARGEST = 12.0
 """Log odds beyond which a fit has run away."""
 STEPS, CLOSE = 40, 1e-10
 """Newton steps at most, and the step at which it has arrived."""
+LONGEST, CLOSE_ENOUGH = 2.0, 1e-8
+"""With the penalty, whose steps are those of another function: the longest step, and where it has arrived."""
 Matrix = NDArray[np.float64]
 
 
@@ -69,12 +74,37 @@ def _told(
     try:
         fit = Fit(axes, factors, met, count)
     except Unfit as reason:
+        fit_again = _penalised(axes, factors, met, count) if str(reason).startswith("separation") else None
+        if fit_again is not None:
+            yield from _rows(fit_again, factors, where, faces, int(valid.sum()), confidence)
+            return
         for factor in factors:
             yield Model(*where, factor, {}, None, faces, int(valid.sum()), f"none: {reason}")
         return
+    yield from _rows(fit, factors, where, faces, int(valid.sum()), confidence)
+
+
+def _rows(
+    fit: Fit,
+    factors: dict[str, tuple[str, ...]],
+    where: tuple[str, str, str, str],
+    faces: int,
+    n: int,
+    confidence: float,
+) -> Iterator[Model]:
     for factor, levels in factors.items():
         odds = {level: Ratio(*fit.odds(factor, at, confidence)) for at, level in enumerate(levels)}
-        yield Model(*where, factor, odds, fit.p(factor), faces, int(valid.sum()), fit.method)
+        yield Model(*where, factor, odds, fit.p(factor), faces, n, fit.method)
+
+
+def _penalised(
+    axes: Axes, factors: dict[str, tuple[str, ...]], met: NDArray[np.int64], count: NDArray[np.int64]
+) -> Fit | None:
+    """A logit with Firth's penalty; None for cumulative logits, and where that does not fit either."""
+    try:
+        return Fit(axes, factors, met, count, penalised=True) if met.shape[2] == 1 else None
+    except Unfit:
+        return None
 
 
 def cube(
@@ -98,7 +128,10 @@ class Fit:
         factors: dict[str, tuple[str, ...]],
         met: NDArray[np.int64],
         count: NDArray[np.int64],
+        *,
+        penalised: bool = False,
     ) -> None:
+        self.penalised = penalised
         cuts = _varying(met.sum(axis=(0, 1)), count.sum(axis=(0, 1)))
         if not cuts.any():
             raise Unfit("every score is on one side of the threshold")
@@ -114,7 +147,7 @@ class Fit:
                 at = labels[factor] == level
                 if at.sum() < 2:
                     raise Unfit(f"{level} has fewer than two faces")
-                if not _varying(met[at].sum(axis=(0, 1)), count[at].sum(axis=(0, 1))).any():
+                if not penalised and not _varying(met[at].sum(axis=(0, 1)), count[at].sum(axis=(0, 1))).any():
                     raise Unfit(f"separation: every score of {level} is on one side of the threshold")
         faces, self.prompts, self.cuts = count.shape
         self.blocks: dict[str, slice] = {}
@@ -130,7 +163,7 @@ class Fit:
         if np.linalg.matrix_rank(np.column_stack([np.ones(faces), between])) <= between.shape[1]:
             raise Unfit("the labels of the faces cannot be told apart: some combination stands for another")
         within = _within(self.prompts, self.cuts)
-        self.coefficients, self.covariance = _fit(between, within, met, count)
+        self.coefficients, self.covariance = _fit(between, within, met, count, penalised)
         self.left_out = int((asked & ~prompts).sum())
 
     @property
@@ -138,7 +171,8 @@ class Fit:
         """How it was fitted."""
         kind = "cumulative logits" if self.cuts > 1 else "logit"
         less = f", {self.left_out} prompts without variation left out" if self.left_out else ""
-        return f"{kind}, prompts fixed, clustered by source{less}"
+        firth = ", Firth's penalty for separation" if self.penalised else ""
+        return f"{kind}{firth}, prompts fixed, clustered by source{less}"
 
     def odds(self, factor: str, level: int, confidence: float) -> tuple[float, float, float]:
         """A level's odds against the average level, with an interval."""
@@ -176,7 +210,9 @@ def _within(prompts: int, cuts: int) -> Matrix:
     return np.concatenate([np.eye(cuts)[cut], np.eye(prompts)[prompt][:, 1:]], axis=1)
 
 
-def _fit(between: Matrix, within: Matrix, met: NDArray[np.int64], count: NDArray[np.int64]) -> tuple[Matrix, Matrix]:
+def _fit(
+    between: Matrix, within: Matrix, met: NDArray[np.int64], count: NDArray[np.int64], penalised: bool
+) -> tuple[Matrix, Matrix]:
     """Coefficients of the between-face columns and their covariance, a sandwich over faces.
 
     Faces with the same labels have the same predictors, so they are fitted as one row of counts.
@@ -188,34 +224,44 @@ def _fit(between: Matrix, within: Matrix, met: NDArray[np.int64], count: NDArray
     np.add.at(hits, kind_of, met.reshape(faces, width))
     np.add.at(sizes, kind_of, count.reshape(faces, width))
     design = np.concatenate([np.repeat(kinds, width, axis=0), np.tile(within, (len(kinds), 1))], axis=1)
-    params, bread = newton(design, hits.ravel(), sizes.ravel())
+    params, bread = newton(design, hits.ravel(), sizes.ravel(), penalised=penalised)
     chance = 1 / (1 + np.exp(-(design @ params).reshape(len(kinds), width)))
     spread = chance * (1 - chance)
     scores = _corrected_scores(bread, between, within, kind_of, met, count, chance, spread)
     covariance = bread @ scores.T @ scores @ bread
     size = between.shape[1]
+    if penalised:
+        model = bread[:size, :size]
+        effect = float(np.trace(np.linalg.pinv(model) @ covariance[:size, :size])) / size
+        return params[:size], model * max(1.0, effect)
     return params[:size], covariance[:size, :size]
 
 
-def newton(design: Matrix, hits: Matrix, sizes: Matrix) -> tuple[Matrix, Matrix]:
+def newton(design: Matrix, hits: Matrix, sizes: Matrix, *, penalised: bool = False) -> tuple[Matrix, Matrix]:
     """Coefficients of a logit of counts and the inverse of their information.
 
     Normal equations in place of statsmodels' decompositions of the whole design: the same numbers (tested), sooner, and
     there are dozens of models.
     """
     params = np.zeros(design.shape[1])
-    for _ in range(STEPS):
+    for _ in range(STEPS * (5 if penalised else 1)):
         chance = 1 / (1 + np.exp(-np.clip(design @ params, -50, 50)))
         information = design.T @ (design * (sizes * chance * (1 - chance))[:, None])
         try:
             bread = np.linalg.inv(information)
         except np.linalg.LinAlgError:
             raise Unfit("separation: the odds of some group or prompt have no limit") from None
-        step = bread @ (design.T @ (hits - sizes * chance))
+        excess = hits - sizes * chance
+        if penalised:  # what each cell weighs in the fit, times half minus its chance (Firth 1993)
+            leverage = sizes * chance * (1 - chance) * np.einsum("ij,jk,ik->i", design, bread, design)
+            excess = excess + leverage * (0.5 - chance)
+        step = bread @ (design.T @ excess)
+        if penalised:
+            step *= min(1.0, LONGEST / max(float(np.abs(step).max()), CLOSE))
         params = params + step
         if not np.isfinite(params).all() or np.abs(params).max() > LARGEST:
             raise Unfit("separation: the odds of some group or prompt have no limit")
-        if np.abs(step).max() < CLOSE:
+        if np.abs(step).max() < (CLOSE_ENOUGH if penalised else CLOSE):
             return np.asarray(params), np.asarray(bread, dtype=np.float64)
     raise Unfit(f"no fit after {STEPS} steps")
 

@@ -28,7 +28,7 @@ ENOUGH = 2.0
 """With this many times as many events as the borrowed pull, a group speaks for itself."""
 
 
-class Shown(NamedTuple):
+class EventWeights(NamedTuple):
     """What groups tell of their pull."""
 
     events: Values
@@ -44,8 +44,8 @@ class DesignEffects:
         self.bootstrap, self.confidence = bootstrap, confidence
         self._shares = np.array([m.is_share for m in bootstrap.panel.measures], dtype=np.bool_)
         self._least = float(ndtri(0.5 + confidence / 2)) ** 2
-        self._seen: dict[int, Shown] = {}  # the bootstrap keeps the draws, so their ids stay theirs
-        self._all: dict[tuple[str, ...], Shown] = {}
+        self._seen: dict[int, EventWeights] = {}  # the bootstrap keeps the draws, so their ids stay theirs
+        self._all: dict[tuple[str, ...], EventWeights] = {}
 
     def of(self, group: Mapping[str, str]) -> Values:
         """[editor, measure]: the pull of a group's shares, what it does not show taken from the other groups."""
@@ -53,13 +53,13 @@ class DesignEffects:
         if not group:
             return self._pull(draws, None)
         mine, every = self._shown(draws), self._everyone(tuple(group))
-        return self._pull(draws, Shown(every.events - mine.events, every.weighted - mine.weighted))
+        return self._pull(draws, EventWeights(every.events - mine.events, every.weighted - mine.weighted))
 
     def of_rest(self, draws: Draws, factor: str) -> Values:
         """[editor, measure]: the same for several groups of a factor taken as one."""
         return self._pull(draws, self._everyone((factor,)))
 
-    def _everyone(self, factors: tuple[str, ...]) -> Shown:
+    def _everyone(self, factors: tuple[str, ...]) -> EventWeights:
         """What all groups of a factor, or of several crossed, show together."""
         if factors not in self._all:
             axes = self.bootstrap.panel.axes
@@ -67,13 +67,13 @@ class DesignEffects:
             combinations = product(*(axes.levels[f] for f in factors))
             masks = [np.all([x == level for x, level in zip(labels, c, strict=True)], axis=0) for c in combinations]
             shown = [self._shown(self.bootstrap.group(mask)) for mask in masks if mask.any()]
-            self._all[factors] = Shown(*(np.sum(np.stack(parts), axis=0) for parts in zip(*shown, strict=True)))
+            self._all[factors] = EventWeights(*(np.sum(np.stack(parts), axis=0) for parts in zip(*shown, strict=True)))
         return self._all[factors]
 
-    def _pull(self, own: Draws, others: Shown | None) -> Values:
+    def _pull(self, own: Draws, others: EventWeights | None) -> Values:
         mine = self._shown(own)
         events, weighted = (np.where(self._shares, x, 0.0) for x in mine)
-        rest = Shown(*(x.sum(axis=1, keepdims=True) - x for x in (events, weighted)))  # the group's other rates
+        rest = EventWeights(*(x.sum(axis=1, keepdims=True) - x for x in (events, weighted)))  # the group's other rates
         as_faces = self._least * own.sizes / max(own.clusters, 1)
         borrowed = (rest.weighted + FAINT * as_faces) / (rest.events + FAINT)
         if others is not None:
@@ -82,7 +82,7 @@ class DesignEffects:
         alone = np.divide(mine.weighted, mine.events, out=np.zeros_like(borrowed), where=mine.events > 0)
         return blended(alone, borrowed, mine.events)
 
-    def _shown(self, draws: Draws) -> Shown:
+    def _shown(self, draws: Draws) -> EventWeights:
         if id(draws) not in self._seen:
             value = np.nan_to_num(draws.value)
             events = np.maximum(draws.sizes * value * (1 - value), 0.0)
@@ -90,7 +90,7 @@ class DesignEffects:
             t = stdtrit(sure.freedom, 0.5 + self.confidence / 2)
             weighted = draws.sizes**2 * sure.variance * t * t
             known = ~np.isnan(weighted) & (events > 0)
-            self._seen[id(draws)] = Shown(np.where(known, events, 0.0), np.where(known, weighted, 0.0))
+            self._seen[id(draws)] = EventWeights(np.where(known, events, 0.0), np.where(known, weighted, 0.0))
         return self._seen[id(draws)]
 
 

@@ -35,6 +35,8 @@ class AnalysisRules:
     """Level of every interval."""
     tolerance: float = TOLERANCE
     """The share of edits up to which a change that cannot cancel out (a replaced person, a refusal) is tolerated."""
+    margin: float | None = None
+    """The difference up to which groups count as even; None where nothing is called so."""
     mitigation_cases: str = ""
     """How the mitigation's cases were chosen, empty where it is not known; drift: among edits rated as drifted."""
 
@@ -67,5 +69,6 @@ class AnalysisRules:
             "seed": self.seed,
             "confidence": self.confidence,
             "tolerance": self.tolerance,
+            **({} if self.margin is None else {"margin": self.margin}),
             "mitigation_cases": self.mitigation_cases,
         }

@@ -17,10 +17,12 @@ from evenedit.results.finding import ALPHA, ENSEMBLE, NO_CHANGE, Contribution, F
 from evenedit.results.results import Contrast, ExplainedGap, GapTest, Measured, MitigationEffect, Results
 from evenedit.results.words import between, percent, points
 from evenedit.stats.disparity.mitigation_effects import TestedEffect
+from evenedit.stats.engine.equivalence import within
 from evenedit.stats.engine.multiplicity import holm, step_down
 from evenedit.stats.engine.rules import AnalysisRules
 from evenedit.stats.findings import sentences
 from evenedit.stats.findings.cases import CaseFinder
+from evenedit.stats.findings.caveats import carried, few_prompts
 from evenedit.stats.findings.contributions import contributions
 from evenedit.stats.findings.design import design_findings, incomparable
 from evenedit.stats.findings.evidence import EVEN, PanelEvidence, ShareTest, measure_of
@@ -190,7 +192,10 @@ class _Maker:
         elif t.low is None or t.high is None or max(-t.low, t.high) > self.rules.tolerance:
             level = "cannot_tell"
         shown = level in ("clear", "suggestive")
-        text = sentences.opening(rater) + sentences.two_sided_shift(t, rater, self.rules.confidence, shown)
+        margin = self.rules.margin if within(t.low, t.high, self.rules.margin) else None
+        if margin is not None and not shown:
+            level = "observed"
+        text = sentences.opening(rater) + sentences.two_sided_shift(t, rater, self.rules.confidence, shown, margin)
         return self._share(rater, t, p, level, text, nothing=not shown)
 
     def _one_sided(self, rater: str, t: ShareTest, p: float | None) -> Finding:
@@ -226,7 +231,7 @@ class _Maker:
             faces=t.faces,
             text=text,
             cases=cases,
-            caveats=_one_prompt(t.prompts) + self._people_say(rater, t.measure, t.editor, {}),
+            caveats=few_prompts(t.prompts) + self._people_say(rater, t.measure, t.editor, {}),
         )
 
     # -- gaps ---------------------------------------------------------------------------------------------------
@@ -262,12 +267,13 @@ class _Maker:
         text = sentences.opening(rater) + sentences.gap(
             t, (rates[0], rates[1]), (faces[0], faces[1]), interval, factor, self.rules.confidence
         )
-        caveats = _one_prompt(1 if g.one_prompt else 2)
+        caveats: tuple[str, ...] = ()
         if g.prompt is not None:
             caveats += (f"It rests on one prompt: without {g.prompt} it is gone.",)
             text = f"{text[:-1]}, on one prompt: without {g.prompt} the difference is gone."
         if g.small:
             caveats += ("One of the two groups has too few faces to stand for its label.",)
+        caveats += few_prompts(g.prompts) + carried(g, worse, self.rules)
         checked = self._people_say(rater, t.measure, t.editor, {t.factor: "*"})
         caveats += checked or self._unchecked(rater, t, found if worse == t.highest else found[::-1])
         return Finding(
@@ -306,9 +312,15 @@ class _Maker:
         widest = (rate, contrast.group[factor.name], size) if contrast is not None and size is not None else None
         text = sentences.no_gap(factor, [Measure(g.test.measure).name for g in several], widest)
         counted = [self._estimate(Measure(g.test.measure), g.test, {factor.name: "*"}) for g in several]
+        furthest = self._furthest(counted)
+        even = within(0.0, furthest, self.rules.margin)
+        if even and furthest is not None and self.rules.margin is not None:
+            names = [Measure(g.test.measure).name for g in several]
+            text = sentences.even_groups(factor, names, self.rules.margin, furthest, self.rules.confidence)
+            size = furthest
         return Finding(
             kind="gap",
-            level="observed" if size is not None and size <= self.rules.tolerance else "cannot_tell",
+            level="observed" if even or (size is not None and size <= self.rules.tolerance) else "cannot_tell",
             experiment=first.experiment,
             condition=first.condition,
             editor=first.editor,
@@ -326,6 +338,15 @@ class _Maker:
             faces=first.faces,
             text=sentences.opening(rater) + text,
         )
+
+    def _furthest(self, gaps: Sequence[Estimate | None]) -> float | None:
+        """The highest upper end of some gaps, with people where they rated enough; None where one has none."""
+        highs = []
+        for e in gaps:
+            p = None if e is None else self._powered.get(_where(e.measure, e.editor, e.group))
+            highs.append(p.high if p is not None else None if e is None else e.high)
+        known = [high for high in highs if high is not None]
+        return max(known) if known and len(known) == len(highs) else None
 
     def _contrasts_of(self, t: GapTest) -> list[Contrast]:
         """Each group of a gap's factor against everybody else."""
@@ -526,10 +547,6 @@ def _where(measure: str, editor: str | None, group: Mapping[str, str]) -> tuple[
 
 def _diagnosed(experiment: str, condition: str) -> bool:
     return (experiment, condition) == (Experiment.DIAGNOSIS, Condition.BASELINE)
-
-
-def _one_prompt(prompts: int) -> tuple[str, ...]:
-    return ("It was read on one prompt, so it says nothing about others.",) if prompts < 2 else ()
 
 
 def _pronoun(level: FindingLevel, swapped: ShareTest | None) -> tuple[str, ...]:

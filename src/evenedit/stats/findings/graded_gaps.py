@@ -44,8 +44,8 @@ class GradedGap:
     """Whether the groups have faces enough to be compared."""
     prompt: str | None = None
     """The prompt without which the gap is gone."""
-    one_prompt: bool = False
-    """Whether it was read on one prompt only."""
+    prompts: int = 2
+    """How many prompts it was read on."""
     small: bool = False
     """Whether a group at its end has too few faces."""
 
@@ -68,7 +68,7 @@ def grade_gaps(
     p = [min(1.0, value / weight) for value in adjusted([gap for _, gap in mine])]
     excluded = {_place(c) for c in contrasts if c.low is not None and c.high is not None and not c.low <= 0 <= c.high}
     first = [_first(one, gap.test, value, excluded) for (one, gap), value in zip(mine, p, strict=True)]
-    gone = _gone_without(several, [g for g in first if g.grade != "none" and g.p < ALPHA and not g.one_prompt], rules)
+    gone = _gone_without(several, [g for g in first if g.grade != "none" and g.p < ALPHA and g.prompts > 1], rules)
     return [_checked(g, gone.get(id(g.test))) for g in first]
 
 
@@ -97,7 +97,7 @@ def _first(one: PanelEvidence, test: GapTest, p: float, excluded: set[tuple[obje
     grade: Grade = "suggestive" if test.p < ALPHA and able else "none"
     if grade == "suggestive" and p < ALPHA and apart and prompts > 1 and not small:
         grade = "clear"
-    return GradedGap(one, test, p, grade, able, one_prompt=prompts < 2, small=small)
+    return GradedGap(one, test, p, grade, able, prompts=prompts, small=small)
 
 
 def _checked(g: GradedGap, prompt: str | None) -> GradedGap:

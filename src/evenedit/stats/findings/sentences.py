@@ -28,8 +28,8 @@ def opening(rater: str) -> str:
     return "" if rater == ENSEMBLE else f"Measured ({rater}): "
 
 
-def two_sided_shift(t: ShareTest, rater: str, confidence: float, shown: bool) -> str:
-    """A shift of a two-sided question; `shown` says whether there is a sign of one."""
+def two_sided_shift(t: ShareTest, rater: str, confidence: float, shown: bool, margin: float | None = None) -> str:
+    """A shift of a two-sided question; `shown`: there is a sign of one. With a margin, it is within that."""
     above, below, what = SIDES[t.measure.name]
     how = "were rated" if rater == ENSEMBLE else MEASURED[t.measure.name]
     first, second = (above, below) if t.value >= 0 else (below, above)
@@ -45,6 +45,8 @@ def two_sided_shift(t: ShareTest, rater: str, confidence: float, shown: bool) ->
     if shown:
         return f"{what} came back {first} more often than {second}: {base}"
     lead = f"{above.capitalize()} and {below} did not differ clearly: "
+    if margin is not None:
+        lead = f"{above.capitalize()} and {below} are even within ±{points(margin)}: "
     return f"{lead}{base}"
 
 
@@ -94,6 +96,15 @@ def no_gap(factor: Factor, rates: Sequence[str], widest: tuple[str, str, float] 
     return (
         f"{text} That is not proof of equality: a group may still differ from everybody else by up to {points(size)} "
         f"({_plain(rate)}, {group_name({factor.name: level}, [factor])})."
+    )
+
+
+def even_groups(factor: Factor, rates: Sequence[str], margin: float, size: float, confidence: float) -> str:
+    """That the groups of a factor are even within a margin."""
+    which = f"each of {len(rates)} rates" if len(rates) > 3 else listed([_plain(rate) for rate in rates])
+    return (
+        f"Even within ±{points(margin)} by {noun(factor)} label in {which}: no gap's {100 * confidence:g}% interval "
+        f"reaches beyond {points(size)}."
     )
 
 

@@ -1,0 +1,34 @@
+"""What limits a finding that its test cannot see: few prompts, a handful of faces, labels that may be wrong."""
+
+from __future__ import annotations
+
+from evenedit.protocol.measures import Measure
+from evenedit.stats.engine.rules import AnalysisRules
+from evenedit.stats.findings.graded_gaps import GradedGap
+from evenedit.stats.robustness.mislabelled import carried_by, faces_to_relabel
+
+ENOUGH_PROMPTS = 5
+"""From fewer prompts, how prompts differ is not known well enough to speak of others."""
+
+
+def few_prompts(prompts: int) -> tuple[str, ...]:
+    """That a finding tells about its prompts only."""
+    if prompts < 2:
+        return ("It was read on one prompt, so it says nothing about others.",)
+    if prompts < ENOUGH_PROMPTS:
+        return (f"It was read on {prompts} prompts: too few to say anything about other prompts.",)
+    return ()
+
+
+def carried(g: GradedGap, worse: str, rules: AnalysisRules) -> tuple[str, ...]:
+    """Whether a few faces carry the group that fares worse, and how many wrong labels a clear gap would need."""
+    panel, t = g.evidence.panel, g.test
+    few = carried_by(panel, t, worse) if Measure(t.measure).name != "edit_success" else None
+    found: tuple[str, ...] = ()
+    if few is not None:
+        found += (f"{few[0]} of its {few[1]} faces hold more than half of it: others of this label may differ.",)
+    wrong = faces_to_relabel(panel, t, rules) if g.grade == "clear" else None
+    if wrong is not None:
+        faces = "one face were" if wrong == 1 else f"{wrong} faces were"
+        found += (f"Its test would no longer show it if the label of at most {faces} another.",)
+    return found
