@@ -25,7 +25,8 @@ def shown(text: str) -> str:
 def attribute_docstrings(kind: type) -> dict[str, str]:
     """What a class says of its attributes, in the string below each; '' where it says nothing."""
     body = ast.parse(textwrap.dedent(inspect.getsource(kind))).body[0].body
-    found: dict[str, str] = {}
+    above = kind.__mro__[1]
+    found = attribute_docstrings(above) if above.__module__ == kind.__module__ else {}
     for here, below in zip(body, [*body[1:], None], strict=True):
         if isinstance(here, ast.AnnAssign):
             said = isinstance(below, ast.Expr) and isinstance(below.value, ast.Constant)

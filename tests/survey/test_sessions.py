@@ -14,7 +14,7 @@ from PIL import Image
 
 from evenedit.core.errors import EvenEditError
 from evenedit.ratings.table import QUESTION_IDS
-from evenedit.storage.survey_schema import answers, items, participants, shown, slots
+from evenedit.storage.survey_schema import VERSION, answers, items, participants, shown, slots
 from evenedit.storage.survey_store import SurveyStore, note
 from evenedit.survey.admin import SurveyAdmin
 from evenedit.survey.answers import PeopleRatings, read
@@ -408,7 +408,7 @@ def test_a_second_process_on_sqlite_is_turned_away(made, tmp_path):
     first = SurveyService.open(loaded.file, loaded.store)
     with pytest.raises(EvenEditError, match="another process"):
         SurveyStore(tmp_path)
-    assert SurveyStore(tmp_path, write=False).fact("schema") == "1", "reading is free"
+    assert SurveyStore(tmp_path, write=False).fact("schema") == str(VERSION), "reading is free"
     first.close()
     SurveyService.open(loaded.file, loaded.store).close()
 

@@ -316,7 +316,8 @@ def test_production_names_everything_that_is_missing(tmp_path: Path) -> None:
     with pytest.raises(EvenEditError) as refused:
         check_production(file, None, "http://survey.example", has_accounts=False)
     wanted = ("--proxy", "--address", "account of staff", "signed = true")
-    assert [word in text for word, text in zip(wanted, refused.value.problems, strict=True)] == [True] * 4
+    first = refused.value.problems[:4]
+    assert [word in text for word, text in zip(wanted, first, strict=True)] == [True] * 4
 
 
 def test_the_commands_refuse_what_is_unsafe(evenedit: Command, tmp_path: Path) -> None:
@@ -347,18 +348,31 @@ def test_staff_can_work_before_there_is_anything_to_rate(tmp_path: Path) -> None
 # -- the whole interface ----------------------------------------------------------------------------------------
 
 
-def test_no_request_the_description_allows_breaks_the_server(app: FastAPI, base: str) -> None:
-    operations = list(schemathesis.openapi.from_asgi("/openapi.json", app).get_all_operations())
+def test_no_request_the_description_allows_breaks_the_server(base: str) -> None:
+    operations = list(schemathesis.openapi.from_url(f"{base}/openapi.json").get_all_operations())
     assert len(operations) > 20
     for number, operation in enumerate(operations):
         with seated(base, f"schema-{number}") as client:  # somebody new each time: the one before may have left
             _try_out(operation.ok(), {"visit": client.cookies["visit"]})
 
 
-def _try_out(operation: Any, cookies: dict[str, str]) -> None:
-    @settings(max_examples=10, deadline=None, suppress_health_check=list(HealthCheck), database=None, derandomize=True)
+def test_no_request_of_an_owner_breaks_the_server(app: FastAPI, base: str) -> None:
+    token, _ = app.state.authentication.sign_in("admin", PASSWORD, "192.0.2.77")
+    operations = [found.ok() for found in schemathesis.openapi.from_url(f"{base}/openapi.json").get_all_operations()]
+    staff = [one for one in operations if one.path.startswith("/admin/") and not one.path.endswith(("login", "logout"))]
+    assert len(staff) > 12
+    for operation in staff:
+        _try_out(operation, {"staff": token}, 5)
+
+
+def _try_out(operation: Any, cookies: dict[str, str], most: int = 10) -> None:
+    own = {"sec-fetch-site": "same-origin"}
+
+    @settings(
+        max_examples=most, deadline=None, suppress_health_check=list(HealthCheck), database=None, derandomize=True
+    )
     @given(case=operation.as_strategy())
     def each(case: Any) -> None:
-        case.call_and_validate(cookies=cookies, checks=[not_a_server_error])
+        case.call_and_validate(cookies=cookies, headers=own, checks=[not_a_server_error])
 
     each()
