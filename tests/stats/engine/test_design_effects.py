@@ -89,11 +89,11 @@ def test_full_groups_mirror_empty_ones():
     n=st.integers(20, 5000),
     events=st.integers(0, 60),
     t2=st.floats(Z2, 12.0),
-    own=st.floats(0.0, 20.0),
+    own=st.floats(1.0, 20.0),
     effect=st.floats(1.0, 30.0),
 )
 def test_one_event_more_never_lowers_an_upper_end(n, events, t2, own, effect):
-    """However many events there are, for any design effect of its own and any borrowed one, up to half of the rows."""
+    """For any design effect of its own from 1 on and any borrowed one, up to half of the rows."""
     events = min(events, n // 2 - 1)
 
     def upper(k: int) -> float:

@@ -156,7 +156,7 @@ def contrasts(bootstrap: Bootstrap, rules: AnalysisRules) -> Iterator[Contrast]:
     Faces are drawn within every level, prompts are shared: who makes up "everybody else" stays as designed.
     """
     panel = bootstrap.panel
-    effects = DesignEffects(bootstrap, rules.confidence)
+    effects = DesignEffects.shared(bootstrap, rules.confidence)
     for factor, levels in panel.axes.levels.items():
         masks = {level: panel.axes.mask({factor: level}) for level in levels}
         for level, mask in masks.items() if len(levels) > 1 else ():

@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from itertools import product
 from typing import NamedTuple
+from weakref import WeakKeyDictionary, proxy
 
 import numpy as np
 from numpy.typing import NDArray
@@ -46,14 +47,27 @@ class DesignEffects:
         self._least = float(ndtri(0.5 + confidence / 2)) ** 2
         self._seen: dict[int, EventWeights] = {}  # the bootstrap keeps the draws, so their ids stay theirs
         self._all: dict[tuple[str, ...], EventWeights] = {}
+        self._found: dict[tuple[tuple[str, str], ...], Values] = {}
+
+    @classmethod
+    def shared(cls, bootstrap: Bootstrap, confidence: float) -> DesignEffects:
+        """The same for all that is estimated from one bootstrap."""
+        kept = _KEPT.setdefault(bootstrap, {})
+        if confidence not in kept:
+            kept[confidence] = cls(proxy(bootstrap), confidence)
+        return kept[confidence]
 
     def of(self, group: Mapping[str, str]) -> Values:
         """[editor, measure]: the pull of a group's shares, what it does not show taken from the other groups."""
-        draws = self.bootstrap.group(self.bootstrap.panel.axes.mask(group))
-        if not group:
-            return self._pull(draws, None)
-        mine, every = self._shown(draws), self._everyone(tuple(group))
-        return self._pull(draws, EventWeights(every.events - mine.events, every.weighted - mine.weighted))
+        key = tuple(group.items())
+        if key not in self._found:
+            draws = self.bootstrap.group(self.bootstrap.panel.axes.mask(group))
+            others = None
+            if group:
+                mine, every = self._shown(draws), self._everyone(tuple(group))
+                others = EventWeights(every.events - mine.events, every.weighted - mine.weighted)
+            self._found[key] = self._pull(draws, others)
+        return self._found[key]
 
     def of_rest(self, draws: Draws, factor: str) -> Values:
         """[editor, measure]: the same for several groups of a factor taken as one."""
@@ -92,6 +106,9 @@ class DesignEffects:
             known = ~np.isnan(weighted) & (events > 0)
             self._seen[id(draws)] = EventWeights(np.where(known, events, 0.0), np.where(known, weighted, 0.0))
         return self._seen[id(draws)]
+
+
+_KEPT: WeakKeyDictionary[Bootstrap, dict[float, DesignEffects]] = WeakKeyDictionary()
 
 
 def blended(own: Values, borrowed: Values, events: Values) -> Values:

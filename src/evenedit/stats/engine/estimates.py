@@ -32,7 +32,7 @@ def ratio(total: int, count: int) -> float | None:
 def estimates(bootstrap: Bootstrap, groups: list[dict[str, str]], rules: AnalysisRules) -> Iterator[Estimate]:
     """Every measure × editor × group of a panel."""
     panel = bootstrap.panel
-    effects = DesignEffects(bootstrap, rules.confidence)
+    effects = DesignEffects.shared(bootstrap, rules.confidence)
     for group in groups:
         mask = panel.axes.mask(group)
         draws, pull = bootstrap.group(mask), effects.of(group)

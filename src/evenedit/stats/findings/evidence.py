@@ -69,7 +69,7 @@ def share_tests(bootstrap: Bootstrap, rules: AnalysisRules) -> Iterator[ShareTes
     """Every shift, one-sided share and choice of two of a panel, for every editor."""
     panel = bootstrap.panel
     everybody = panel.axes.mask({})
-    draws, pull = bootstrap.group(everybody), DesignEffects(bootstrap, rules.confidence).of({})
+    draws, pull = bootstrap.group(everybody), DesignEffects.shared(bootstrap, rules.confidence).of({})
     over_faces = Uncertainty(draws.over_faces, np.full_like(draws.over_faces, draws.freedom))
     instead = {m.name.to(MeasureKind.RATE) for m in panel.measures if m.name.kind == MeasureKind.SHIFT and m.is_share}
     for at, measure in enumerate(panel.measures):
