@@ -39,6 +39,10 @@ class Site:
         """A device whose owner already sits at a task."""
         with seated(self.base, participant, survey) as client:
             token = client.cookies["visit"]
+        return self.on_device(token, **how)
+
+    def on_device(self, token: str, **how: Any) -> tuple[BrowserContext, Page]:
+        """A device that has the cookie of a visit, as after typing its resume code."""
         context = self.device(**how)
         context.add_cookies([{"name": "visit", "value": token, "domain": "127.0.0.1", "path": "/survey"}])
         page = context.new_page()
@@ -229,8 +233,10 @@ def test_no_page_header_url_or_picture_reveals_a_group_model_or_condition(site: 
     seen: list[Response] = []
     page.on("response", lambda response: seen.append(response))
     page.goto(link(site.base, f"looker-{survey}", survey))
-    with seated(site.base, f"looker-{survey}", survey):
-        site.open_task(page)
+    with seated(site.base, f"looker-{survey}", survey) as client:
+        token = client.cookies["visit"]
+    device.add_cookies([{"name": "visit", "value": token, "domain": "127.0.0.1", "path": "/survey"}])
+    site.open_task(page)
     for number in (1, 2, 3):
         page.locator("#strip button").nth(number - 1).click()
         expect(page.locator("#pictures img").last).to_have_attribute("src", re.compile("^blob:"))
@@ -290,7 +296,7 @@ def test_two_tabs_keep_the_answer_given_last(site: Site) -> None:
 
 def test_of_two_devices_at_once_the_page_that_lost_shows_what_was_kept(site: Site) -> None:
     first, one = site.at_task(2, "two-devices")
-    second, two = site.at_task(2, "two-devices")
+    second, two = site.on_device(token_of(first))
     for key in ("1", "2", "3"):
         two.locator(".group").first.locator("input").first.focus()
         press(two, key)
