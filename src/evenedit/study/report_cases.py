@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import Literal
@@ -36,8 +37,14 @@ class ReportCases:
         self._width = report_width(len(gallery))
 
     def bundle(self) -> CaseBundle:
-        """The cases and their pictures, ready for the report."""
+        """The cases and their pictures, ready for the report; small copies are begun now, beside all else."""
+        threading.Thread(target=self._begin, name="small pictures", daemon=True).start()
         return CaseBundle(self._list(), self._files(), self.show, self._pictures == "full")
+
+    def _begin(self) -> None:
+        """Make the small copies that are not there yet: decoding and scaling leave the interpreter free."""
+        for sha256 in self._hashes():
+            self._small(sha256)
 
     def show(self, request_id: str) -> ExampleCase | None:
         """One case with its pictures; None where it has no output of one portrait, or pictures are left out."""
@@ -88,13 +95,7 @@ class ReportCases:
 
     def _files(self) -> Iterator[tuple[str, bytes]]:
         """Every picture once, by the name of its file; those in full size after the small ones."""
-        if self._pictures == "none":
-            return
-        shown = set(self._book.scores.edits["request_id"])
-        hashes = {image for ident, image in self._book.images.items() if ident in shown}
-        faces = {p for s in dict.fromkeys(self._book.scores.edits["source_id"]) for p in s.split("+")}
-        hashes |= {self._book.sources[p].image for p in faces}
-        ordered = sorted(hashes)
+        ordered = self._hashes()
         with ThreadPoolExecutor(THREADS) as pool:  # decoding and scaling leave the interpreter free
             for sha, made in zip(ordered, pool.map(self._small, ordered), strict=True):
                 if made is not None:
@@ -103,6 +104,15 @@ class ReportCases:
             images = self._book.study.store.images
             for sha in ordered:
                 yield f"full/{_name(sha)}.png", images.read(sha)
+
+    def _hashes(self) -> list[str]:
+        """The pictures that the report holds."""
+        if self._pictures == "none":
+            return []
+        shown = set(self._book.scores.edits["request_id"])
+        hashes = {image for ident, image in self._book.images.items() if ident in shown}
+        faces = {p for s in dict.fromkeys(self._book.scores.edits["source_id"]) for p in s.split("+")}
+        return sorted(hashes | {self._book.sources[p].image for p in faces})
 
     def _opened(self, sha256: str) -> Image.Image | None:
         """A picture of middle size; None where the stored one is gone or damaged."""
