@@ -1,5 +1,6 @@
 """Calls to judges against the local server: throughput at a limit, after a storm of 429, and resuming after SIGKILL."""
 
+import json
 import os
 import signal
 import subprocess
@@ -78,6 +79,71 @@ def throughput(folder: Path, size: int, calls: int, prompts: int, faces: dict) -
             f"{rate:.1f}/s of {2 * calls}/s: ratio {rate / (2 * calls):.3f}",
             flush=True,
         )
+
+
+def against_bare(folder: Path, calls: int) -> None:
+    """Ratings through a run, against a bare AsyncOpenAI loop that sends the same bodies, as many at once."""
+    import asyncio
+
+    import openai
+
+    bodies: list[bytes] = []
+
+    def noted(seen: Seen) -> ProviderAnswer:
+        bodies.append(seen.body)
+        return SUCCESS(seen)
+
+    with FakeProvider(latency=0.5, remember=False, otherwise=noted) as wire:
+        told = study(wire, [f"O-{n:02d}" for n in range(1, 7)], calls, 256)
+        told["judges"] = told["judges"][:1]
+        loaded = edited(folder, told)
+        ours, _ = timed(loaded.run)
+        sent = list(bodies)
+
+        async def bare() -> None:
+            limit = asyncio.Semaphore(calls)
+            async with openai.AsyncOpenAI(api_key="none", base_url=wire.openai, max_retries=0) as client:
+
+                async def one(body: bytes) -> None:
+                    async with limit:
+                        await client.chat.completions.create(**json.loads(body))
+
+                await asyncio.gather(*map(one, sent))
+
+        theirs, _ = timed(lambda: asyncio.run(bare()))
+    print(
+        f"{len(sent)} calls of 0.5 s, {calls} at once: a run with everything stored {ours:.1f} s, bare AsyncOpenAI "
+        f"{theirs:.1f} s: ratio {ours / theirs:.3f}"
+    )
+
+
+def memory(calls: int) -> None:
+    """The memory of this process while one provider is asked again and again."""
+    import openai
+    import psutil
+
+    me, seen = psutil.Process(), []
+    with FakeProvider(remember=False) as wire:
+
+        def connect(key: str) -> openai.OpenAI:
+            return openai.OpenAI(api_key=key, base_url=wire.openai, max_retries=0)
+
+        provider = Provider(connect, model="simulated-a", key_env="OPENAI_API_KEY")
+        numbers = count(1)
+
+        def work(_: int) -> None:
+            while (number := next(numbers)) <= calls:
+                said = {"model": "simulated-a", "messages": [{"role": "user", "content": f"question {number}"}]}
+                provider.call(lambda client, said=said: client.chat.completions.create(**said))
+                if number % (calls // 10) == 0:
+                    seen.append(me.memory_info().rss / 1e6)
+
+        with ThreadPoolExecutor(16) as pool:
+            list(pool.map(work, range(16)))
+    print(
+        f"memory over {calls:,} calls: {seen[0]:.0f} MB after a tenth, {seen[-1]:.0f} MB in the end (highest "
+        f"{max(seen):.0f}): ratio {seen[-1] / seen[0]:.3f}"
+    )
 
 
 def narrower(calls: int, limit: int) -> None:
@@ -195,6 +261,8 @@ def run(folder: Path) -> None:
     pictures(folder / "pictures")
     throughput(folder / "small", 64, 14, 6, {})
     throughput(folder / "large", 1024, 4, 1, {"race": ["White", "Black"]})
+    against_bare(folder / "bare", 32)
     narrower(24, 16)
     storm(16)
+    memory(50_000)
     resume(folder / "resume")
