@@ -289,7 +289,8 @@ def test_refused_edits_are_in_the_files_alone_too(tmp_path):
     assert first.counts["refused"]
     paths = write_export(study, tmp_path / "export")
     second = analyze([path for path in paths if path.name == "scores.csv"])
-    assert second.counts == first.counts
+    told = [{k: n for k, n in r.counts.items() if not k.startswith("tests.")} for r in (first, second)]
+    assert told[0] == told[1], "how many tests could show something depends on the permutations, the study's own rule"
     assert [e.n for e in second.estimates] == [e.n for e in first.estimates]
     assert_same(first, analyze(tmp_path / "export"))
 
