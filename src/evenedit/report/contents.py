@@ -88,6 +88,8 @@ FIGURES: dict[str, Callable[[Index], FigureFile | None]] = {
     "figure_multiverse": curve.specification_curve,
 }
 """Each figure's builder by the figure's id."""
+OWN = ("figure_planted",)
+"""What this process draws where a second process draws the others: it has the tables and photo figures to make too."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -211,14 +213,24 @@ def all_tables(index: Index) -> dict[str, Table]:
 
 def all_figures(index: Index) -> dict[str, FigureFile]:
     """Return every figure that has data, by id."""
-    drawn = (builder(index) for builder in FIGURES.values())
-    return {picture.id: picture for picture in drawn if picture is not None}
+    return _drawn(index, tuple(FIGURES))
 
 
 def begin_figures(results: Results, second: SecondProcess) -> Callable[[], dict[str, FigureFile]]:
-    """Begin to draw in the second process, beside the tables and pictures; what is returned waits for all figures."""
-    return second.give(_drawn_from, results)
+    """Begin to draw in the second process; what is returned draws the rest and waits for all figures, as above."""
+    theirs = second.give(_drawn_from, results, tuple(id for id in FIGURES if id not in OWN))
+
+    def all_drawn() -> dict[str, FigureFile]:
+        found = _drawn(Index(results), OWN) | theirs()
+        return {id: found[id] for id in FIGURES if id in found}
+
+    return all_drawn
 
 
-def _drawn_from(results: Results) -> dict[str, FigureFile]:
-    return all_figures(Index(results))
+def _drawn_from(results: Results, ids: Collection[str]) -> dict[str, FigureFile]:
+    return _drawn(Index(results), ids)
+
+
+def _drawn(index: Index, ids: Collection[str]) -> dict[str, FigureFile]:
+    drawn = (FIGURES[id](index) for id in ids)
+    return {picture.id: picture for picture in drawn if picture is not None}
