@@ -116,6 +116,10 @@ def test_waiting_ends_when_the_others_work_is_done_or_comes_back(postgres_url, t
     left = lambda: {"never done"} | ({"done soon"} if next(looks) < 3 else set())  # noqa: E731
     assert here.wait(["done soon", "never done"], left) == {"never done"}
     assert here.wait(["done soon"], set) == set()
+    done = iter([{"stored", "held"}, {"held"}, {"held"}, {"held"}, set()])  # one is stored and freed between two looks
+    assert there.claim("held")
+    assert here.wait(["stored", "held"], lambda: next(done)) == set()
+    assert next(done, None) is None, "it did not go on while another run held the other one"
     store.close()
 
 

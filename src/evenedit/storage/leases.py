@@ -87,8 +87,10 @@ class Leases:
             held = sa.select(TABLE.c.key).where(TABLE.c.until >= NOW)
             with self._engine.connect() as db:
                 free = open_ - {row.key for row in db.execute(held)}
+            if back := free & left():  # what was stored meanwhile is free too
+                return back
             if free:
-                return free & left()
+                continue
             if not told:
                 log.info(f"{len(open_):,} are under way in other runs; waiting for them")
                 told = True
