@@ -201,7 +201,11 @@ def no_gap(m: re.Match[str], f: Finding, facts: Facts) -> Iterator[str]:
         yield f"not all of {sorted(told)} are among those without a difference, {sorted(none)}"
     bounds = [
         max(abs(c.low), abs(c.high))
-        for c in (*facts.results.contrasts, *(c for x in facts.results.measured for c in x.contrasts))
+        for c in (
+            *facts.results.contrasts,
+            *(c for x in facts.results.measured for c in x.contrasts),
+            *(p for p in facts.results.powered if p.measure.startswith("contrast.")),
+        )
         if c.low is not None and c.high is not None and c.editor == f.editor and f.factor in c.group
     ]
     if m["size"] is None and f.high is not None:
@@ -347,9 +351,9 @@ def failures(m: re.Match[str], f: Finding, facts: Facts) -> Iterator[str]:
 
 
 def no_placebo(m: re.Match[str], f: Finding, facts: Facts) -> Iterator[str]:
-    """There is no placebo arm."""
-    if facts.rows(f.editor, "placebo", "mitigation"):
-        yield "there is a placebo arm"
+    """No score of this editor's mitigation has both arms."""
+    if any(e.placebo is not None and e.feature is not None for e in facts.results.mitigation if e.editor == f.editor):
+        yield "there are scores with a placebo"
 
 
 FindingCheck = Callable[[re.Match[str], Finding, Facts], Iterator[str]]
@@ -446,5 +450,5 @@ FINDINGS: tuple[tuple[re.Pattern[str], FindingCheck], ...] = (
     ),
     (pattern(r"One (?:portrait was edited|prompt was asked): .*"), one_only),
     (pattern(r"[\d,]+ edits? failed and (?:is|are) in no number here\."), failures),
-    (pattern(r"There is no placebo arm\. .*"), no_placebo),
+    (pattern(r"Nothing could be compared with a placebo\. .*"), no_placebo),
 )

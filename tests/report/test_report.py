@@ -352,7 +352,7 @@ def test_no_difference_shown_says_what_could_still_hide():
 
 def test_mitigation_without_placebo_is_never_clear():
     assert any("changed by −1.00 [−1.04, −0.96]" in s for s in sentences_of(made_up(), "suggestive"))
-    assert any("no placebo arm" in s for s in sentences_of(made_up(), "caution"))
+    assert any("compared with a placebo" in s for s in sentences_of(made_up(), "caution"))
 
 
 def effect(question: str, value: float, half: float = 0.1) -> MitigationEffect:

@@ -102,7 +102,7 @@ def _judges(index: Index) -> Iterator[str]:
         by = [f"'{rules['ensemble'][e]}' ({e})" for e in used if e in rules.get("ensemble", {})]
         if by:
             yield f"Where several judges scored an edit, one score was made of theirs by the rule {listed(by)}."
-    if index.rated and answered:
+    if index.rated and any(scored for scored, _ in answered.values()):
         neutral = rules.get("missing") == "neutral-3"
         yield (
             "On the scales, an edit that no judge scored counts as 3."

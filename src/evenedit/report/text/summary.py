@@ -440,8 +440,8 @@ def _mitigation(index: Index, editor: str) -> Iterator[Sentence]:
     placebos = [placebo for e, placebo in pairs.values() if e is not None]
     if placebos and not any(placebos):
         yield Sentence(
-            "There is no placebo arm. High scores tend to come down when an edit is repeated (regression to the mean), "
-            "so changes cannot be credited to the feature prompt alone.",
+            "Nothing could be compared with a placebo. High scores tend to come down when an edit is repeated "
+            "(regression to the mean), so changes cannot be credited to the feature prompt alone.",
             "caution",
             editor,
         )

@@ -200,7 +200,7 @@ class _Maker:
 
     def _one_sided(self, rater: str, t: ShareTest, p: float | None) -> Finding:
         level: FindingLevel = "observed"
-        if t.low is not None and t.low > t.limit:
+        if t.low is not None and t.low > t.limit and t.p is not None:
             together = self._powered.get(_where(t.measure, t.editor, {})) if rater == ENSEMBLE else None
             held = together is None or together.low is None or together.low > t.limit
             level = "clear" if p is not None and p < ALPHA and t.prompts > 1 and held else "suggestive"
@@ -388,8 +388,8 @@ class _Maker:
         without = {e.editor: e for e in effects if e.p is None and e.placebo is None and e.feature is not None}
         for name, e in without.items():
             text = (
-                "There is no placebo arm. High scores tend to come down when an edit is repeated (regression to the "
-                "mean), so changes cannot be credited to the feature prompt alone."
+                "Nothing could be compared with a placebo. High scores tend to come down when an edit is repeated "
+                "(regression to the mean), so changes cannot be credited to the feature prompt alone."
             )
             yield self._about_mitigation(str(name), "caution", text, n=e.n, high=None)
 
