@@ -385,7 +385,8 @@ class _Maker:
         for t in chosen:
             if t.p is not None:
                 yield self._preference(t, known.get(id(t)))
-        without = {e.editor: e for e in effects if e.p is None and e.placebo is None and e.feature is not None}
+        compared = {e.editor for e in effects if e.placebo is not None and e.feature is not None}
+        without = {e.editor: e for e in effects if e.feature is not None and e.editor not in compared}
         for name, e in without.items():
             text = (
                 "Nothing could be compared with a placebo. High scores tend to come down when an edit is repeated "
