@@ -35,9 +35,8 @@ from evenedit.protocol import AXES, DEFAULT_RATES, FACTORS, Factor, level_code
 from evenedit.protocol.measures import Measure, MeasureKind
 from evenedit.protocol.shifts import ONE_SIDED, TWO_SIDED
 from evenedit.report.text.findings import numbered
-from evenedit.results.finding import Finding, FindingKind
+from evenedit.results.finding import Finding, FindingKind, within
 from evenedit.results.results import Results
-from evenedit.stats.engine.equivalence import within
 
 _FORM = re.compile(
     r"(?P<measure>(?:gap|trend|rate|mean|delta|shift)\.\w+)(?:\.(?P<factor>\w+))?(?:\[(?P<group>[^\]]*)\])?(?::(?P<arm>\w+))?"

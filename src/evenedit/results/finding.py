@@ -76,3 +76,8 @@ class Contribution:
     """Its part over the whole."""
     n: int
     """Edits."""
+
+
+def within(low: float | None, high: float | None, margin: float | None) -> bool:
+    """Whether an interval lies wholly within ± margin: what a reader sees, and stricter than two one-sided tests."""
+    return low is not None and high is not None and margin is not None and -margin <= low and high <= margin

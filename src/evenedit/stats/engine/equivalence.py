@@ -21,11 +21,6 @@ class Equivalence(NamedTuple):
     df: float
 
 
-def within(low: float | None, high: float | None, margin: float | None) -> bool:
-    """Whether an interval lies wholly within ± margin: what a reader sees, and stricter than two one-sided tests."""
-    return low is not None and high is not None and margin is not None and -margin <= low and high <= margin
-
-
 def tost(values: NDArray[np.floating], margin: float = MARGIN) -> Equivalence | None:
     """Is the mean of one number per unit within ± margin of 0? None below two units."""
     n = len(values)

@@ -13,11 +13,10 @@ from evenedit.protocol import Factor
 from evenedit.protocol.measures import Measure, MeasureKind
 from evenedit.protocol.shifts import TWO_SIDED
 from evenedit.ratings.table import RatingTable, Scores
-from evenedit.results.finding import ALPHA, ENSEMBLE, NO_CHANGE, Contribution, Finding, FindingLevel
+from evenedit.results.finding import ALPHA, ENSEMBLE, NO_CHANGE, Contribution, Finding, FindingLevel, within
 from evenedit.results.results import Contrast, ExplainedGap, GapTest, Measured, MitigationEffect, Results
 from evenedit.results.words import between, percent, points
 from evenedit.stats.disparity.mitigation_effects import TestedEffect
-from evenedit.stats.engine.equivalence import within
 from evenedit.stats.engine.multiplicity import holm, step_down
 from evenedit.stats.engine.rules import AnalysisRules
 from evenedit.stats.findings import sentences
