@@ -39,7 +39,6 @@ def gate(
     """
     from evenedit.core.images import write_whole
     from evenedit.report.gate import EXIT, check, editors_of, junit, markdown, overall, parse_rule
-    from evenedit.report.regression import regressions
     from evenedit.study.load_results import load_results
 
     loaded = load_results(results)
@@ -47,6 +46,8 @@ def gate(
     if rules or baseline is None:
         outcomes += check(loaded, [parse_rule(text, loaded.factors) for text in rules], editors)
     if baseline is not None:
+        from evenedit.report.regression import regressions  # it needs the statistics, which load slowly
+
         outcomes += regressions(loaded, load_results(baseline), editors_of(loaded, editors))
     simulated = bool(loaded.simulated)
     if junit_file:
