@@ -71,6 +71,22 @@ def test_the_printable_page_has_every_field_in_both_languages(site: tuple[str, F
     assert "We study whether" not in korean and "You may tire" not in korean, "nothing is left in another language"
 
 
+@pytest.mark.parametrize(
+    ("pay", "told", "untold"),
+    [
+        ({}, (), ("minutes", "not paid", "You receive")),
+        ({"per_task": 0.0}, ("not paid",), ("minutes",)),
+        ({"minutes_per_task": 12.0}, ("12 minutes",), ("not paid", "You receive")),
+    ],
+)
+def test_time_and_pay_are_told_only_where_the_study_says_them(tmp_path, pay, told, untold) -> None:
+    study = web_study(tmp_path, None, pay=pay)
+    with serving(app_of(study)) as base:
+        page = httpx.get(base + "/survey/information", headers={"accept-language": "en"}).text
+    assert all(text in page for text in told) and not any(text in page for text in untold), page
+    study.store.close()
+
+
 def test_the_contact_is_on_every_page(site: tuple[str, FastAPI]) -> None:
     base, _ = site
     with seated(base, "reader", stage="consent") as client:

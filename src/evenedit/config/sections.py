@@ -229,6 +229,10 @@ class PaySection(_Section):
     fee: float = Field(default=1 / 3, ge=0)
     """The platform's fee as a share of the pay; Prolific's for academics was a third when this was written."""
 
+    def says(self, name: str) -> bool:
+        """Whether the study file says this itself: participants are promised nothing that is a default."""
+        return name in self.model_fields_set
+
 
 class ExclusionSection(_Section):
     """[survey.exclude]: whose answers are left out, stated before the first answer is seen."""

@@ -67,9 +67,7 @@ def missing(section: SurveySection) -> list[str]:
         if not ethics.pages.get(language) and not purpose(ethics, language, section.languages[0]):
             where = "" if language == section.languages[0] else f"translations.{language}."
             found.append(f"survey.ethics.{where}purpose")
-    return found + [
-        f"survey.pay.{name}" for name in ("per_task", "minutes_per_task") if name not in pay.model_fields_set
-    ]
+    return found + [f"survey.pay.{name}" for name in ("per_task", "minutes_per_task") if not pay.says(name)]
 
 
 def translation(ethics: EthicsSection, language: str) -> EthicsTexts | None:

@@ -58,10 +58,12 @@ def _own_parts(section: SurveySection, w: dict[str, str], language: str, plan: s
 
 
 def _plan(section: SurveySection, w: dict[str, str]) -> str:
-    """Duration and pay in words, from the plan."""
-    blanks = _blanks(section)
-    text = w["pages"].format(**blanks) + " " + w["time"].format(**blanks)
-    return f"{text} {w['pay' if section.pay.per_task else 'unpaid'].format(**blanks)}"
+    """Duration and pay in words, as far as the study file says them."""
+    pay = section.pay
+    told = ["pages"]
+    told += ["time"] if pay.says("minutes_per_task") else []
+    told += ["pay" if pay.per_task else "unpaid"] if pay.says("per_task") else []
+    return " ".join(w[key] for key in told).format(**_blanks(section))
 
 
 def _blanks(section: SurveySection) -> dict[str, str]:
