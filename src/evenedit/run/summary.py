@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from evenedit.core.records import Outcome, Request, Status
@@ -71,8 +71,7 @@ def summarise(
     unmade = len(requests) - len(made)
     if unmade:
         reasons["edit not made yet"] += unmade
-    edited = {e.request_id for e in made if e.outcome is Outcome.EDITED}
-    unrated = _unrated(store, [a for a in assigned if a.request.id in edited])
+    unrated = _unrated(store, assigned)
     reasons.update(unrated)
     missing = unmade + sum(unrated.values()) + sum((undescribed or {}).values())
     complete = not missing and not outcomes[Outcome.FAILED]
@@ -91,19 +90,24 @@ def summarise(
 
 def _unrated(store: Store, assigned: Sequence[Assignment]) -> Counter[str]:
     """The ratings that did not end, by judge and reason."""
-    edits = store.edits()
     found: Counter[str] = Counter()
-    judges = {assignment.key[:2] for assignment in assigned}
-    answers = {judge: store.answered(*judge) for judge in judges}
-    failures = {j: store.failures(*j) for j in judges if Status.FAILED in answers[j].values()}
-    for assignment in assigned:
-        baseline = assignment.baseline
-        if baseline is not None and (baseline.id not in edits or edits[baseline.id].outcome is not Outcome.EDITED):
-            continue
+    ended = list(replies(store, assigned))
+    failed = {a.key[:2] for a, status in ended if status is Status.FAILED}
+    failures = {judge: store.failures(*judge) for judge in failed}
+    for assignment, status in ended:
         rater, revision, request = assignment.key
-        status = answers[rater, revision].get(request)
         if status is None:
             found[f"judge {rater}: not asked yet"] += 1
         elif status is Status.FAILED:
             found[f"judge {rater}: {failures[rater, revision].get(request) or 'the call failed'}"] += 1
     return found
+
+
+def replies(store: Store, assigned: Sequence[Assignment]) -> Iterator[tuple[Assignment, Status | None]]:
+    """Each rating whose pictures are there, and how its reply ended; None where it was not asked yet."""
+    edited = {ident for ident, edit in store.edits().items() if edit.outcome is Outcome.EDITED}
+    answers = {judge: store.answered(*judge) for judge in {assignment.key[:2] for assignment in assigned}}
+    for assignment in assigned:
+        shown = (assignment.request, *([assignment.baseline] if assignment.baseline else []))
+        if edited.issuperset(request.id for request in shown):
+            yield assignment, answers[assignment.key[:2]].get(assignment.key[2])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections import Counter, defaultdict, deque
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
@@ -16,6 +16,7 @@ from evenedit.providers.prices import Prices
 from evenedit.ratings.combine import combine
 from evenedit.results.words import phrase
 from evenedit.run.reasons import grouped
+from evenedit.run.summary import replies
 from evenedit.stats.disparity.diagnosis import diagnosis_panels
 from evenedit.stats.engine.bootstrap import Bootstrap
 from evenedit.stats.engine.estimates import estimates
@@ -23,9 +24,8 @@ from evenedit.stats.engine.measures import answers
 from evenedit.study.plan import duration
 from evenedit.study.results import rules_of
 from evenedit.study.study import Study
+from evenedit.study.watching import Pace
 
-WINDOW = 120.0
-"""Seconds over which a pace is taken."""
 PAUSE = 50
 """Rates are not computed again before this many times the seconds that they took: a fiftieth of the time at most."""
 DRAWS = 200
@@ -84,7 +84,7 @@ class LiveRun:
     _lock: threading.Lock = field(default_factory=threading.Lock)
     _mark: tuple[int, ...] = ()
     _look: RunLook | None = None
-    _paces: dict[str, deque[tuple[float, int]]] = field(default_factory=lambda: defaultdict(deque))
+    _paces: dict[str, Pace] = field(default_factory=lambda: defaultdict(Pace))
     _rates: tuple[InterimRate, ...] = ()
     _rated: tuple[int, ...] = ()
     _rated_at: str = ""
@@ -110,7 +110,7 @@ class LiveRun:
             return RunLook(bool(runs) and runs[-1]["finished"] is None)
         requests = self.study.design.planned(sources)
         edits = store.edits()
-        stages = [*self._editing(requests, edits), *self._rating(requests, edits)]
+        stages = [*self._editing(requests, edits), *self._rating(requests)]
         running = bool(runs) and runs[-1]["finished"] is None
         reasons = tuple(_reasons(self.study, requests, edits))
         return RunLook(running, tuple(stages), reasons, _cost(self.study, edits), self._rates, self._rated_at)
@@ -122,30 +122,21 @@ class LiveRun:
             done = ended[Outcome.EDITED] + ended[Outcome.REFUSED]
             yield self._stage(f"edits by {editor}", done, number, ended[Outcome.FAILED])
 
-    def _rating(self, requests: list[Request], edits: Mapping[str, Edit]) -> Iterator[RunStage]:
-        store, made = self.study.store, [r for r in requests if _is_edited(edits, r)]
-        idents = {r.id for r in made}
+    def _rating(self, requests: list[Request]) -> Iterator[RunStage]:
         judges = self.study.design.judges()
-        assigned = self.study.design.assignments(made, judges)
-        assigned = [a for a in assigned if a.baseline is None or a.baseline.id in idents]
-        known = {key: store.answered(*key) for key in {(a.rater.id, a.revision) for a in assigned}}
+        ended = list(replies(self.study.store, self.study.design.assignments(requests, judges)))
         for judge in judges:
-            states = Counter(
-                known[a.rater.id, a.revision].get(a.request.id) for a in assigned if a.rater.id == judge.id
-            )
+            states = Counter(status for a, status in ended if a.rater.id == judge.id)
             done = sum(n for state, n in states.items() if state not in (None, Status.FAILED))
             yield self._stage(f"ratings by {judge.id}", done, states.total(), states[Status.FAILED])
 
     def _stage(self, title: str, done: int, planned: int, failed: int) -> RunStage:
-        looks, now = self._paces[title], time.monotonic()
-        looks.append((now, done))
-        while len(looks) > 2 and now - looks[0][0] > WINDOW:
-            looks.popleft()
-        seconds, ended = now - looks[0][0], done - looks[0][1]
-        if done == planned or not seconds or not ended:
+        pace = self._paces[title]
+        pace.look(done)
+        if done == planned or not pace.rate:
             return RunStage(title, done, planned, failed)
-        rate = ended / seconds
-        return RunStage(title, done, planned, failed, f"{rate:.2f}/s, about {duration((planned - done) / rate)} left")
+        left = duration((planned - done) / pace.rate)
+        return RunStage(title, done, planned, failed, f"{pace.rate:.2f}/s, about {left} left")
 
     def _compute(self, mark: tuple[int, ...]) -> None:
         started = time.monotonic()
@@ -159,10 +150,6 @@ class LiveRun:
             self._rates, self._rated, self._rated_at = found, mark, time.strftime("%H:%M:%S UTC", time.gmtime())
             self._rest_until = time.monotonic() + PAUSE * took
             self._computing, self._mark = False, ()
-
-
-def _is_edited(edits: Mapping[str, Edit], request: Request) -> bool:
-    return request.id in edits and edits[request.id].outcome is Outcome.EDITED
 
 
 def _reasons(study: Study, requests: list[Request], edits: Mapping[str, Edit]) -> Iterator[str]:

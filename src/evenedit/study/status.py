@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from evenedit.core.records import Outcome, Request, Status, is_simulated
+from evenedit.core.records import Outcome, Status, is_simulated
 from evenedit.run.reasons import grouped
+from evenedit.run.summary import replies
 from evenedit.study.review_queue import ReviewQueue
 from evenedit.study.study import Study
 from evenedit.survey.answers import PeopleRatings
@@ -48,18 +49,11 @@ def status_of(study: Study, *, review: bool = True) -> StudyStatus:
     edits = study.store.edits()
     outcomes = Counter(edits[r.id].outcome for r in requests if r.id in edits)
     lines = tuple(_lines(study, review))
-    made = [r for r in requests if r.id in edits and edits[r.id].outcome is Outcome.EDITED]
-    return StudyStatus(len(requests), {o.value: outcomes[o] for o in Outcome}, lines, *_rated(study, made))
-
-
-def _rated(study: Study, made: Sequence[Request]) -> tuple[int, int]:
-    """How many ratings of these edits have ended, and how many are still to come."""
-    idents = {request.id for request in made}
-    assigned = study.design.assignments(made, study.design.judges())
-    wanted = [a for a in assigned if a.baseline is None or a.baseline.id in idents]
-    answers = {key: study.store.answered(*key) for key in {(a.rater.id, a.revision) for a in wanted}}
-    ended = sum(answers[a.rater.id, a.revision].get(a.request.id, Status.FAILED) is not Status.FAILED for a in wanted)
-    return ended, len(wanted) - ended
+    assigned = study.design.assignments(requests, study.design.judges())
+    open_ = [status in (None, Status.FAILED) for _, status in replies(study.store, assigned)]
+    return StudyStatus(
+        len(requests), {o.value: outcomes[o] for o in Outcome}, lines, len(open_) - sum(open_), sum(open_)
+    )
 
 
 def _lines(study: Study, review: bool) -> Iterator[str]:

@@ -16,29 +16,49 @@ WINDOW = 120.0
 """Seconds over which a rate is taken."""
 
 
+class Pace:
+    """How fast something goes on, over the last looks at it."""
+
+    def __init__(self) -> None:
+        self._looks: deque[tuple[float, int]] = deque()
+
+    def look(self, done: int) -> None:
+        """Note how much is done now."""
+        self._looks.append((time.monotonic(), done))
+        while len(self._looks) > 2 and self.seconds > WINDOW:
+            self._looks.popleft()
+
+    @property
+    def seconds(self) -> float:
+        """From the first look that counts to the last."""
+        return self._looks[-1][0] - self._looks[0][0]
+
+    @property
+    def rate(self) -> float:
+        """What was done per second."""
+        return (self._looks[-1][1] - self._looks[0][1]) / self.seconds if self.seconds else 0.0
+
+
 def watch(
     study: Study, every: float = EVERY, pause: Callable[[float], None] = time.sleep
 ) -> Iterator[tuple[StudyStatus, str]]:
     """Yield the status and the pace again and again, until every edit and rating has ended."""
-    looks: deque[tuple[float, int, int]] = deque()
+    edits, ratings = Pace(), Pace()
     while True:
         now = status_of(study, review=False)
-        looks.append((time.monotonic(), now.ended, now.rated))
-        while len(looks) > 2 and looks[-1][0] - looks[0][0] > WINDOW:
-            looks.popleft()
-        yield now, _pace(now, looks)
+        yield now, _pace(now, edits, ratings)
         if now.planned and not now.left and not now.unrated:
             return
         pause(every)
 
 
-def _pace(now: StudyStatus, looks: deque[tuple[float, int, int]]) -> str:
-    seconds = looks[-1][0] - looks[0][0]
-    if not seconds:
+def _pace(now: StudyStatus, edits: Pace, ratings: Pace) -> str:
+    edits.look(now.ended)
+    ratings.look(now.rated)
+    if not edits.seconds:
         return "pace: known after the next look"
     parts = []
-    for name, column, left in (("edits", 1, now.left), ("ratings", 2, now.unrated)):
-        rate = (looks[-1][column] - looks[0][column]) / seconds
-        if rate:
-            parts.append(f"{rate:.2f} {name}/s, {left:,} left, about {duration(left / rate)}")
-    return "pace: " + ("; ".join(parts) or f"nothing ended in the last {seconds:.0f} s")
+    for name, pace, left in (("edits", edits, now.left), ("ratings", ratings, now.unrated)):
+        if pace.rate:
+            parts.append(f"{pace.rate:.2f} {name}/s, {left:,} left, about {duration(left / pace.rate)}")
+    return "pace: " + ("; ".join(parts) or f"nothing ended in the last {edits.seconds:.0f} s")
