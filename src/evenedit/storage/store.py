@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import json
-import sqlite3
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -13,23 +11,21 @@ from typing import Any
 
 import sqlalchemy as sa
 from sqlalchemy.dialects import postgresql, sqlite
-from sqlalchemy.pool import NullPool
 
 from evenedit.core.errors import EvenEditError
 from evenedit.core.images import open_images
 from evenedit.core.interfaces import Reply
 from evenedit.core.records import Condition, Edit, Experiment, Kind, Outcome, Rating, Request, Source, Status
 from evenedit.storage import schema
-from evenedit.storage.file_systems import journal_mode
+from evenedit.storage.engines import postgres_engine, sqlite_engine
 from evenedit.storage.integrity import damage, dangling
 from evenedit.storage.leases import Leases, Unshared
 from evenedit.storage.locks import database_lock, database_turn, file_lock
-from evenedit.storage.migrations import STUDY, bring_up_to_date, create_file, keep_copy
+from evenedit.storage.migrations import STUDY, bring_up_to_date
 
 DATABASE = "study.db"
 IMAGES = "images"
 LOCK = "study.lock"
-_ADVICE = "restore it from a backup, or move it away to start the study again (images are kept)"
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +61,7 @@ class Store:
         self.folder = folder
         self.images_url = images or str((folder / IMAGES).absolute())
         self.images = open_images(self.images_url)
-        self._engine = postgres_engine(url) if url else _sqlite(folder / DATABASE)
+        self._engine = postgres_engine(url) if url else sqlite_engine(folder / DATABASE)
         self._insert = postgresql.insert if url else sqlite.insert
         try:
             bring_up_to_date(self._engine, STUDY)
@@ -541,57 +537,6 @@ class Store:
                 own.execute(statement, rows)
 
 
-def _sqlite(path: Path) -> sa.Engine:
-    if path.exists():
-        _refuse_damaged(path)
-        keep_copy(path, STUDY)
-    else:
-        create_file(path, STUDY)
-    engine = sa.create_engine(f"sqlite:///{path}", json_serializer=_dumps, poolclass=NullPool)
-    mode = journal_mode(path)
-
-    def pragmas(connection: sqlite3.Connection, _record: object) -> None:
-        connection.execute(f"PRAGMA journal_mode={mode}")
-        connection.execute("PRAGMA synchronous=FULL")
-        connection.execute("PRAGMA busy_timeout=10000")
-
-    sa.event.listen(engine, "connect", pragmas)
-    return engine
-
-
-def _refuse_damaged(path: Path) -> None:
-    if path.stat().st_size == 0:
-        raise EvenEditError(f"the study's database {path} is empty (0 bytes), so a copy must have failed; {_ADVICE}")
-    try:
-        with sqlite3.connect(f"file:{path}?mode=ro", uri=True) as db:
-            names = {row[0] for row in db.execute("SELECT name FROM sqlite_master WHERE type='table'")}
-    except sqlite3.DatabaseError as error:
-        raise EvenEditError(f"the study's database {path} cannot be read ({error}); {_ADVICE}") from None
-    finally:
-        with suppress(UnboundLocalError):
-            db.close()
-    if "facts" not in names:
-        raise EvenEditError(f"{path} is an SQLite file but not an EvenEdit study; {_ADVICE}")
-
-
-def postgres_engine(url: str) -> sa.Engine:
-    """Connect to a PostgreSQL database."""
-    url = url.replace("postgresql://", "postgresql+psycopg://", 1)
-    try:
-        engine = sa.create_engine(url, json_serializer=_dumps, pool_pre_ping=True)
-        with engine.connect():
-            pass
-    except ModuleNotFoundError:
-        raise EvenEditError(
-            "study.toml asks for a PostgreSQL store, which needs the 'postgres' extra. "
-            "Try: pip install 'evenedit[postgres]'"
-        ) from None
-    except sa.exc.OperationalError as error:
-        safe = sa.make_url(url).render_as_string(hide_password=True)
-        raise EvenEditError(f"PostgreSQL at {safe} does not answer: {str(error.orig).strip()}") from None
-    return engine
-
-
 def _size_and_time(file: Path) -> tuple[int, int]:
     """Return a file's size and time of change; an empty write-ahead log counts as a missing one."""
     try:
@@ -599,10 +544,6 @@ def _size_and_time(file: Path) -> tuple[int, int]:
     except FileNotFoundError:
         return 0, 0
     return (status.st_size, status.st_mtime_ns) if status.st_size else (0, 0)
-
-
-def _dumps(value: Any) -> str:
-    return json.dumps(value, ensure_ascii=False, sort_keys=True)
 
 
 def _now() -> str:

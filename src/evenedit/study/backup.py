@@ -25,10 +25,11 @@ from evenedit.config.study_file import StudyFile
 from evenedit.core.errors import EvenEditError
 from evenedit.core.version import __version__
 from evenedit.storage import staff_store, survey_schema
+from evenedit.storage.engines import postgres_engine
 from evenedit.storage.integrity import damage
 from evenedit.storage.locks import file_lock
 from evenedit.storage.migrations import STUDY, SURVEY, History, copy_file
-from evenedit.storage.store import DATABASE, LOCK, postgres_engine
+from evenedit.storage.store import DATABASE, LOCK
 from evenedit.storage.transfer import copy_rows, counts, sqlite_engine
 
 MANIFEST = "backup.json"
