@@ -139,17 +139,17 @@ class LiveRun:
         return RunStage(title, done, planned, failed, f"{pace.rate:.2f}/s, about {left} left")
 
     def _compute(self, mark: tuple[int, ...]) -> None:
-        started = time.monotonic()
+        started, found = time.monotonic(), self._rates
         try:
             found = tuple(_interim(self.study))
         except EvenEditError:
             found = ()  # a study that cannot be read is told of by the other pages
         finally:
-            took = time.monotonic() - started
-        with self._lock:
-            self._rates, self._rated, self._rated_at = found, mark, time.strftime("%H:%M:%S UTC", time.gmtime())
-            self._rest_until = time.monotonic() + PAUSE * took
-            self._computing, self._mark = False, ()
+            now = time.monotonic()
+            with self._lock:
+                self._rates, self._rated, self._rated_at = found, mark, time.strftime("%H:%M:%S UTC", time.gmtime())
+                self._rest_until = now + PAUSE * (now - started)
+                self._computing, self._mark = False, ()
 
 
 def _reasons(study: Study, requests: list[Request], edits: Mapping[str, Edit]) -> Iterator[str]:
