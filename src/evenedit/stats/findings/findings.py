@@ -147,10 +147,10 @@ class _Maker:
             return ()
         self.explained.append(e)
         return (
-            f"Judges who call {percent(e.false_calls)} of the unaffected edits of the group that is ahead and none of "
-            f"the other's, or miss {percent(e.misses)} of the affected edits of the other and none of the first's, "
-            "would show this gap between groups that are alike.",
-            *(() if e.labels is None else (f"People's ratings of about {e.labels:,} edits of each group would tell.",)),
+            "The judges' own error could make this gap between groups that are alike, if they wrongly called "
+            f"{percent(e.false_calls)} of the unaffected edits of the higher group and none of the lower one's, or "
+            f"missed {percent(e.misses)} of the affected edits of the lower group and none of the higher one's.",
+            *(() if e.labels is None else (_labels(e.labels),)),
         )
 
     def findings(self) -> Iterator[Finding]:
@@ -539,6 +539,11 @@ def _choices(tests: Sequence[ShareTest]) -> Iterator[tuple[ShareTest, ShareTest 
         other = swapped.get(t.editor)
         known = [x.p for x in (t, other) if x is not None]
         yield t, other, max(1.0 if p is None else p for p in known)
+
+
+def _labels(each: int) -> str:
+    """How many ratings by people would settle whether a gap is the judges' own."""
+    return f"Ratings by people of about {each:,} edits of each group would settle it."
 
 
 def _where(measure: str, editor: str | None, group: Mapping[str, str]) -> tuple[object, ...]:
