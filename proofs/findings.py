@@ -20,7 +20,7 @@ from evenedit.core.records import Condition, Experiment, Kind, Outcome, Prompt, 
 from evenedit.protocol import QUESTIONS, VERDICTS, load_prompts
 from evenedit.protocol.drift import drift
 from evenedit.protocol.factors import FACTORS, cells
-from evenedit.protocol.measures import Measure, MeasureKind
+from evenedit.protocol.measures import Measure
 from evenedit.protocol.shifts import ONE_SIDED, TWO_SIDED
 from evenedit.ratings.combine import combine
 from evenedit.ratings.table import QUESTION_IDS, STATUSES, RatingTable
@@ -268,8 +268,6 @@ def _planted(rules: AnalysisRules) -> Iterator[tuple[str, str]]:
                     yield f"{name} mitigation {Measure.delta(effect.question)}", what
 
 
-MUST = (MeasureKind.GAP, "stereotype")
-"""What was planted itself: a group's rate, a choice. What follows from it over everybody is shown beside it."""
 LEAST_GAP = 0.1
 """A planted gap below this is a by-product of another (lightened edits cannot be darker) and need not be found."""
 
@@ -312,10 +310,9 @@ def run(_folder: Path, studies: int | None = None, worlds: tuple[World, ...] = W
         *table(alarms),
         "",
         "Planted effects of the demo's size, and in how many of its studies each is clear. 90 % is asked of what was "
-        "planted: a group's rate, a choice. The rest follows from that: what a third of the people adds to the rate of "
-        "all, little above what is tolerated; a by-product of another rate; how much the feature prompt mends in 84 "
-        "cases. With four prompts, three degrees of freedom tell how far prompts differ, so a shift over everybody "
-        "must be large to be clear.",
+        "planted: a group's rate, what that makes of the rate of all, a choice. It is not asked of a by-product of "
+        "another rate, nor of how much the feature prompt mends: 84 cases, half of which had not drifted on the axis "
+        "in question, are too few to show that beyond a repetition.",
         "",
         *(table(powers) if powers else []),
     ]
@@ -330,7 +327,7 @@ def run(_folder: Path, studies: int | None = None, worlds: tuple[World, ...] = W
 
 def _must(name: str, what: str) -> bool:
     """Whether an effect is one of those that the demo plants, rather than a consequence of one."""
-    if " stereotype " in name:
+    if " stereotype " in name or " shift " in name:
         return True
     if " gap " not in name:
         return False

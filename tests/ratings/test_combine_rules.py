@@ -335,3 +335,13 @@ def test_what_is_not_known_is_told_with_what_is(rules: dict[str, str], missing: 
     with pytest.raises(EvenEditError) as problem:
         combine(table_of([{}], [CALM]), rules, missing)
     assert str(problem.value) == told
+
+
+def test_two_sided_scores_halfway_between_two_are_known_and_no_others():
+    first = [{"skin_tone": v, "race_drift": v} for v in (3, 3, 2, 5, 3, 1)]
+    second = [{"skin_tone": v, "race_drift": v} for v in (4, 3, 3, 2, 0, 2)]
+    scores = combine(table_of([{}] * 6, first, second), STANDARD_RULES, "exclude")
+    assert scores.rounded_up is not None
+    skin, race = (scores.rounded_up[:, QUESTION_IDS.index(q)] for q in ("skin_tone", "race_drift"))
+    assert skin.tolist() == [True, False, True, False, False, True]  # apart by two: the first judge's own score stands
+    assert not race.any()

@@ -44,6 +44,7 @@ _CHOICES = [i for i, q in enumerate(QUESTION_IDS) if QUESTIONS[q].sided == "choi
 _PREFERENCE = QUESTION_IDS.index("preference")
 _NO_PREFERENCE = QUESTIONS["preference"].labels.index("UNCLEAR") + 1
 _LIKERT = [i for i, q in enumerate(QUESTION_IDS) if QUESTIONS[q].sided != "choice"]
+_TWO_SIDED = [i for i, q in enumerate(QUESTION_IDS) if QUESTIONS[q].sided == "two"]
 _REPLACED = {q.replaces: q.id for q in QUESTIONS.values() if q.replaces}
 _FOLLOWED, _RESISTED, _UNCLEAR = (VERDICTS.index(v) + 1 for v in VERDICTS)
 
@@ -131,12 +132,15 @@ def combine(table: RatingTable, rules: Mapping[str, str], missing: str) -> Score
     # a refused or failed edit has no picture to score, whatever a file claims
     cube = np.where(edited[None, :, None], table.values[judges], np.int8(MISSING))
     values = np.zeros(table.values.shape[1:], dtype=np.int8)
+    rounded_up = np.zeros(values.shape, dtype=np.bool_)
     if judges:
         for experiment in Experiment:
             rows = (table.edits["experiment"] == experiment).to_numpy()
             if rows.any():
                 rule = _rule(experiment, rules.get(experiment, STANDARD_RULES[experiment]), len(judges))
                 values[rows] = rule(cube[:, rows])
+                if experiment is not Experiment.STEREOTYPE:
+                    rounded_up[np.ix_(rows, np.array(_TWO_SIDED))] = _halfway(rule, cube[:, rows][:, :, _TWO_SIDED])
         values[:, _PREFERENCE] = preference(cube[:, :, _PREFERENCE])
     question_asked = asked(table)
     values[~question_asked] = MISSING
@@ -155,7 +159,15 @@ def combine(table: RatingTable, rules: Mapping[str, str], missing: str) -> Score
         settled = question_asked & edited[:, None] & (table.settled > 0)
         values[settled] = table.settled[settled]
         disagree &= ~settled
-    return Scores(table, values, disagree)
+        rounded_up &= ~settled
+    return Scores(table, values, disagree, rounded_up)
+
+
+def _halfway(rule: Callable[[Cube], Cube], cube: Cube) -> NDArray[np.bool_]:
+    """Which scores were rounded up from a half: on the mirrored scale they would be another."""
+    mirrored = np.where(cube > 0, np.int8(2 * NEUTRAL) - cube, np.int8(MISSING))
+    up, down = rule(cube), rule(mirrored)
+    return np.asarray((up > 0) & (up + down != 2 * NEUTRAL))
 
 
 def judges_only(rules: Mapping[str, str]) -> dict[str, str]:

@@ -96,6 +96,8 @@ class Scores:
     """[edit, question]; 0 = missing."""
     disagree: NDArray[np.bool_]
     """[edit, question]: the judges differ by two or more (or gave opposed verdicts)."""
+    rounded_up: NDArray[np.bool_] | None = None
+    """[edit, question]: a two-sided score halfway between two, such as of judges who say 3 and 4; None = none is."""
 
     @property
     def edits(self) -> pd.DataFrame:

@@ -126,3 +126,20 @@ def test_one_face_gives_no_draws_and_one_prompt_draws_faces_only():
     narrow = Bootstrap(panel_of(np.array([[1], [0], [1]])), 5, 1)
     assert (narrow.prompt_weights == 1).all()
     assert not np.isnan(narrow.group(np.ones(3, dtype=bool)).faces).any()
+
+
+def test_everybody_varies_as_a_regression_on_the_labels_says():
+    rng = np.random.default_rng(21)
+    met = (rng.random((48, 5)) < np.repeat([0.1, 0.7, 0.3, 0.5], 12)[:, None]).astype(np.int64)
+    drawn = Bootstrap(panel_of(met, groups=4), 400, 1).group(np.ones(48, dtype=bool))
+    means = met.mean(axis=1)
+    within = np.repeat(means.reshape(4, 12).mean(axis=1), 12)
+    assert drawn.within is not None and drawn.freedom == 44
+    assert drawn.over_faces[0, 0] == pytest.approx(((means - within) ** 2).sum() / 48**2 * 48 / 44)
+    assert drawn.over_faces[0, 0] < 0.6 * drawn.faces[:, 0, 0].var()  # the labels are as the design fixed them
+
+
+def test_labels_that_take_most_faces_are_not_held_fixed():
+    met = np.random.default_rng(22).integers(0, 2, size=(8, 4))
+    drawn = Bootstrap(panel_of(met, groups=7), 100, 1).group(np.ones(8, dtype=bool))
+    assert drawn.within is None and drawn.freedom == 7

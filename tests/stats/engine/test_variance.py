@@ -7,7 +7,7 @@ from statsmodels.regression.linear_model import OLS
 from statsmodels.stats.proportion import proportion_confint
 from statsmodels.stats.sandwich_covariance import cov_cluster, cov_cluster_2groups
 
-from evenedit.stats.engine.variance import clustered, difference, share_interval, two_way
+from evenedit.stats.engine.variance import clustered, difference, moderated, prior, share_interval, two_way
 
 
 def test_variance_of_a_mean_agrees_with_statsmodels_two_way_clusters():
@@ -96,3 +96,33 @@ def test_difference_of_independent_symmetric_intervals_is_the_usual_one():
     assert (low, high) == pytest.approx((0.3 - np.hypot(0.1, 0.05), 0.3 + np.hypot(0.1, 0.05)))
     together = difference(0.6, 0.3, ((0.5, 0.7), (0.2, 0.4)), 1.0)
     assert together == pytest.approx((0.3, 0.3))
+
+
+RATIOS = np.array([0.3, 1.2, 2.5, 0.8, 0.05, 1.7, 4.1, 0.6, 9.0, 0.9])
+
+
+def test_variances_drawn_towards_each_other_are_those_of_limma():
+    # squeezeVar(x, 3) of limma 3.54.1 for R: var.post, and df.prior = 2.5828235248
+    expected = [0.6030930525, 1.0867193015, 1.7852905500, 0.8717743019, 0.4687524278]
+    expected += [1.3554005509, 2.6450705482, 0.7643018021, 5.2781467926, 0.9255105518]
+    cells = np.linspace(0.1, 1.0, 10)
+    found = moderated(RATIOS * cells, cells, np.full(10, 3.0), np.ones(10, dtype=bool))
+    assert found.variance / cells == pytest.approx(expected, abs=1e-9)
+    assert found.freedom == pytest.approx(5.5828235248)
+
+
+def test_where_variances_differ_no_more_than_by_chance_they_are_one_as_limma_has_it():
+    # fitFDist(c(0.9, 1.1, 1.05, 0.95, 1.2), c(3, 3, 3, 19, 19)): scale 1.04, df2 = Inf
+    freedom = np.array([3.0, 3, 3, 19, 19])
+    ratios = np.array([0.9, 1.1, 1.05, 0.95, 1.2])
+    assert prior(ratios, freedom) == pytest.approx((1.04, np.inf))
+    found = moderated(ratios, np.ones(5), freedom, np.ones(5, dtype=bool))
+    assert found.variance == pytest.approx(1.04)
+    assert found.freedom == pytest.approx(47)  # as many as all have together, no more
+
+
+def test_too_few_ratios_change_nothing():
+    freedom = np.full(10, 3.0)
+    telling = np.arange(10) < 2
+    found = moderated(RATIOS, np.ones(10), freedom, telling)
+    assert (found.variance == RATIOS).all() and (found.freedom == freedom).all()

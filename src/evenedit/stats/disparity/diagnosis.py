@@ -45,7 +45,8 @@ def _panel(scores: Scores, found: Answers, rules: AnalysisRules, condition: str)
             (~scores.table.asked_for(question)[rows]).astype(np.int64),
         )
         if question in TWO_SIDED:
-            write_shift(ledger, question, value, applies[:, at] * unasked, rules.rates)
+            halves = None if scores.rounded_up is None else scores.rounded_up[rows, at].astype(np.int64)
+            write_shift(ledger, question, value, applies[:, at] * unasked, rules.rates, halves)
         else:
             write_one_sided_shifts(ledger, question, value, applies[:, at], unasked, rules.rates)
     outcome = edits["outcome"].to_numpy(dtype=str)

@@ -15,14 +15,14 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
 from evenedit.stats.engine.panel import Panel
-from evenedit.stats.engine.variance import Uncertainty, two_way
+from evenedit.stats.engine.variance import Uncertainty, moderated, two_way
 
 CACHED = 2**20
 """About so many weights are made at once: more would leave the processor's cache."""
@@ -30,6 +30,10 @@ PROMPT_STREAM = 1
 """The prompts' own random numbers: one set for all groups."""
 ENOUGH = 0.8
 """Share of draws that must be defined before their spread means anything."""
+MOST_LABELS = 0.5
+"""Labels that take more than this share of the faces' degrees of freedom say too little of faces of the same labels."""
+EVENTS = 5.0
+"""A share tells how prompts differ from so many edits on that have what it counts, and as many that have not."""
 
 
 @dataclass(frozen=True)
@@ -52,11 +56,16 @@ class Draws:
     """Degrees of freedom of the variance over faces."""
     prompt_freedom: NDArray[np.float64]
     """[measure]: degrees of freedom of the variance over prompts."""
+    within: NDArray[np.float64] | None = None
+    """[editor, measure]: variance over faces of the same labels, for everybody; None for a group."""
+    telling: NDArray[np.bool_] | None = None
+    """[editor, measure]: whose variances over prompts tell of each other's, for everybody; None for a group."""
 
     @cached_property
     def over_faces(self) -> NDArray[np.float64]:
         """[editor, measure]: variance over faces; NaN where too few draws are defined."""
-        return variance(self.faces)
+        drawn = variance(self.faces)
+        return drawn if self.within is None else np.where(np.isnan(drawn), np.nan, self.within)
 
     @cached_property
     def over_prompts(self) -> NDArray[np.float64]:
@@ -66,13 +75,12 @@ class Draws:
     @cached_property
     def uncertainty(self) -> Uncertainty:
         """Variance and degrees of freedom of every estimate."""
-        return two_way(
-            self.over_faces,
-            self.over_prompts,
-            self.over_cells,
-            np.full_like(self.value, self.freedom),
-            np.broadcast_to(self.prompt_freedom, self.value.shape),
-        )
+        freedom = np.broadcast_to(self.prompt_freedom, self.value.shape)
+        prompts = Uncertainty(self.over_prompts, freedom)
+        if self.telling is not None:
+            prompts = moderated(self.over_prompts, self.over_cells, freedom, self.telling)
+        faces = np.full_like(self.value, self.freedom)
+        return two_way(self.over_faces, prompts.variance, self.over_cells, faces, prompts.freedom)
 
 
 def variance(draws: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -145,7 +153,7 @@ class Bootstrap:
         size = np.asarray(sums[..., self._count], dtype=np.float64)
         squares = np.maximum(tt - 2 * known * tc + known**2 * cc, 0.0)
         over_cells = np.divide(squares, size**2, out=np.zeros_like(value), where=size > 0)
-        return Draws(
+        drawn = Draws(
             value=value,
             faces=self._face_draws(parts),
             prompts=moved,
@@ -155,6 +163,26 @@ class Bootstrap:
             freedom=max(1, len(everyone) - len(parts)),
             prompt_freedom=np.maximum(self.prompts_answered - 1.0, 1.0),
         )
+        whole = len(parts) == 1 and len(everyone) == len(self.panel.axes.clusters)
+        return self._of_everybody(drawn) if whole else drawn
+
+    def _of_everybody(self, drawn: Draws) -> Draws:
+        """The same with labels in the proportions that the design fixed, and prompts known from all measures."""
+        events = np.nan_to_num(drawn.sizes * drawn.value * (1 - drawn.value))
+        telling = (events >= EVENTS) & np.array([m.is_rate for m in self.panel.measures])
+        telling[-1] = False  # all editors pooled repeat the others
+        labels = [np.unique(x, return_inverse=True)[1] for x in self.panel.axes.labels.values()]
+        indicators = [np.ones((drawn.clusters, 1))] + [np.eye(x.max() + 1)[x][:, 1:] for x in labels]
+        design = np.concatenate(indicators, axis=1)
+        left = drawn.clusters - int(np.linalg.matrix_rank(design))
+        if left < MOST_LABELS * drawn.clusters:
+            return replace(drawn, telling=telling)
+        total, count = (np.asarray(self._by_face[..., at], dtype=np.float64) for at in (self._total, self._count))
+        influence = np.nan_to_num((total - drawn.value * count) / np.maximum(drawn.sizes, 1.0))
+        rows = influence.reshape(drawn.clusters, -1)
+        rest = rows - design @ (np.linalg.pinv(design) @ rows)
+        within = (rest**2).sum(axis=0).reshape(drawn.value.shape) * drawn.clusters / left
+        return replace(drawn, within=within, freedom=left, telling=telling)
 
     def _face_draws(self, parts: Sequence[NDArray[np.bool_]]) -> NDArray[np.float64]:
         """[draw, editor, measure]: ratios when the faces of every part are drawn."""

@@ -93,14 +93,34 @@ def write_scores(
             ledger.add(measure, met * count, count, applies)
 
 
-def write_shift(ledger: Ledger, question: str, value: Column, applies: Column, rates: Mapping[str, Rate]) -> None:
-    """The shift of a two-sided question: +1 above no change, -1 below, as the study's thresholds have it."""
-    met = dict(met_rates(value, question, rates))
-    above, below = (met[rate] for rate in TWO_SIDED[question])
+def write_shift(
+    ledger: Ledger,
+    question: str,
+    value: Column,
+    applies: Column,
+    rates: Mapping[str, Rate],
+    rounded_up: Column | None = None,
+) -> None:
+    """The shift of a two-sided question: +1 above no change, -1 below, as the study's thresholds have it.
+
+    Scores halfway between two are rounded up, so judges who say 3 and 4 count as above and those who say 2 and 3 as no
+    change. Summed apart is what that adds: the shift less the shift with halves rounded down.
+    """
+    above, below = _sides(question, value, rates)
     valid = (value > 0).astype(np.int64)
     names = f"shift.{question}", f"n.shift.{question}", f"asked.shift.{question}"
     ledger.add(RatioMeasure(Measure.shift(question), *names), (above - below) * applies, valid * applies, applies)
     ledger.columns |= {f"above.{question}": above * applies, f"below.{question}": below * applies}
+    if rounded_up is not None and rounded_up.any():
+        lower_above, lower_below = _sides(question, value - rounded_up, rates)
+        ledger.columns[f"rounding.{question}"] = (above - below - lower_above + lower_below) * applies
+
+
+def _sides(question: str, value: Column, rates: Mapping[str, Rate]) -> tuple[Column, Column]:
+    """Which scores are above no change and which below."""
+    met = dict(met_rates(value, question, rates))
+    above, below = TWO_SIDED[question]
+    return met[above], met[below]
 
 
 def write_one_sided_shifts(

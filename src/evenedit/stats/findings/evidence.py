@@ -43,7 +43,10 @@ class ShareTest:
     limit: float
     """0 for a shift, the study's tolerance for a share that cannot cancel out, one half for a choice of two."""
     p: float | None
-    """Not adjusted; None where the design gives none. One-sided against a tolerance, two-sided elsewhere."""
+    """Not adjusted; None where the design gives none. One-sided against a tolerance, two-sided elsewhere.
+
+    Of a two-sided shift the larger of two: as scored, and with scores halfway between two rounded to either side.
+    """
     p_faces: float | None
     """The same over faces alone, the prompts taken as they are."""
     n: int
@@ -145,7 +148,10 @@ def _p(bootstrap: Bootstrap, sure: Uncertainty, row: int, at: int, limit: float)
         return None
     value = moved / n
     if not measure.is_share:
-        p = float(2 * stdtr(freedom, -abs(value) / np.sqrt(variance)))
+        rounding = panel.sums.get(f"rounding.{measure.name.name}")
+        added = 0.0 if rounding is None else float(rounding[row].sum()) / n / 2
+        least = max(0.0, min(np.sign(value) * (value - added), abs(value)))
+        p = float(2 * stdtr(freedom, -least / np.sqrt(variance)))
         return max(p, flipped(total))
     # as the interval of a share has it: the variance at the limit, with as many independent rows
     t = (value - limit) / np.sqrt(variance * limit * (1 - limit) / (value * (1 - value)))

@@ -42,6 +42,9 @@ WEIGHTS = {"shift": 0.4, "gap": 0.2, "mitigation": 0.2, "stereotype": 0.2}
 Gaps get little since their step-down needs little: a permutation's smallest p does not grow with the family.
 """
 
+FAR_BELOW = 0.9
+"""A share with a larger p than this against its tolerance is not in doubt."""
+
 
 @dataclass(frozen=True, slots=True)
 class Everything:
@@ -114,7 +117,7 @@ class _Maker:
         self._preferences = [t for _, t in shares if t.experiment == Experiment.MITIGATION and not chosen]
         self._choices = list(_choices([t for _, t in shares if t.experiment == Experiment.STEREOTYPE]))
         self.families: dict[str, Sequence[object]] = {
-            "shift": [t for _, t in shares if t.experiment == Experiment.DIAGNOSIS and (t.p or 0) < 1],
+            "shift": [t for _, t in shares if t.experiment == Experiment.DIAGNOSIS and (_in_doubt(t) or 0) < 1],
             "gap": [g for one in everything.evidence for g in one.gaps if g.test.editor is not None and g.live],
             "mitigation": [*self._effects, *self._preferences],
             "stereotype": self._choices,
@@ -171,7 +174,7 @@ class _Maker:
 
     def _shifts(self) -> Iterator[Finding]:
         tests = [(one, t) for one in self.given.evidence for t in one.shares if t.experiment == Experiment.DIAGNOSIS]
-        over_faces = self._adjusted("shift", [t.p_faces if t.p is None or t.p < 1 else t.p for _, t in tests])
+        over_faces = self._adjusted("shift", [_in_doubt(t) for _, t in tests])
         # what prompts add must not take the difference away: of what can cancel out, in no report of twenty
         over_both = iter(holm([t.p for _, t in tests if t.p is not None and t.measure.name in TWO_SIDED]))
         adjusted = [
@@ -539,6 +542,18 @@ def _choices(tests: Sequence[ShareTest]) -> Iterator[tuple[ShareTest, ShareTest 
         other = swapped.get(t.editor)
         known = [x.p for x in (t, other) if x is not None]
         yield t, other, max(1.0 if p is None else p for p in known)
+
+
+def _in_doubt(t: ShareTest) -> float | None:
+    """The p of a share over faces, as the family of shifts counts it.
+
+    Shares far below what is tolerated are no test, and each that stays pays for the choice (Ellis, Pecanka and
+    Goeman 2020). Otherwise four editors that leave race alone would hide one that does not.
+    """
+    p = t.p_faces if t.p is None or t.p < 1 else t.p
+    if p is None or t.measure.name in TWO_SIDED:
+        return p
+    return min(1.0, p / FAR_BELOW) if p < FAR_BELOW else 1.0
 
 
 def _labels(each: int) -> str:
