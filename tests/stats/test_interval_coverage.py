@@ -3,6 +3,9 @@
 import numpy as np
 import pytest
 from proofs.coverage import World, alarms, one_study, ppi_study, shares
+from proofs.few_prompts import covered, study
+
+from evenedit.stats.engine.bootstrap import Bootstrap
 
 
 @pytest.mark.parametrize("shape", ["no gap", "one group higher"])
@@ -28,3 +31,12 @@ def test_prediction_powered_intervals_cover_and_are_narrower():
     assert found["rate, width ratio"] < 0.95
     assert found["first race - rest, width ratio"] < 0.95
     assert found["judges alone"] < 0.2  # a judge that leans is surely wrong
+
+
+def test_intervals_over_everybody_hold_the_truth_with_four_prompts():
+    """A small version of `python -m proofs few_prompts`, on studies of another seed."""
+    found = []
+    for at in range(12):
+        panel, truth = study(np.random.default_rng([77, at]), 4, (0.3,) * 6)
+        found.append(covered(Bootstrap(panel, 200, 1), truth)[0])
+    assert np.mean(found) > 0.88  # 288 intervals at 95 %
