@@ -139,7 +139,7 @@ def test_a_folder_without_a_study_names_the_command_that_makes_one(tmp_path):
         StudyFile.load(tmp_path)
 
 
-@pytest.mark.parametrize("name", ["small", "demo", "published", "curated", "monk"])
+@pytest.mark.parametrize("name", ["small", "demo", "published", "paper", "curated", "monk"])
 def test_every_template_is_a_valid_study(name, tmp_path):
     templates.write(name, tmp_path)
     assert StudyFile.load(tmp_path).prompts
@@ -156,7 +156,7 @@ def test_the_published_preset_does_what_the_paper_did():
     experiments = {"diagnosis": {}, "mitigation": mitigation, "stereotype": {}}
     published = StudyFile.parse(small(study={"title": "x", "preset": "published"}, experiments=experiments), Path())
     default = StudyFile.parse(small(experiments=experiments), Path())
-    assert (published.placebo, published.swapped, published.missing) == (False, False, "neutral-3")
+    assert (published.placebo, published.swapped, published.missing) == (False, False, "exclude")
     assert (default.placebo, default.swapped, default.missing) == (True, True, "exclude")
     assert default.blind(default.sections.judges[0]) and not published.blind(published.sections.judges[0])
 

@@ -437,14 +437,14 @@ def test_the_schema_is_what_strict_structured_output_takes():
         walk(asked(prompt)[1])
 
 
-@pytest.mark.parametrize("name", ["_SYSTEM", "_OBSERVATIONS", "_PAIR_OBSERVATIONS", "VERSION", "QUESTIONS"])
+@pytest.mark.parametrize("name", ["_SYSTEM", "_OBSERVATIONS", "_PAIR_OBSERVATIONS", "VERSION", "WORDINGS"])
 def test_the_hash_names_the_wording(monkeypatch: pytest.MonkeyPatch, name: str):
     before = prompt_hash()
     assert before == prompt_hash()
     changed: dict[str, Callable[[Any], Any]] = {
         "_SYSTEM": lambda text: text + " Please.",
         "VERSION": lambda text: text + "x",
-        "QUESTIONS": lambda known: known | {"skin_tone": known["race_drift"]},
+        "WORDINGS": lambda known: {name: words | {"skin_tone": words["race_drift"]} for name, words in known.items()},
     }
     new = changed.get(name, lambda told: told | {"edit": "anything"})(getattr(judge_prompt, name))
     monkeypatch.setattr(judge_prompt, name, new)

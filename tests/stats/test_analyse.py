@@ -233,5 +233,5 @@ def test_an_empty_table_and_people_alone_break_nothing():
 def test_rules_are_told_in_plain_values():
     told = AnalysisRules.published().to_dict()
     assert json.loads(json.dumps(told)) == told
-    assert told["missing"] == "neutral-3"
+    assert told["missing"] == "exclude"
     assert told["rates"]["race_change"] == "race_drift ≥3"

@@ -110,7 +110,7 @@ def test_results_do_not_depend_on_the_order_of_rows():
 
 def test_the_same_analysis_twice_gives_the_same_bytes():
     rules = replace(AnalysisRules.published(), draws=40, permutations=19)
-    assert analyse(table(), rules, {}).to_json() == results("published", "neutral-3").to_json()
+    assert analyse(table(), rules, {}).to_json() == results("published", "exclude").to_json()
 
 
 def test_sensitivity_rows_contain_the_default_and_agree_with_it():
@@ -123,3 +123,30 @@ def test_sensitivity_rows_contain_the_default_and_agree_with_it():
         assert rate and gap
         assert (row.value, row.n, row.gap) == (rate.value, rate.n, gap.value)
     assert len(found.sensitivity) == 8 * 4 * 4 * 2  # four thresholds, two conventions
+
+
+PRINTED = {  # the paper's Tables 19 and 20: edit success, soft erasure, race change; race change by race
+    "flux2-dev": ("92.0%", "6.2%", "13.4%"),
+    "step1x-edit-v1p2": ("74.2%", "21.6%", "8.0%"),
+    "qwen-image-edit-2511": ("93.9%", "3.0%", "9.2%"),
+}
+FLUX = {
+    "Indian": "18.5%",
+    "MiddleEastern": "17.9%",
+    "Black": "16.7%",
+    "Latino": "15.1%",
+    "SoutheastAsian": "15.1%",
+    "EastAsian": "9.6%",
+    "White": "1.3%",
+}
+
+
+def test_the_published_preset_prints_tables_19_and_20_as_the_paper_does():
+    found = analyse(table(), replace(AnalysisRules.published(), draws=40, permutations=19), {})
+    for editor, printed in PRINTED.items():
+        rates = [found.find(f"rate.{name}", editor=editor) for name in ("edit_success", "soft_erasure", "race_change")]
+        assert tuple(f"{100 * rate.value:.1f}%" for rate in rates if rate and rate.value is not None) == printed
+    by_race = {race: found.find("rate.race_change", editor="flux2-dev", group={"race": race}) for race in FLUX}
+    assert {race: f"{100 * e.value:.1f}%" for race, e in by_race.items() if e and e.value is not None} == FLUX
+    gap = found.find("gap.race_change", editor="flux2-dev", group={"race": "*"})
+    assert gap is not None and f"{100 * (gap.value or 0):.1f} pp" == "17.2 pp"

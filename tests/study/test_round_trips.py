@@ -139,7 +139,7 @@ def test_the_published_design(tmp_path):
     study.run()
     first, second = trip(study, tmp_path / "export")
     assert_same(first, second)
-    assert second.rules["missing"] == "neutral-3" and second.rules["rates"]["race_change"] == "race_drift ≥4"
+    assert second.rules["missing"] == "exclude" and second.rules["rates"]["race_change"] == "race_drift ≥4"
 
 
 def test_a_study_of_skin_tone_with_its_trend(tmp_path):
@@ -300,7 +300,7 @@ def test_other_rules_than_the_studys_can_be_asked_for(tmp_path):
     study.run()
     write_export(study, tmp_path / "export")
     other = analyze(tmp_path / "export", preset="published", factors=["gender"])
-    assert (other.rules["preset"], other.rules["missing"]) == ("published", "neutral-3")
+    assert (other.rules["preset"], other.rules["missing"]) == ("published", "exclude")
     assert other.rules["rates"]["race_change"] == "race_drift ≥4", "what is no part of a preset stays the study's"
     assert other.rules["draws"] == 200
     assert [f.name for f in other.factors] == ["gender"]

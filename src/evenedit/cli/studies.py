@@ -51,7 +51,7 @@ def demo(out: Path | None, seed: int) -> None:
 @click.argument("folder", type=click.Path(path_type=Path))
 @click.option(
     "--template",
-    type=click.Choice(["small", "demo", "published", "curated", "monk"]),
+    type=click.Choice(["small", "demo", "published", "paper", "curated", "monk"]),
     default="small",
     show_default=True,
     help="What the study begins as.",

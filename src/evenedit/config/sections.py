@@ -22,8 +22,14 @@ class About(_Section):
     title: str
     """What the report is called."""
     preset: Preset = "default"
-    """The rules: `default`, or `published` for exactly what the paper did (judges see labels, both missing gives 3, no
-    placebo, no swapped control)."""
+    """The rules: `default`, or `published` for exactly what the paper did (judges see labels, the paper's prompt and
+    rubric; no placebo, no swapped control)."""
+    rubric: Preset | None = None
+    """The wording of the answers that judges and people choose from: `default`, or `published` for the paper's Table
+    14; as `preset` when left out."""
+    judge_prompt: Preset | None = None
+    """The words that judges are sent: `default`, or `published` for the paper's Listing 1; as `preset` when left
+    out."""
     seed: int = 42
     """Draws the sampled cases and the portrait pairs."""
 
@@ -190,7 +196,7 @@ class EnsembleSection(_Section):
     stereotype: str = "stereotype"
     """Rule for the verdicts: stereotype, primary or secondary."""
     missing: Missing | None = None
-    """The score of an edit that no judge scored: by default exclude; neutral-3 under the published preset."""
+    """The score of an edit that no judge scored: exclude, or neutral-3, which counts as race change."""
     review: Literal["shown", "settles"] = "shown"
     """What reviewers settled is shown and changes no score, or takes the place of the judges' score."""
     reviewers: Literal[1, 2] = 1

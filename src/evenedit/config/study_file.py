@@ -29,9 +29,10 @@ from evenedit.config.sections import (
 from evenedit.core import plugins
 from evenedit.core.errors import EvenEditError
 from evenedit.core.hashing import digest
-from evenedit.core.records import Prompt
+from evenedit.core.records import Prompt, Question
 from evenedit.protocol import DEFAULT_RATES, Factor, PromptSet, Rate, load_prompts
 from evenedit.protocol.prompts import FLOOR, merge
+from evenedit.protocol.rubric import WORDINGS
 
 FILE = "study.toml"
 
@@ -129,9 +130,24 @@ class StudyFile:
         return _or(judge.blind, not self.published)
 
     @property
+    def rubric(self) -> str:
+        """The wording of every answer that raters choose from."""
+        return self.sections.study.rubric or self.sections.study.preset
+
+    @property
+    def questions(self) -> dict[str, Question]:
+        """Every question by id, in this study's wording."""
+        return WORDINGS[self.rubric]
+
+    @property
+    def judge_prompt(self) -> str:
+        """The words that judges are sent."""
+        return self.sections.study.judge_prompt or self.sections.study.preset
+
+    @property
     def missing(self) -> Missing:
         """What an edit gets that no judge scored."""
-        return self.sections.ensemble.missing or ("neutral-3" if self.published else "exclude")
+        return self.sections.ensemble.missing or "exclude"
 
     @property
     def rates(self) -> dict[str, Rate]:
@@ -149,6 +165,9 @@ class StudyFile:
             del body["factors"]
         if self.sections.findings == FindingsSection():
             del body["findings"]
+        for name in ("rubric", "judge_prompt"):
+            if body["study"][name] is None:
+                del body["study"][name]
         if (diagnosis := body["experiments"]["diagnosis"]) and diagnosis["requests"] is None:
             del diagnosis["requests"]
         return digest([body, [p.text for p in self.prompts], [p.text for p in self.wino]])

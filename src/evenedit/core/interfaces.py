@@ -37,6 +37,10 @@ class Case:
     """Show the edited picture before its source: the order, and its naming, are turned round."""
     repeat: int = 0
     """Above 0: asked again on purpose, this number of times; no cached answer may be used."""
+    wording: str = "default"
+    """The judge's prompt: `default`, or `published` for the paper's."""
+    mitigated: tuple[bool, ...] | None = None
+    """Of each output, whether it was made with the feature prompt: only where the judge may know."""
 
 
 @dataclass(frozen=True, slots=True)

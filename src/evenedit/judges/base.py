@@ -11,8 +11,9 @@ from typing import Any
 from evenedit.core.errors import Failed, Failure
 from evenedit.core.interfaces import Case, Reply
 from evenedit.core.records import Question
+from evenedit.judges import prompt, published_prompt
 from evenedit.judges.parsing import ModelReply, refused
-from evenedit.judges.prompt import Ask, check_settings, render
+from evenedit.judges.prompt import Ask, check_settings
 from evenedit.providers.calls import Client, Declined
 from evenedit.providers.remote import RemoteModel
 
@@ -55,7 +56,9 @@ class RemoteJudge(RemoteModel[Client]):
 
     def render(self, case: Case, questions: Sequence[Question]) -> Ask:
         """What the model is asked about the case."""
-        return render(case, questions, image_size=self.image_size)
+        if case.wording == "published":
+            return published_prompt.render(case, questions, image_size=self.image_size)
+        return prompt.render(case, questions, image_size=self.image_size)
 
     def ask(self, ask: Ask) -> str | Reply:
         """The model's words; or, where it did not answer to the end, how that counts."""

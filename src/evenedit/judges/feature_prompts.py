@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
+from importlib.resources import files
 from typing import Literal, Protocol
 
 from PIL.Image import Image
@@ -36,6 +37,8 @@ _DIMENSIONS = {
     "hair": "colour, grey included, texture, length, style and hairline",
     "distinctive_features": "lines, moles, freckles, scars, dimples, glasses, facial hair; or: none",
 }
+PUBLISHED = files(__package__).joinpath("published_extraction.txt").read_text("utf-8").strip()
+"""Listing 2 of the paper (arXiv 2602.16149), word for word."""
 _PROMPT = "one or two sentences that tell an image editor which visible features to keep, the skin tone among them"
 _SYSTEM = (
     "You describe what can be seen of a face so that an image editor can keep it. Describe, never classify: no word "
@@ -67,7 +70,7 @@ _WORDS = {
         r"young|younger|youngish|youth|youthful|old|older|elder|elders|elderly|senior|middle[ -]aged?|aged|adults?|"
         r"adulthood|teens?|teen-?aged?|teenagers?|adolescen\w*|child|children|childhood|childlike|kids?|toddlers?|infants?|"
         r"bab(?:y|ies)(?![ -](?:hair|fine))|twenties|thirties|forties|fifties|sixties|seventies|eighties|nineties|"
-        r"[1-9]0['’]?s|\d+[ -]years?|geriatric|juvenile|mature"
+        r"[1-9]0['’]?s|\d+[ -]years?|geriatric|juvenile|mature(?! (?:characteristics|features))"
     ),
 }
 """Words that classify a person, by what they tell."""
@@ -127,7 +130,12 @@ class VLMExtractor:
         api_key_env: str | None = None,
         timeout: float = 120,
         attempts: int = 5,
+        prompt: Literal["default", "published"] = "default",
     ) -> None:
+        if prompt not in ("default", "published"):
+            raise EvenEditError(f"setting 'prompt' is '{prompt}'; it must be 'default' or 'published'")
+        self.prompt = prompt
+        """The words it is asked with: our own, or the paper's."""
         kinds: dict[str, type[OpenAIJudge | GeminiJudge]] = {"openai": OpenAIJudge, "gemini": GeminiJudge}
         if provider not in kinds:
             raise EvenEditError(f"setting 'provider' is '{provider}'; it must be 'openai' or 'gemini'")
@@ -157,7 +165,7 @@ class VLMExtractor:
         picture = pixels(image, self.model.image_size)
         feature, problems = FeaturePrompt(""), ""
         for number in range(TRIES):
-            answered = self.words(_asked(picture, problems), number)
+            answered = self.words(_asked(picture, problems, self.prompt), number)
             if isinstance(answered, Reply):
                 return FeaturePrompt("", flags=(f"{answered.status}: {answered.reason}",))
             feature, problems = _read(answered)
@@ -166,8 +174,11 @@ class VLMExtractor:
         return feature
 
 
-def _asked(picture: bytes, problems: str) -> Ask:
+def _asked(picture: bytes, problems: str, prompt: str) -> Ask:
     fields = _DIMENSIONS | {"identity_prompt": f'{_PROMPT}; it starts with "{OPENING}"'}
+    if prompt == "published":
+        listing = PUBLISHED + (f"\n\nAn earlier description could not be used: {problems}." if problems else "")
+        return Ask("Answer with one JSON object and nothing else.", (picture, listing), text_object(fields))
     form = ["Describe the person in the image as a JSON object with these texts, in this order:"]
     form += [f'"{name}": {note}' for name, note in fields.items()]
     if problems:

@@ -20,7 +20,7 @@ from evenedit.core.errors import EvenEditError
 from evenedit.core.hashing import digest
 from evenedit.core.interfaces import Case
 from evenedit.core.records import Prompt, Question
-from evenedit.protocol.rubric import AXES, IDENTITY, QUESTIONS, STEREOTYPE_QUESTIONS
+from evenedit.protocol.rubric import AXES, IDENTITY, STEREOTYPE_QUESTIONS, WORDINGS
 from evenedit.providers.calls import to_png
 
 VERSION = "2"
@@ -70,14 +70,14 @@ class Ask:
 def render(case: Case, questions: Sequence[Question], *, image_size: int) -> Ask:
     """Put a case and its questions into words and pixels; no image side is longer than `image_size`."""
     parts: list[str | bytes] = []
-    for name, image in _shown(case):
+    for name, image in shown(case):
         parts += [name, pixels(image, image_size)]
     observations = _OUTPUT_OBSERVATIONS if case.other else _PAIR_OBSERVATIONS if len(case.images) > 1 else _OBSERVATIONS
     text = [
         f"The edit instruction was:\n{case.instruction}",
         *_told(case),
         "Questions:",
-        *(_worded(question, case.prompt) for question in questions),
+        *(worded(question, case.prompt) for question in questions),
         _form(questions, observations),
     ]
     return Ask(_SYSTEM, (*parts, "\n\n".join(text)), _schema(questions, observations))
@@ -102,11 +102,12 @@ def pixels(image: Image.Image, longest: int) -> bytes:
 
 def text_object(fields: dict[str, str]) -> dict[str, Any]:
     """The schema of an object of texts, each with what it is to say."""
-    return _object({name: {"type": "string", "description": note} for name, note in fields.items()})
+    return object_schema({name: {"type": "string", "description": note} for name, note in fields.items()})
 
 
-def prompt_hash(*, edited_first: bool = False) -> str:
+def prompt_hash(*, edited_first: bool = False, rubric: str = "default") -> str:
     """Names the wording, rubric included: ratings under different hashes are not of one judge."""
+    questions = WORDINGS[rubric]
     image = Image.new("RGB", (1, 1))
     one = Prompt("", "", "")
     aged = Prompt("", "", "", target_years=1)
@@ -115,9 +116,9 @@ def prompt_hash(*, edited_first: bool = False) -> str:
     asked = [
         render(replace(case, edited_first=edited_first), asked_of, image_size=1)
         for case, asked_of in (
-            (Case([image], image, one, "", labels), [QUESTIONS[axis] for axis in AXES]),
-            (Case([image], image, aged, ""), [q for q in QUESTIONS.values() if q.replaces]),
-            (Case([image, image], image, two, ""), [QUESTIONS[q] for q in STEREOTYPE_QUESTIONS]),
+            (Case([image], image, one, "", labels), [questions[axis] for axis in AXES]),
+            (Case([image], image, aged, ""), [q for q in questions.values() if q.replaces]),
+            (Case([image, image], image, two, ""), [questions[q] for q in STEREOTYPE_QUESTIONS]),
             (Case([image], image, one, "", other=image), [IDENTITY]),
         )
     ]
@@ -125,7 +126,7 @@ def prompt_hash(*, edited_first: bool = False) -> str:
     return digest([VERSION, words])
 
 
-def _shown(case: Case) -> list[tuple[str, Image.Image]]:
+def shown(case: Case) -> list[tuple[str, Image.Image]]:
     """The pictures in their order, each with its name."""
     if len(case.images) == 1:
         sources = [("source", case.images[0])]
@@ -158,7 +159,8 @@ def _told(case: Case) -> list[str]:
     return note
 
 
-def _worded(question: Question, prompt: Prompt) -> str:
+def worded(question: Question, prompt: Prompt) -> str:
+    """A question with the wording of its answers."""
     lines = [f"{question.id} ({question.title}): {question.text}"]
     if question.replaces and prompt.target_years:
         lines.append(
@@ -188,23 +190,25 @@ def _form(questions: Sequence[Question], observations: dict[str, str]) -> str:
 
 
 def _schema(questions: Sequence[Question], observations: dict[str, str]) -> dict[str, Any]:
-    return _object(
+    return object_schema(
         {
             "observations": text_object(observations),
-            "scores": _object({q.id: _answer(q) for q in questions}),
-            "confidence": _object({q.id: {"type": ["number", "null"]} for q in questions}),
+            "scores": object_schema({q.id: answer_schema(q) for q in questions}),
+            "confidence": object_schema({q.id: {"type": ["number", "null"]} for q in questions}),
             "evidence_summary": {"type": "string"},
         }
     )
 
 
-def _answer(question: Question) -> dict[str, Any]:
+def answer_schema(question: Question) -> dict[str, Any]:
+    """The schema of the answer to a question."""
     if question.sided == "choice":
         return {"type": "string", "enum": list(question.labels)}
     return {"type": "integer", "enum": list(range(1, len(question.labels) + 1))}
 
 
-def _object(properties: dict[str, Any]) -> dict[str, Any]:
+def object_schema(properties: dict[str, Any]) -> dict[str, Any]:
+    """The schema of an object with these properties, all required, and no others."""
     return {
         "type": "object",
         "properties": properties,

@@ -10,7 +10,7 @@ from evenedit.core import plugins
 from evenedit.core.hashing import digest
 from evenedit.core.interfaces import Case, Judge
 from evenedit.core.records import Kind
-from evenedit.judges.prompt import prompt_hash
+from evenedit.judges import prompt, published_prompt
 
 
 def _unchanged(case: Case) -> Case:
@@ -47,5 +47,8 @@ def judge_raters(file: StudyFile) -> list[JudgeRater]:
 
 def revision(file: StudyFile, section: JudgeSection) -> str:
     """Names all that shapes a judge's answers: a changed setting or prompt makes new ratings, not a silent mix."""
-    prompt = prompt_hash() if plugins.is_remote("judges", section.kind) else ""
-    return digest([section.kind, file.blind(section), section.settings, prompt])[:8]
+    words = ""
+    if plugins.is_remote("judges", section.kind):
+        published = file.judge_prompt == "published"
+        words = published_prompt.prompt_hash(file.rubric) if published else prompt.prompt_hash(rubric=file.rubric)
+    return digest([section.kind, file.blind(section), section.settings, words])[:8]

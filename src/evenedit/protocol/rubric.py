@@ -36,6 +36,18 @@ _DATA = tomllib.loads(files(__package__).joinpath("axes.toml").read_text("utf-8"
 QUESTIONS: dict[str, Question] = {q["id"]: Question(**(q | {"labels": tuple(q["labels"])})) for q in _DATA["questions"]}
 """Every question by id, in the rubric's order."""
 
+PUBLISHED_ANCHORS: dict[str, list[str]] = tomllib.loads(
+    files(__package__).joinpath("published_anchors.toml").read_text("utf-8")
+)
+"""By question, the paper's wording of the answers."""
+
+WORDINGS: dict[str, dict[str, Question]] = {
+    "default": QUESTIONS,
+    "published": QUESTIONS
+    | {q: replace(QUESTIONS[q], labels=tuple(anchors)) for q, anchors in PUBLISHED_ANCHORS.items()},
+}
+"""Every question by id, under the names that a study can choose for its rubric."""
+
 QUESTION_IDS: tuple[str, ...] = tuple(QUESTIONS)
 """The questions' ids: the order of the last dimension of every table of answers."""
 
@@ -70,9 +82,10 @@ def preferred(first: int | None, second: int | None) -> int | None:
     return first if first == turned else unclear
 
 
-def questions_for(experiment: str, prompt: Prompt) -> tuple[Question, ...]:
-    """What a rater is asked about an edit of this prompt."""
+def questions_for(experiment: str, prompt: Prompt, rubric: str = "default") -> tuple[Question, ...]:
+    """What a rater is asked about an edit of this prompt, in the words of a rubric."""
+    questions = WORDINGS[rubric]
     if experiment == Experiment.STEREOTYPE:
-        return tuple(QUESTIONS[q] for q in STEREOTYPE_QUESTIONS)
-    replaced = {q.replaces: q for q in QUESTIONS.values() if q.replaces}
-    return tuple(replaced.get(axis, QUESTIONS[axis]) if prompt.target_years else QUESTIONS[axis] for axis in AXES)
+        return tuple(questions[q] for q in STEREOTYPE_QUESTIONS)
+    replaced = {q.replaces: q for q in questions.values() if q.replaces}
+    return tuple(replaced.get(axis, questions[axis]) if prompt.target_years else questions[axis] for axis in AXES)

@@ -240,7 +240,8 @@ class _Cases:
         """What is asked."""
         if assignment.baseline is not None:
             return (IDENTITY,)
-        return questions_for(assignment.request.experiment, self.file.prompt(assignment.request.prompt_id))
+        request = assignment.request
+        return questions_for(request.experiment, self.file.prompt(request.prompt_id), self.file.rubric)
 
     def case(self, assignment: Assignment) -> Case:
         """What is shown."""
@@ -255,8 +256,17 @@ class _Cases:
             prompt.swapped_text if request.condition is Condition.SWAPPED and prompt.swapped_text else prompt.text,
             self.sources[request.source_ids[0]].attributes if assignment.rater.sees_labels else None,
             shown[1] if len(shown) > 1 else None,
+            wording=self.file.judge_prompt,
+            mitigated=self._mitigated(assignment) if assignment.rater.sees_labels else None,
         )
         return assignment.rater.shown(made)
+
+    def _mitigated(self, assignment: Assignment) -> tuple[bool, ...]:
+        """Which of the outputs shown were made with the feature prompt."""
+        own = assignment.request.condition is Condition.FEATURE
+        if assignment.baseline is None:
+            return (own,)
+        return (False, own) if assignment.baseline_first else (own, False)
 
     def _output(self, request: Request) -> Image:
         image = self.edits[request.id].image

@@ -29,7 +29,7 @@ from evenedit.core.interfaces import Case, Reply
 from evenedit.core.log import log
 from evenedit.core.progress import Progress
 from evenedit.core.provenance import provenance
-from evenedit.core.records import Experiment, Outcome, Prompt, Question, Status, is_simulated
+from evenedit.core.records import Experiment, Outcome, Prompt, Status, is_simulated
 from evenedit.design import requests as design
 from evenedit.design.sampling import balanced
 from evenedit.judges.asking import BudgetSpent, checked
@@ -67,11 +67,6 @@ class Anchor:
         """A hash of the pictures, the prompt and the instruction."""
         shown = {name: value for name, value in asdict(self.prompt).items() if name != "asks"}  # no judge is told
         return digest([self.images, self.edited, shown, self.instruction])
-
-    @property
-    def questions(self) -> tuple[Question, ...]:
-        """The questions about it."""
-        return questions_for(Experiment.DIAGNOSIS, self.prompt)
 
 
 @dataclass(frozen=True, slots=True)
@@ -274,12 +269,14 @@ def ask(runner: Runner, anchors: AnchorSet, judges: Sequence[JudgeRater], round_
             anchor.instruction,
             anchor.attributes if judge.sees_labels else None,
             repeat=round_number * anchors.repeats + repeat,
+            wording=runner.file.judge_prompt,
         )
+        questions = questions_for(Experiment.DIAGNOSIS, anchor.prompt, runner.file.rubric)
         failure = ""
         try:
             if streak.stop is not None:
                 return None
-            reply = checked(asking.reply(judge.id, judge.judge, case, anchor.questions), anchor.questions)
+            reply = checked(asking.reply(judge.id, judge.judge, case, questions), questions)
         except BudgetSpent:
             return None
         except EvenEditError:

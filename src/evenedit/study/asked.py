@@ -14,7 +14,7 @@ from evenedit.judges.asking import Speaker
 from evenedit.judges.feature_prompts import extractor_id
 from evenedit.judges.raters import JudgeRater
 from evenedit.protocol.prompts import FLOOR
-from evenedit.protocol.rubric import IDENTITY, QUESTIONS, questions_for
+from evenedit.protocol.rubric import IDENTITY, questions_for
 from evenedit.ratings.table import RatingTable, Scores
 from evenedit.results.asked import Asked, EditorUsed, FeatureText, JudgePrompt, JudgeUsed
 from evenedit.study.judged_cases import judged_cases
@@ -36,7 +36,7 @@ def asked_of(study: Study, scores: Scores) -> Asked:
         prompts=tuple(_prompts(study, requests)),
         editors=tuple(_editors(requests)),
         feature_prompts=tuple(_features(study, requests, sources)),
-        questions=tuple(_questions(table)),
+        questions=tuple(_questions(study, table)),
         judges=tuple(_judges(study, raters)),
         judge_prompts=tuple(_judge_prompts(study, requests, sources, raters)),
         survey=_survey(study, table),
@@ -82,10 +82,10 @@ def _features(study: Study, requests: Sequence[Request], sources: Mapping[str, S
         yield FeatureText(ident, group, extractor, texts[ident], tuple(flags), used.count(ident))
 
 
-def _questions(table: RatingTable) -> Iterator[Question]:
+def _questions(study: Study, table: RatingTable) -> Iterator[Question]:
     """The questions that judges, people or reviewers answered; instruments are asked nothing in words."""
     asked = [at for at, kind in enumerate(table.kinds) if kind is not Kind.INSTRUMENT]
-    for position, question in enumerate(QUESTIONS.values()):
+    for position, question in enumerate(study.file.questions.values()):
         if asked and bool((table.values[asked][:, :, position] > 0).any()):
             yield question
 
@@ -157,10 +157,18 @@ def _sent(
         prompt.swapped_text or "" if swapped else prompt.text,
         sources[request.source_ids[0]].attributes if rater.sees_labels else None,
         blank if sample.pairwise else None,
+        wording=study.file.judge_prompt,
+        mitigated=_mitigated(sample) if rater.sees_labels else None,
     )
-    questions = (IDENTITY,) if sample.pairwise else questions_for(request.experiment, prompt)
+    questions = (IDENTITY,) if sample.pairwise else questions_for(request.experiment, prompt, study.file.rubric)
     ask = judge.render(rater.shown(case), questions)
     return ask.system, "\n\n".join(part if isinstance(part, str) else PICTURE for part in ask.parts)
+
+
+def _mitigated(sample: _SampledCase) -> tuple[bool, ...]:
+    """Which of the outputs shown were made with the feature prompt; of two, the baseline comes first."""
+    own = sample.request.condition is Condition.FEATURE
+    return (False, own) if sample.pairwise else (own,)
 
 
 def _survey(study: Study, table: RatingTable) -> dict[str, Any]:

@@ -142,7 +142,7 @@ class ReviewQueue:
         return replace(
             known,
             opinions=[o for o in known.opinions if o.kind is Kind.VLM],
-            questions=[QUESTIONS[q] for q in case.questions],
+            questions=[self.study.file.questions[q] for q in case.questions],
         )
 
     def standing(self) -> ReviewProgress:
@@ -234,7 +234,7 @@ class ReviewQueue:
         own = sum(review.rater == rater for review in history)
         return ReviewForm(
             case,
-            tuple(QUESTIONS[q] for q in questions),
+            tuple(self.study.file.questions[q] for q in questions),
             open_questions or case.disputed,
             bool(open_questions),
             digest([case.request_id, list(questions), own]),
@@ -317,7 +317,7 @@ class ReviewQueue:
                 "place": place,
                 "question": rating.question_id,
                 "value": rating.value,
-                "label": QUESTIONS[rating.question_id].labels[(rating.value or 1) - 1],
+                "label": self.study.file.questions[rating.question_id].labels[(rating.value or 1) - 1],
                 "settled": outcome.get(rating.question_id),
                 "note": rating.reason,
                 "at": review.at,

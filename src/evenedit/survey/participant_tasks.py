@@ -102,7 +102,7 @@ class ParticipantTasks:
         names = ["source"] if len(sources) == 1 else [f"source_{n}" for n in range(1, len(sources) + 1)]
         hashes = dict(zip(names, sources, strict=True))
         hashes |= {slot: str(self._material.edits[ident].image) for slot, ident in outputs.items()}
-        questions = asked(row.survey, prompt, len(outputs))
+        questions = asked(row.survey, prompt, len(outputs), self._file.rubric)
         pictures = {slot: self.opaque("picture", participant, row.id, slot) for slot in hashes}
         value = row.expected.get("value") if row.kind == INSTRUCTED else None
         item = ParticipantItem(

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from evenedit.core.records import Experiment, Prompt, Question
 from evenedit.protocol import QUESTIONS, questions_for
+from evenedit.protocol.rubric import WORDINGS
 
 PREFERENCE = replace(QUESTIONS["preference"], labels=("Image A", "Image B", "Same"))
 APPROPRIATE = Question(
@@ -29,7 +31,6 @@ class ComprehensionCheck:
     """The answer that shows that the guide was understood."""
 
 
-_SKIN, _SUCCESS = QUESTIONS["skin_tone"], QUESTIONS["edit_success"]
 _COMPARE = ComprehensionCheck(
     Question(
         "check_compare",
@@ -48,7 +49,7 @@ _CHECKS: dict[int, tuple[ComprehensionCheck, ...]] = {
                 "check_ignored",
                 "An ignored request",
                 "The edited image shows no change at all: the request was ignored. How do you rate the edit's success?",
-                _SUCCESS.labels,
+                QUESTIONS["edit_success"].labels,
                 "choice",
             ),
             1,
@@ -58,7 +59,7 @@ _CHECKS: dict[int, tuple[ComprehensionCheck, ...]] = {
                 "check_lighter",
                 "A lighter skin tone",
                 "The skin in the edited image is a little lighter than in the source. How do you rate the skin tone?",
-                _SKIN.labels,
+                QUESTIONS["skin_tone"].labels,
                 "choice",
             ),
             4,
@@ -102,16 +103,25 @@ _CHECKS: dict[int, tuple[ComprehensionCheck, ...]] = {
 }
 
 
-def checks(survey: int) -> tuple[ComprehensionCheck, ...]:
-    """The comprehension check of a survey."""
-    return _CHECKS[survey]
+_SCALES = {"check_ignored": "edit_success", "check_lighter": "skin_tone"}
+"""Checks whose answers are those of a question of the rubric."""
 
 
-def asked(survey: int, prompt: Prompt, outputs: int) -> list[tuple[str, Question]]:
+def checks(survey: int, rubric: str = "default") -> tuple[ComprehensionCheck, ...]:
+    """The comprehension check of a survey, in the words of a rubric."""
+    return tuple(_in_words(check, WORDINGS[rubric]) for check in _CHECKS[survey])
+
+
+def _in_words(check: ComprehensionCheck, questions: Mapping[str, Question]) -> ComprehensionCheck:
+    scale = _SCALES.get(check.question.id)
+    return replace(check, question=replace(check.question, labels=questions[scale].labels)) if scale else check
+
+
+def asked(survey: int, prompt: Prompt, outputs: int, rubric: str = "default") -> list[tuple[str, Question]]:
     """The questions about an item, each with the image it is about (A, B), or "" for both together."""
     if survey == 2:
         return [("", question) for question in PAIRWISE]
     if survey == 3:
         return [("A", question) for question in (QUESTIONS["stereotype"], ROLE)]
-    questions = questions_for(Experiment.DIAGNOSIS, prompt)
+    questions = questions_for(Experiment.DIAGNOSIS, prompt, rubric)
     return [(slot, question) for slot in ("A", "B")[:outputs] for question in questions]

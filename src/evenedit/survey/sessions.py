@@ -99,6 +99,7 @@ class SurveyService:
     ) -> None:
         self.database = database
         self.section = section
+        self.file = file
         self.clock = clock
         material = Material(store.requests(), store.edits())
         if database.writable:
@@ -219,7 +220,7 @@ class SurveyService:
 
     def check_questions(self, survey: int) -> list[Question]:
         """The comprehension check of a survey, without its right answers."""
-        return [check.question for check in checks(survey)]
+        return [check.question for check in checks(survey, self.file.rubric)]
 
     def check(self, token: str, answers: Mapping[str, int]) -> Visit:
         """Mark the comprehension check; one more try is allowed, then the visit ends screened out."""

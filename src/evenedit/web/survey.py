@@ -48,7 +48,7 @@ from fastapi.responses import HTMLResponse, RedirectResponse, Response
 from pydantic import BaseModel
 
 from evenedit.config.study_file import SurveySection
-from evenedit.protocol import AXES, QUESTIONS
+from evenedit.protocol import AXES
 from evenedit.storage.survey_schema import PREVIEW
 from evenedit.survey import removals
 from evenedit.survey.prolific import Webhooks
@@ -217,8 +217,9 @@ def _pages(routes: APIRouter) -> None:
         visit = _known(request)
         if visit is None or visit.stage is VisitStage.DONE:
             return RedirectResponse("/survey", 303)
-        asked = [QUESTIONS[axis] for axis in AXES]
-        asked = asked if visit.survey == 1 else list(PAIRWISE) if visit.survey == 2 else [QUESTIONS["stereotype"], ROLE]
+        questions = service(request).file.questions
+        asked = [questions[axis] for axis in AXES]
+        asked = asked if visit.survey == 1 else list(PAIRWISE) if visit.survey == 2 else [questions["stereotype"], ROLE]
         rows = [
             {
                 "id": question.id,

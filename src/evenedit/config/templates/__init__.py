@@ -15,7 +15,7 @@ from evenedit.core import plugins
 from evenedit.core.errors import EvenEditError
 from evenedit.core.images import write_whole
 
-TEMPLATES = ("small", "demo", "published", "curated", "monk")
+TEMPLATES = ("small", "demo", "published", "paper", "curated", "monk")
 
 
 def write(name: str, folder: Path, *, seed: int = 1, changes: Mapping[str, Any] | None = None) -> Path:

@@ -42,6 +42,7 @@ from evenedit.report.render.html import put, render
 from evenedit.report.render.index import Index
 from evenedit.report.render.selection import CASES, GALLERY, CaseLinks
 from evenedit.report.render.table import Table, short_list
+from evenedit.report.text.contradictions import CONTRADICTIONS
 from evenedit.report.text.methods import texts_for_reuse
 from evenedit.report.text.summary import summarise
 from evenedit.report.text.vlm_human import FILE, vlm_human_agreement
@@ -247,6 +248,7 @@ def _appendix(parts: ReportParts, front: list[Section], seen: dict[str, str], co
         sections=sections,
         study=facts_of(parts.study),
         rules=facts_of(results.rules),
+        contradictions=CONTRADICTIONS if results.rules.get("preset") == "published" else (),
         provenance=facts_of(results.provenance),
         command=str(results.provenance.get("command", "")),
         summary=[(about, list(group)) for about, group in groupby(summarise(parts.index), lambda s: s.about)],

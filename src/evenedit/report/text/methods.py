@@ -208,7 +208,11 @@ def bibtex() -> str:
         f"  version = {{{__version__}}}\n}}\n\n"
         "@article{seo_demographic_misrepresentation,\n"
         "  title = {Evaluating Demographic Misrepresentation in Image-to-Image Portrait Editing},\n"
-        "  author = {Seo, Huichan and Hong, Minki and Choi, Sieun and Kim, Jihie and Oh, Jean}\n}\n"
+        "  author = {Seo, Huichan and Hong, Minki and Choi, Sieun and Kim, Jihie and Oh, Jean},\n"
+        "  journal = {arXiv preprint arXiv:2602.16149},\n"
+        "  eprint = {2602.16149},\n"
+        "  archivePrefix = {arXiv},\n"
+        "  year = {2026}\n}\n"
     )
 
 

@@ -20,7 +20,7 @@ class AnalysisRules:
     ensemble: Mapping[str, str] = field(default_factory=lambda: dict(STANDARD_RULES))
     """Ensemble rule by experiment; `review` and `reviewers`: what is made of the reviewers' settled values."""
     missing: str = "exclude"
-    """exclude, or the published neutral-3."""
+    """exclude, or neutral-3."""
     aging_in_age_axis: bool = False
     """Whether accuracy against a target age (V-05) counts as age_drift, as published."""
     rates: Mapping[str, Rate] = field(default_factory=lambda: dict(DEFAULT_RATES))
@@ -48,7 +48,7 @@ class AnalysisRules:
     @classmethod
     def published(cls) -> AnalysisRules:
         """Exactly as the paper did it."""
-        return cls("published", missing="neutral-3", aging_in_age_axis=True)
+        return cls("published", aging_in_age_axis=True)
 
     @classmethod
     def from_dict(cls, plain: Mapping[str, Any]) -> AnalysisRules:

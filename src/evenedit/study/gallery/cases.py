@@ -25,7 +25,7 @@ from evenedit.core.records import (
     is_simulated,
 )
 from evenedit.judges.parsing import evidence_of
-from evenedit.protocol import QUESTIONS, Factor
+from evenedit.protocol import Factor
 from evenedit.protocol.measures import Measure
 from evenedit.ratings.combine import asked, combine, concerns, priority
 from evenedit.ratings.reviews import Reviews
@@ -221,7 +221,8 @@ class Casebook:
             raise EvenEditError(f"there is no edit '{request_id}' in the study")
         store, scores = self.study.store, self.scores
         request, edit = store.requests(request_id)[request_id], store.edits(request_id)[request_id]
-        questions = [QUESTIONS[q] for q, applies in zip(QUESTION_IDS, self.asked[row], strict=True) if applies]
+        worded = self.study.file.questions
+        questions = [worded[q] for q, applies in zip(QUESTION_IDS, self.asked[row], strict=True) if applies]
         opinions = self._opinions(row, store.replies(request_id))
         numbers, reasons = store.measurements(self.measured_by, request_id).get(request_id, ({}, {}))
         return CaseFile(
