@@ -16,6 +16,7 @@ from evenedit.protocol.measures import Measure
 from evenedit.results.asked import Asked
 from evenedit.results.finding import Contribution as Contribution
 from evenedit.results.finding import Finding as Finding
+from evenedit.results.multilevel import Multilevel as Multilevel
 from evenedit.results.reading import parse
 
 if TYPE_CHECKING:
@@ -441,6 +442,8 @@ class Results:
     bounds: tuple[Bound, ...] = ()
     confidence: tuple[Confidence, ...] = ()
     models: tuple[Model, ...] = ()
+    multilevel: tuple[Multilevel, ...] = ()
+    """A multilevel model of each outcome; empty where it was not asked for."""
     leave_one_out: tuple[LeaveOneOut, ...] = ()
     seeds: tuple[SeedSpread, ...] = ()
     mitigation: tuple[MitigationEffect, ...] = ()
