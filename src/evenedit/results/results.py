@@ -213,6 +213,9 @@ class Model:
     n: int
     method: str
     """How it was fitted, or why it was not."""
+    p_proportional: float | None = None
+    """Of cumulative logits: score test that the factor's odds are the same at every cut. Small: one odds ratio does not
+    tell the whole; None for rates and where faces are too few."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import cho_factor, cho_solve, solve_triangular
+from scipy.linalg import cho_factor, cho_solve
 from scipy.special import expit
 
 Values = NDArray[np.float64]
@@ -77,6 +77,8 @@ def _kept(e: Effect, rows: NDArray[np.bool_]) -> Effect:
 class Peak:
     """The mode of all effects at given standard deviations, and how curved it is there."""
 
+    height: float
+    """Log density of rows and effects at the mode."""
     log_evidence: float
     """Laplace's approximation of the log probability of the rows."""
     scaled: Values
@@ -88,11 +90,10 @@ class Peak:
     scale: Values
     factor: Values
     """Lower Cholesky factor of the precision of `scaled`, faces integrated out."""
-
-    def draw(self, noise: Values) -> Values:
-        """[draw, column]: cuts and effects from the normal distribution around the mode, of standard normal noise."""
-        away = solve_triangular(self.factor, noise.T, lower=True, trans="T", check_finite=False).T
-        return np.asarray(self.values + self.scale * away)
+    border: Values
+    """[face, column]: precision between faces and `scaled`."""
+    precision: Values
+    """Of each face, the others known."""
 
 
 class Laplace:
@@ -152,7 +153,9 @@ class Laplace:
             if decrement < CLOSE:
                 lower = np.tril(factor[0])
                 log_det = 2 * float(np.log(np.diag(lower)).sum()) + float(np.log(diagonal).sum())
-                return Peak(value - log_det / 2, scaled, faces, self._mean + scale * scaled, scale, lower)
+                return Peak(
+                    value, value - log_det / 2, scaled, faces, self._mean + scale * scaled, scale, lower, border, diagonal
+                )
             share = 1.0
             for _ in range(HALVINGS):
                 trial, face_trial = scaled + share * step, faces + share * face_step
@@ -165,19 +168,18 @@ class Laplace:
             scaled, faces, value = trial, face_trial, new
         raise NotConverged(f"no mode of the effects after {STEPS} steps")
 
-    def _ends(self, scaled: Values, faces: Values, scale: Values, face_scale: float) -> tuple[Values, Values]:
+    def _ends(self, values: Values, faces: Values) -> tuple[Values, Values]:
         """Of each row, the cut above and the cut below it minus the sum of its effects."""
-        values = self._mean + scale * scaled
-        total = values[self._columns].sum(axis=1) + (self._face_mean + face_scale * faces)[self.grid.faces.at]
+        total = faces[self.grid.faces.at] + values[self._columns].sum(axis=1)
         upper = np.where(self._last, np.inf, values[self._upper] - total)
         return upper, np.where(self._first, -np.inf, values[self._lower] - total)
 
     def _value(self, scaled: Values, faces: Values, scale: Values, face_scale: float) -> float:
         """Log density of rows and effects; minus infinity where cuts are out of order."""
-        cuts = (self._mean + scale * scaled)[: self.cuts]
-        if (np.diff(cuts) <= 0).any():
+        values = self._mean + scale * scaled
+        if (np.diff(values[: self.cuts]) <= 0).any():
             return -np.inf
-        upper, lower = self._ends(scaled, faces, scale, face_scale)
+        upper, lower = self._ends(values, self._face_mean + face_scale * faces)
         told = -np.logaddexp(0, -upper) - np.logaddexp(0, lower) + np.log1p(-np.exp(lower - upper))
         return float(self.grid.count @ told) - float(scaled @ scaled + faces @ faces) / 2
 
@@ -186,7 +188,7 @@ class Laplace:
     ) -> tuple[Values, Values, Values, Values, Values]:
         """Slope of columns and of faces; curvature among columns, between faces and columns, and of faces."""
         grid, width, cuts = self.grid, self.width, self.cuts
-        upper, lower = self._ends(scaled, faces, scale, face_scale)
+        upper, lower = self._ends(self._mean + scale * scaled, self._face_mean + face_scale * faces)
         above, below = expit(upper), expit(lower)
         with np.errstate(over="ignore"):
             close = 1 / np.expm1(upper - lower)

@@ -110,7 +110,7 @@ def fit(job: Job, confidence: float, seed: int) -> Multilevel:
     labels, prompts = held_out_accuracy(grid, found.best)
     seeds = ", one seed of each" if len(rows) < (job.category >= 0).sum() else ""
     kind = "logit" if len(scale) == 2 else "cumulative logits"
-    method = f"{kind}, crossed random effects, nested Laplace ({found.worth:.0f} points){seeds}"
+    method = f"{kind}, crossed random effects, Hamiltonian chains around Laplace's fit (R-hat {found.reduction:.2f}){seeds}"
     return Multilevel(
         *where,
         tuple(told.cells(grid, face)),
@@ -169,7 +169,7 @@ class _Told:
         sources["edit"] = np.full(len(whole), EDIT)
         for name, sd in sources.items():
             mean, low, high = self.found.interval(sd, self.confidence)
-            share = float(self.found.weights @ (sd**2 / whole))
+            share = float((sd**2 / whole).mean())
             yield VarianceComponent(name, float(mean), float(low), float(high), share)
 
     def _others(self) -> Values:
@@ -190,7 +190,7 @@ class _Told:
         additive = None
         if own is not None and len(self.parts) > 1:
             apart = self._labels() - own
-            joint = self.found.weights @ self._between(own), self.found.weights @ self._between(apart)
+            joint = float(self._between(own).mean()), float(self._between(apart).mean())
             additive = float(joint[0] / max(sum(joint), 1e-12))
         return float(mean), float(low), float(high), additive
 
