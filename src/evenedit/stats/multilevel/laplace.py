@@ -64,9 +64,7 @@ class Grid:
         """Some of the rows, with all effects."""
         effects = tuple(_kept(e, rows) for e in self.effects)
         faces = _kept(self.faces, rows)
-        return Grid(
-            self.category[rows], self.count[rows], self.categories, effects, faces, self.cut_sd, self.cut_mean
-        )
+        return Grid(self.category[rows], self.count[rows], self.categories, effects, faces, self.cut_sd, self.cut_mean)
 
 
 def _kept(e: Effect, rows: NDArray[np.bool_]) -> Effect:
@@ -154,7 +152,15 @@ class Laplace:
                 lower = np.tril(factor[0])
                 log_det = 2 * float(np.log(np.diag(lower)).sum()) + float(np.log(diagonal).sum())
                 return Peak(
-                    value, value - log_det / 2, scaled, faces, self._mean + scale * scaled, scale, lower, border, diagonal
+                    value,
+                    value - log_det / 2,
+                    scaled,
+                    faces,
+                    self._mean + scale * scaled,
+                    scale,
+                    lower,
+                    border,
+                    diagonal,
                 )
             share = 1.0
             for _ in range(HALVINGS):

@@ -110,7 +110,9 @@ def fit(job: Job, confidence: float, seed: int) -> Multilevel:
     labels, prompts = held_out_accuracy(grid, found.best)
     seeds = ", one seed of each" if len(rows) < (job.category >= 0).sum() else ""
     kind = "logit" if len(scale) == 2 else "cumulative logits"
-    method = f"{kind}, crossed random effects, Hamiltonian chains around Laplace's fit (R-hat {found.reduction:.2f}){seeds}"
+    method = (
+        f"{kind}, crossed random effects, Hamiltonian chains around Laplace's fit (R-hat {found.reduction:.2f}){seeds}"
+    )
     return Multilevel(
         *where,
         tuple(told.cells(grid, face)),
