@@ -118,9 +118,9 @@ def run(_folder: Path) -> Proof:
         told = ", ".join(f"{count} ({reason})" for reason, count in reasons.items()) or "none"
         notes.append(f"Studies without a fit, {what}: {told}.")
     lines = [
-        f"{RACES} races × {GENDERS} genders × {FACES} faces, {PROMPTS} prompts. For every study the standard deviations, "
-        "cuts and effects are drawn from the priors, ratings from these, and the model is fitted to the ratings. If its "
-        "posterior is right, the rank of the true value among the draws is uniform. A p below "
+        f"{RACES} races × {GENDERS} genders × {FACES} faces, {PROMPTS} prompts. For every study the standard "
+        "deviations, cuts and effects are drawn from the priors, ratings from these, and the model is fitted to the "
+        "ratings. If its posterior is right, the rank of the true value among the draws is uniform. A p below "
         f"{LEAST} would refute that; with {len(rows)} of them one below 0.05 is expected.",
         "",
         *table(rows),

@@ -41,7 +41,7 @@ class CumulativeLogits:
     """One model: effects of labels, a log odds for each cut, and prompts as differences from the first."""
 
     def __init__(self, between: Matrix, met: NDArray[np.int64], count: NDArray[np.int64]) -> None:
-        """`between` is [face, column]; `met` is [face, prompt, cut]: scores above the cut; `count` is [face, prompt]."""
+        """`between`: [face, column]; `met`: [face, prompt, cut], scores above the cut; `count`: [face, prompt]."""
         self.between, self.count = between, count.astype(np.float64)
         self.size, (self.faces, self.prompts, self.cuts) = between.shape[1], met.shape
         self.kinds, kind_of = np.unique(between, axis=0, return_inverse=True)
@@ -78,7 +78,7 @@ class CumulativeLogits:
         return np.asarray(whole[: self.size, : self.size])
 
     def p_proportional(self, block: slice) -> float | None:
-        """Score test that the effects of these columns are the same at every cut; None with one cut or too few faces."""
+        """Score test that these columns' effects are the same at every cut; None with one cut or too few faces."""
         labels = self.between[:, block]
         size = labels.shape[1] * (self.cuts - 1)
         left = self.faces - size

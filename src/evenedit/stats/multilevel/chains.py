@@ -1,4 +1,4 @@
-"""Hamiltonian Monte Carlo over all effects and standard deviations at once, in coordinates that Laplace's fit makes round.
+"""Hamiltonian Monte Carlo over all effects and standard deviations, in coordinates that Laplace's fit makes round.
 
 Around the mode the posterior is nearly normal. Coordinates in which that normal distribution is the standard one need a
 handful of long steps for a draw that hardly knows the one before; chains run side by side, so that a step of all is one
@@ -12,11 +12,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.linalg import solve_triangular
 from scipy.sparse import csr_array
 from scipy.special import expit
 
-from evenedit.stats.multilevel.laplace import Grid, Laplace, Peak, Values
+from evenedit.stats.multilevel.laplace import Grid, Laplace, Peak, Places, Values
 
 CHAINS = 8
 WARM_UP, ROUND, ROUNDS = 40, 80, 6
@@ -65,7 +66,7 @@ class Density:
         self._last, self._first = grid.category == model.cuts, grid.category == 0
         self._scale, self._slices = _scales(model)
 
-    def _cuts_of(self, cut: Values, has: Values) -> csr_array:
+    def _cuts_of(self, cut: Places, has: NDArray[np.bool_]) -> csr_array:
         rows = np.flatnonzero(has)
         return csr_array((np.ones(len(rows)), (rows, cut[rows])), shape=(len(has), self.cuts))
 
@@ -212,12 +213,13 @@ def _trajectory(density: Density, state: Values, step: float, rng: np.random.Gen
     push = rng.standard_normal(state.shape)
     energy = height - (push**2).sum(axis=0) / 2
     there = state
-    for _ in range(max(1, min(STEPS, round(LENGTH / size)))):
-        push = push + size / 2 * slope
-        there = there + size * push
-        height, slope = density(there)
-        push = push + size / 2 * slope
-    gain = height - (push**2).sum(axis=0) / 2 - energy
+    with np.errstate(all="ignore"):  # a trajectory that leaves for infinity is not accepted
+        for _ in range(max(1, min(STEPS, round(LENGTH / size)))):
+            push = push + size / 2 * slope
+            there = there + size * push
+            height, slope = density(there)
+            push = push + size / 2 * slope
+        gain = height - (push**2).sum(axis=0) / 2 - energy
     chance = np.exp(np.minimum(0.0, np.where(np.isnan(gain), -np.inf, gain)))
     return np.where(rng.random(chance.shape) < chance, there, state), float(chance.mean())
 

@@ -67,6 +67,11 @@ class Grid:
         return Grid(self.category[rows], self.count[rows], self.categories, effects, faces, self.cut_sd, self.cut_mean)
 
 
+def _sums(at: Places, weights: Values, size: int) -> Values:
+    """Weights summed by place."""
+    return np.bincount(at, weights=weights, minlength=size).astype(np.float64)
+
+
 def _kept(e: Effect, rows: NDArray[np.bool_]) -> Effect:
     return Effect(e.name, e.at[rows], e.size, e.sd, e.mean)
 
@@ -201,36 +206,31 @@ class Laplace:
         at_upper, at_lower = grid.count * above * (1 - above), grid.count * below * (1 - below)
         between = grid.count * close * (1 + close)
         weight, pull = at_upper + at_lower, grid.count * (above + below - 1)
-        inner = np.bincount(
-            self._pairs.ravel(), weights=np.repeat(weight, self._pairs.shape[1]), minlength=width * width
-        ).reshape(width, width)
-        border = np.bincount(
-            self._by_face.ravel(), weights=np.repeat(weight, self._columns.shape[1]), minlength=grid.faces.size * width
+        inner = _sums(self._pairs.ravel(), np.repeat(weight, self._pairs.shape[1]), width * width).reshape(width, width)
+        border = _sums(
+            self._by_face.ravel(), np.repeat(weight, self._columns.shape[1]), grid.faces.size * width
         ).reshape(grid.faces.size, width)
-        slope = np.bincount(self._columns.ravel(), weights=np.repeat(pull, self._columns.shape[1]), minlength=width)
-        slope = slope.astype(np.float64)
+        slope = _sums(self._columns.ravel(), np.repeat(pull, self._columns.shape[1]), width)
         for mine, other, has, amount, push in (
             (self._upper, self._lower, ~self._last, at_upper, 1 - above + close),
             (self._lower, self._upper, ~self._first, at_lower, -below - close),
         ):
             at, much = mine[has], amount[has]
-            slope[:cuts] += np.bincount(at, weights=(grid.count * push)[has], minlength=cuts)
+            slope[:cuts] += _sums(at, (grid.count * push)[has], cuts)
             crossed = (at[:, None] * width + self._columns[has]).ravel()
-            part = np.bincount(crossed, weights=np.repeat(much, self._columns.shape[1]), minlength=cuts * width)
+            part = _sums(crossed, np.repeat(much, self._columns.shape[1]), cuts * width)
             inner[:cuts] -= part.reshape(cuts, width)
             inner[:, :cuts] -= part.reshape(cuts, width).T
-            border[:, :cuts] -= np.bincount(
-                grid.faces.at[has] * cuts + at, weights=much, minlength=grid.faces.size * cuts
-            ).reshape(-1, cuts)
+            border[:, :cuts] -= _sums(grid.faces.at[has] * cuts + at, much, grid.faces.size * cuts).reshape(-1, cuts)
             both = has & ~self._first & ~self._last
-            inner[:cuts, :cuts] += np.diag(np.bincount(at, weights=much, minlength=cuts))
-            inner[:cuts, :cuts] += np.diag(np.bincount(mine[both], weights=between[both], minlength=cuts))
-            inner[:cuts, :cuts] -= np.bincount(
-                mine[both] * cuts + other[both], weights=between[both], minlength=cuts * cuts
-            ).reshape(cuts, cuts)
+            inner[:cuts, :cuts] += np.diag(_sums(at, much, cuts))
+            inner[:cuts, :cuts] += np.diag(_sums(mine[both], between[both], cuts))
+            inner[:cuts, :cuts] -= _sums(mine[both] * cuts + other[both], between[both], cuts * cuts).reshape(
+                cuts, cuts
+            )
         inner *= scale[:, None] * scale[None, :]
         inner[np.diag_indices(width)] += 1
         border *= face_scale * scale[None, :]
-        diagonal = np.bincount(grid.faces.at, weights=weight, minlength=grid.faces.size) * face_scale**2 + 1
-        face_slope = np.bincount(grid.faces.at, weights=pull, minlength=grid.faces.size) * face_scale - faces
+        diagonal = _sums(grid.faces.at, weight, grid.faces.size) * face_scale**2 + 1
+        face_slope = _sums(grid.faces.at, pull, grid.faces.size) * face_scale - faces
         return slope * scale - scaled, face_slope, inner, border, diagonal

@@ -1,4 +1,4 @@
-"""Multilevel analysis of individual heterogeneity and discriminatory accuracy (MAIHDA), beside the design-based numbers.
+"""Multilevel analysis of individual heterogeneity and discriminatory accuracy (MAIHDA), beside the usual numbers.
 
 Each edit's score is a cumulative logit (of a rate: a logit) of the labels of its face one by one, effects of the
 intersections of labels, of the prompt, of the first factor on each prompt, and of the face, all but the first drawn
