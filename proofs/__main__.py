@@ -11,6 +11,7 @@ from proofs.page import PAGES, commit, page
 PROOFS = (
     *("age", "change", "coverage", "findings", "fuzz", "hard_worlds", "identity", "instruments", "kills", "load"),
     "multilevel",
+    "power",
     "services",
     "survey_kills",
     "texts",

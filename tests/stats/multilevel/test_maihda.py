@@ -5,6 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 import pytest
+from proofs.multilevel import calibrated, uniform_p
 
 from evenedit.protocol import FACTORS
 from evenedit.protocol.factors import cells
@@ -16,7 +17,6 @@ from evenedit.stats.multilevel.intersections import grid_of, kinds_of
 from evenedit.stats.multilevel.laplace import Laplace
 from evenedit.stats.multilevel.maihda import Job, fit
 from evenedit.stats.multilevel.posterior import _frame
-from proofs.multilevel import calibrated, uniform_p
 
 
 def edits_of(faces_each: int, prompts: int, ages: tuple[str, ...]) -> pd.DataFrame:

@@ -189,7 +189,7 @@ class CumulativeLogits:
         return self._gather(self.between, self._pull())
 
     def _crossed(self, block: slice) -> Matrix:
-        """[own column, column]: information shared by effects at single cuts, the first left out, and the parameters."""
+        """[own column, column]: information shared by effects at single cuts (but the first) and the parameters."""
         labels = self.kinds[:, block]
         summed = self._sizes[:, :, None] * self._weights.summed
         each = np.einsum("kp,kpcd->kcd", self._sizes, self._weights.each)
