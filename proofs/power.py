@@ -16,6 +16,7 @@ from evenedit.protocol.factors import FACTORS
 from evenedit.protocol.measures import Measure
 from evenedit.stats.disparity.gaps import gaps
 from evenedit.stats.disparity.power import Design, power
+from evenedit.stats.disparity.power_of_evenness import even_margin
 from evenedit.stats.disparity.power_of_shifts import shift_power
 from evenedit.stats.engine.bootstrap import Bootstrap
 from evenedit.stats.engine.panel import Panel, RatioMeasure, by_face, lay_out
@@ -87,8 +88,8 @@ def found_in_studies(design: Design, margins: tuple[float, float], studies: int,
 
 def predicted(design: Design) -> tuple[dict[str, float], tuple[float, float]]:
     """What the plan says of the same, each as if it were the only one tested; and the margins it states."""
-    gap, shift = power(design), shift_power(design)
-    margins = (1.0 if gap.even_margin is None else gap.even_margin, shift.even_margin)
+    gap, shift, even = power(design), shift_power(design), even_margin(design)
+    margins = (1.0 if even is None else even, shift.even_margin)
     return {
         "gap": gap.power_alone[gap.gaps.index(GAP)],
         "shift": shift.power_alone[shift.shifts.index(SHIFT)],

@@ -25,8 +25,8 @@ from evenedit.study.study import Study
 
 SIZED = 16
 """Pictures whose size is looked up to estimate that of the others."""
-POWER_STEPS = 12
-"""The gaps that the power simulation tries, one of 0 included, the shifts, and a design that is recommended."""
+POWER_STEPS = 11
+"""The gaps that the power simulation tries, the shifts, and a design that is recommended."""
 LABELS = 500
 """Edits that people rate, where the study has no survey that says."""
 

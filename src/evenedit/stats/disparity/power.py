@@ -55,7 +55,7 @@ class Power:
     detectable: float | None = field(default=None)
     """The smallest gap found in 80 of 100 studies; None where even the largest tried is not."""
     even_margin: float | None = None
-    """The least margin within which 80 of 100 studies without a gap are shown to be even; None where none tried is."""
+    """The margin within which 80 of 100 studies without a gap are shown to be even; None where there is none."""
 
 
 def power(
@@ -76,8 +76,8 @@ def power(
     cut = -NormalDist().inv_cdf(design.rate) * whole
     gaps = [g for g in (0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.4, 0.5, 0.6) if design.rate + g < 1]
     edits = design.prompts * design.seeds
-    found, found_alone, least = [], [], []
-    for number, gap in enumerate([0.0, *gaps]):
+    found, found_alone = [], []
+    for gap in gaps:
         shift = (NormalDist().inv_cdf(design.rate + gap) - NormalDist().inv_cdf(design.rate)) * whole
         met = np.empty((studies, sizes.sum()))
         for at in range(studies):
@@ -86,23 +86,13 @@ def power(
             chance = np.clip(1 - ndtr((cut - hidden) / noise), 0, 1)
             met[at] = rng.binomial(design.seeds, chance).sum(axis=1)
         seen = apart(met, starts, sizes, edits)
-        furthest = np.ptp(np.add.reduceat(met, starts, axis=1) / (sizes * edits), axis=1)
-        # the upper end of a gap's interval is the true gap under which one so small is seen in 2.5 of 100 studies
-        least.append(float(np.quantile(furthest, 0.025)))
-        if number == 0:
-            usual = float(np.quantile(furthest, target))
-            # relabelled faces of studies without a gap: what chance gives
-            chances = np.concatenate(
-                [apart(rng.permuted(met, axis=1), starts, sizes, edits) for _ in range(relabellings)]
-            )
-            limit, limit_alone = np.quantile(chances, [1 - 0.05 / design.tests, 0.95])
-        else:
-            found.append(float((seen > limit).mean()))
-            found_alone.append(float((seen > limit_alone).mean()))
+        # relabelled faces of the same studies: what chance gives, the spread that the gap itself brings included
+        chances = np.concatenate([apart(rng.permuted(met, axis=1), starts, sizes, edits) for _ in range(relabellings)])
+        limit, limit_alone = np.quantile(chances, [1 - 0.05 / design.tests, 0.95])
+        found.append(float((seen > limit).mean()))
+        found_alone.append(float((seen > limit_alone).mean()))
         step(1)
-    margin = float(np.interp(usual, np.maximum.accumulate(least), [0.0, *gaps])) if usual < max(least) else None
-    detectable = reached(gaps, found, target)
-    return Power(design, tuple(gaps), tuple(found), tuple(found_alone), studies, detectable, margin)
+    return Power(design, tuple(gaps), tuple(found), tuple(found_alone), studies, reached(gaps, found, target))
 
 
 def apart(met: Values, starts: NDArray[np.int64], sizes: NDArray[np.int64], edits: int) -> Values:

@@ -17,7 +17,7 @@ from scipy.special import ndtr, stdtr
 from evenedit.stats.disparity.power import Design, Values, reached
 from evenedit.stats.engine.variance import Uncertainty, two_way
 
-SHIFTS = (0.025, 0.05, 0.1, 0.15, 0.2, 0.3, 0.4)
+SHIFTS = (0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5)
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,13 +16,14 @@ from evenedit.stats.agreement.power_of_people import (
     labels_for_error,
 )
 from evenedit.stats.disparity.power import JUDGE_CORRELATION, Design, Labels, Power, labels_needed, power, variances
+from evenedit.stats.disparity.power_of_evenness import even_margin
 from evenedit.stats.disparity.power_of_shifts import ShiftPower, shift_power
 
 EFFECT, POINTS = 0.15, 0.5
 """Unless others are wanted: the gap and shift to be found, and the judges' error in points."""
-SOUND = (12, 10)
+SOUND = (12, 20)
 """Faces of a group and prompts of the least design from which it can be told what a larger one would show."""
-FAR, TRIES = 4.0, 4
+FAR, TRIES = 1.5, 6
 """Taken for how far off a design is that shows nothing tried; and how often a larger one is tried."""
 LARGEST = 2000
 """Faces of a group, and prompts, beyond which none are recommended."""
@@ -64,7 +65,7 @@ def prospects(
     step: Callable[[int], None] = lambda _: None,
 ) -> Prospects:
     """Simulate what the design can show, then a design that shows the effect and evenness within the margin."""
-    gap, shift = power(design, step=step), shift_power(design)
+    gap, shift = replace(power(design, step=step), even_margin=even_margin(design)), shift_power(design)
     step(1)
     error = error_power(design, min(labels, sum(design.faces) * design.prompts * design.seeds))
     return Prospects(
@@ -104,7 +105,8 @@ def _advice(
 
 def _simulated(design: Design) -> tuple[Power, ShiftPower]:
     """Fewer studies than for the design that is planned, as it is only checked."""
-    return power(design, studies=120, relabellings=40), shift_power(design, studies=120)
+    gap = power(design, studies=120, relabellings=40)
+    return replace(gap, even_margin=even_margin(design, studies=40)), shift_power(design, studies=120)
 
 
 def _over(found: Power | ShiftPower, effect: float, margin: float | None) -> float:
@@ -151,7 +153,7 @@ def describe(found: Prospects) -> Iterator[str]:
         yield "minimum detectable gap (80 %, after Holm): larger than any tried; more faces are needed"
     else:
         yield f"minimum detectable gap (80 %, after Holm over {d.tests} gaps): {100 * gap.detectable:.0f} pp"
-    even = "larger than any gap tried" if gap.even_margin is None else f"±{100 * gap.even_margin:.0f} pp"
+    even = "no margin" if gap.even_margin is None else f"±{100 * gap.even_margin:.0f} pp"
     yield f"even groups are shown to be even (80 %) within: {even}"
     yield from _effects("true shift", shift.shifts, shift.power, shift.power_alone)
     reached = "larger than any tried" if shift.detectable is None else f"{100 * shift.detectable:.0f} pp"
