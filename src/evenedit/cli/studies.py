@@ -70,9 +70,18 @@ def new(folder: Path, template: str) -> None:
 @click.option("--probe", type=click.IntRange(min=1), help="First make this many edits per editor, to time them.")
 @click.option("--prices", type=click.Path(path_type=Path), help="Your own price file (TOML).")
 @click.option("--gpu-memory", type=click.FloatRange(min=1), help="Plan for a GPU of this many GB, not the one here.")
-@click.option("--power", is_flag=True, help="Also simulate how large a gap the design can show (some seconds).")
+@click.option("--power", is_flag=True, help="Also simulate what the design can show, and what would do (some seconds).")
+@click.option(
+    "--effect",
+    type=click.FloatRange(0.01, 0.6),
+    default=0.15,
+    show_default=True,
+    help="With --power: the gap and shift to be found, as a share.",
+)
 @example("evenedit plan my-study --probe 2 --power")
-def plan(study: Path, probe: int | None, prices: Path | None, gpu_memory: float | None, power: bool) -> None:
+def plan(
+    study: Path, probe: int | None, prices: Path | None, gpu_memory: float | None, power: bool, effect: float
+) -> None:
     """Show what a run would do: edits, calls, hours, money, power. Also disk and memory."""
     from evenedit.study import plan as planning
 
@@ -82,13 +91,13 @@ def plan(study: Path, probe: int | None, prices: Path | None, gpu_memory: float 
     made = planning.make_plan(loaded, prices, gpu_memory)
     click.echo(made)
     if power:
-        from evenedit.stats.disparity.power import describe
+        from evenedit.stats.disparity.recommend import describe
 
         design = planning.design_of(loaded)
         if design is None:
             click.echo("power: there is no diagnosis with two groups or more to compare")
         else:
-            click.echo("\n" + "\n".join(describe(*planning.simulate_power(design))))
+            click.echo("\n" + "\n".join(describe(planning.simulate_power(loaded, design, effect))))
 
 
 @click.command()

@@ -16,6 +16,7 @@ from evenedit.cli.base import FACTORS, OUT, STUDY, example, folder_of, open_stud
 @click.option("--preset", type=click.Choice(["default", "published"]), help="The rules; an export's own, else default.")
 @click.option("--missing", type=click.Choice(["exclude", "neutral-3"]), help="Edits that no judge scored.")
 @click.option("--prompts", multiple=True, type=click.Path(path_type=Path), help="Your own prompt set (TOML).")
+@click.option("--multilevel", is_flag=True, help="Also fit a multilevel model of each outcome (up to a minute).")
 @FACTORS
 @example(
     "evenedit analyze scores.csv verdicts.csv --preset published --out results\n"
@@ -29,6 +30,7 @@ def analyze(
     preset: str | None,
     missing: str | None,
     prompts: tuple[Path, ...],
+    multilevel: bool,
     factors: tuple[str, ...] | None,
 ) -> None:
     """Write the report of ratings that another tool made (CSV).
@@ -46,7 +48,15 @@ def analyze(
     from evenedit.study.analyze import gather
 
     log.info(f"reading {', '.join(path.name for path in (*files, *ratings))}")
-    given = gather(files, ratings=ratings, prompts=prompts, preset=preset, missing=missing, factors=factors)
+    given = gather(
+        files,
+        ratings=ratings,
+        prompts=prompts,
+        preset=preset,
+        missing=missing,
+        factors=factors,
+        multilevel=multilevel,
+    )
     table = given.table
     for factor in table.factors:
         if missing_labels := int((table.edits.drop_duplicates("source_id")[factor.name] == "").sum()):

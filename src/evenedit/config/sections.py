@@ -370,6 +370,8 @@ class StatisticsSection(_Section):
     """Draws the draws."""
     confidence: float = Field(default=0.95, gt=0.5, lt=1)
     """Level of every interval."""
+    multilevel: bool = False
+    """Also fits a multilevel model to each rate and axis: intersections of labels, partially pooled. Up to a minute."""
 
 
 class FindingsSection(_Section):

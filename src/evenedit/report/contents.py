@@ -13,7 +13,7 @@ from evenedit.report.render.index import Index
 from evenedit.report.render.table import Table
 from evenedit.report.tables import agreement as people
 from evenedit.report.tables import experiments as arms
-from evenedit.report.tables import inference, sample
+from evenedit.report.tables import inference, multilevel, sample
 from evenedit.report.tables import instruments as measured
 from evenedit.report.tables import main as tables
 from evenedit.report.tables import robustness as checks
@@ -56,6 +56,8 @@ TABLES: dict[str, Callable[[Index], Table | None]] = {
     "confidence": checks.confidence,
     "sensitivity": checks.sensitivity,
     "models": inference.models,
+    "multilevel": multilevel.multilevel,
+    "intersections": multilevel.intersections,
     "leave_one_out": inference.leave_one_out,
     "seeds": inference.seeds,
     "powered": inference.powered,
@@ -148,7 +150,7 @@ SECTIONS = (
         "sensitive",
         "Sensitivity",
         ("figure_multiverse",),
-        ("multiverse", "sensitivity", "models", "leave_one_out", "seeds"),
+        ("multiverse", "sensitivity", "models", "multilevel", "intersections", "leave_one_out", "seeds"),
         "How the findings depend on thresholds, rules, single faces and seeds.",
     ),
     Section(

@@ -16,6 +16,7 @@ from evenedit.protocol.measures import Measure
 from evenedit.results.asked import Asked
 from evenedit.results.finding import Contribution as Contribution
 from evenedit.results.finding import Finding as Finding
+from evenedit.results.multilevel import Multilevel as Multilevel
 from evenedit.results.reading import parse
 
 if TYPE_CHECKING:
@@ -212,6 +213,9 @@ class Model:
     n: int
     method: str
     """How it was fitted, or why it was not."""
+    p_proportional: float | None = None
+    """Of cumulative logits: score test that the factor's odds are the same at every cut. Small: one odds ratio does not
+    tell the whole; None for rates and where faces are too few."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -441,6 +445,8 @@ class Results:
     bounds: tuple[Bound, ...] = ()
     confidence: tuple[Confidence, ...] = ()
     models: tuple[Model, ...] = ()
+    multilevel: tuple[Multilevel, ...] = ()
+    """A multilevel model of each outcome; empty where it was not asked for."""
     leave_one_out: tuple[LeaveOneOut, ...] = ()
     seeds: tuple[SeedSpread, ...] = ()
     mitigation: tuple[MitigationEffect, ...] = ()

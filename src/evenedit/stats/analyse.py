@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -120,6 +121,10 @@ def analyse(
         ),
         agreement=compared(),  # the last, so that all else is done meanwhile
     )
+    if rules.multilevel:
+        from evenedit.stats.multilevel.maihda import multilevel  # only where it is asked for
+
+        results = replace(results, multilevel=multilevel(scores, found, rules, second))
     return with_findings(Everything(table, scores, rules, evidence, results, mitigated))
 
 

@@ -74,14 +74,25 @@ def analyze(
     preset: str | None = None,
     missing: str | None = None,
     factors: Sequence[str | Factor] | None = None,
+    multilevel: bool = False,
 ) -> Results:
     """Every estimate of tables of ratings.
 
     `scores` and `verdicts` are judges' and `ratings` people's tables, as CSV files or data frames; `scores` may be the
     folder of an export, which brings the rules of its study along. `preset`, `missing` and `factors` take the place of
-    those rules; without an export the preset is "default" and the factors are race, gender and age.
+    those rules; without an export the preset is "default" and the factors are race, gender and age. `multilevel` adds a
+    multilevel model of each outcome, which takes up to a minute.
     """
-    given = gather(scores, verdicts, ratings=ratings, prompts=prompts, preset=preset, missing=missing, factors=factors)
+    given = gather(
+        scores,
+        verdicts,
+        ratings=ratings,
+        prompts=prompts,
+        preset=preset,
+        missing=missing,
+        factors=factors,
+        multilevel=multilevel,
+    )
     with SecondProcess(wanted=len(given.table.edits) >= LARGE) as second:
         return given.results(second)
 
@@ -95,6 +106,7 @@ def gather(
     preset: str | None = None,
     missing: str | None = None,
     factors: Sequence[str | Factor] | None = None,
+    multilevel: bool = False,
 ) -> Analysis:
     """What `analyze` analyses."""
     judged, rated = [*_several(scores), *_several(verdicts)], _several(ratings)
@@ -104,10 +116,11 @@ def gather(
     if folders:
         if len(judged) > 1:
             raise EvenEditError(f"{folders[0]} is a folder; give the folder of an export alone, or files")
-        return _exported(Path(folders[0]), rated, own, preset, missing, groups)
+        given = _exported(Path(folders[0]), rated, own, preset, missing, groups)
+        return replace(given, rules=replace(given.rules, multilevel=True)) if multilevel else given
     table = read_with_people(judged, rated, own, groups) if rated else read_tables(judged, own, groups)
     names = [_short(given) for given in (*judged, *rated)]
-    rules = _changed(AnalysisRules.default(), preset, missing)
+    rules = replace(_changed(AnalysisRules.default(), preset, missing), multilevel=multilevel)
     return Analysis(table, rules, f"Analysis of {', '.join(names)}", {"files": names})
 
 

@@ -18,14 +18,17 @@ from evenedit.judges.batch_jobs import takes_batches
 from evenedit.judges.feature_prompts import VLMExtractor, extractor_id
 from evenedit.protocol import Factor
 from evenedit.providers.prices import Prices
-from evenedit.stats.disparity.power import Design, Labels, Power, labels_needed, power
+from evenedit.stats.disparity.power import Design
+from evenedit.stats.disparity.recommend import EFFECT, Prospects, prospects
 from evenedit.study.memory import gpu_here, memory_note
 from evenedit.study.study import Study
 
 SIZED = 16
 """Pictures whose size is looked up to estimate that of the others."""
-POWER_STEPS = 10
-"""The number of gaps that the power simulation tries, a gap of 0 included."""
+POWER_STEPS = 11
+"""The gaps that the power simulation tries, the shifts, and a design that is recommended."""
+LABELS = 500
+"""Edits that people rate, where the study has no survey that says."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -205,10 +208,12 @@ def _portraits(sources: Mapping[str, Source], factor: Factor) -> Counter[str]:
     return Counter(label for label in labels if label)
 
 
-def simulate_power(design: Design) -> tuple[Power, list[Labels]]:
-    """Return the smallest gap that 80 of 100 such studies detect, and how many labels people must give."""
+def simulate_power(study: Study, design: Design, effect: float = EFFECT) -> Prospects:
+    """Return what 80 of 100 such studies detect or rule out, and what design and labels would do."""
+    survey, margin = study.file.sections.survey, study.file.sections.findings.margin
     with Progress("simulating studies", POWER_STEPS) as progress:
-        return power(design, step=progress.advance), list(labels_needed(design))
+        labels = survey.cases if survey else LABELS
+        return prospects(design, effect=effect, margin=margin, labels=labels, step=progress.advance)
 
 
 def probe(study: Study, count: int) -> None:

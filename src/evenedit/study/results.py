@@ -51,6 +51,7 @@ def rules_of(file: StudyFile) -> AnalysisRules:
         confidence=statistics.confidence,
         tolerance=file.sections.findings.tolerance,
         margin=file.sections.findings.margin,
+        multilevel=statistics.multilevel,
         mitigation_cases=file.sections.experiments.mitigation.choose if file.sections.experiments.mitigation else "",
     )
 

@@ -66,10 +66,44 @@ def test_cumulative_logits_agree_with_the_ordinal_model():
     fit = Fit(axes, factors_of(axes), *cube(axes, np.ones(len(edits), dtype=bool), cuts))
     design = np.concatenate([coded(edits[f], levels) for f, levels in axes.levels.items()], axis=1)
     prompts = np.eye(5)[pd.factorize(edits["prompt_id"])[0]][:, 1:]
-    ordinal = OrderedModel(score, np.concatenate([design, prompts], axis=1), distr="logit").fit(method="bfgs", disp=0)
-    # another way to weigh the cuts, so not the same to the last digit
-    assert fit.coefficients == pytest.approx(ordinal.params[:12], abs=0.12)
+    model = OrderedModel(score, np.concatenate([design, prompts], axis=1), distr="logit")
+    ordinal = model.fit(method="bfgs", disp=0)
+    assert fit.coefficients == pytest.approx(ordinal.params[:12], abs=1e-3)
     assert fit.p("gender") < 0.001
+
+
+def ordinal_fit(axes, score: np.ndarray) -> Fit:
+    cuts = [(score > k).astype(np.int64) for k in range(1, 5)]
+    return Fit(axes, factors_of(axes), *cube(axes, np.ones(len(score), dtype=bool), cuts))
+
+
+def test_the_test_of_proportional_odds_keeps_its_level_and_finds_odds_that_are_not():
+    edits = edits_of(prompts=6)
+    axes = by_face(edits, FACTORS)
+    woman = (edits["gender"] == "Female").to_numpy()
+    false, right = np.zeros(2), 0
+    for study in range(80):
+        rng = np.random.default_rng([6, study])
+        hidden = 0.8 * (edits["race"] == "Black").to_numpy() + rng.normal(0, 0.8, 84)[axes.cluster_at]
+        hidden = hidden + rng.logistic(size=len(edits))
+        even = 1 + np.digitize(hidden, [-1.5, 0, 1, 2.5])
+        fit = ordinal_fit(axes, even)
+        false += [fit.p_proportional("race") < 0.05, fit.p_proportional("gender") < 0.05]
+        ends = np.where(woman, 1 + np.digitize(hidden, [-2.7, -1, 1.2, 1.5]), even)
+        right += ordinal_fit(axes, ends).p_proportional("gender") < 0.05
+    assert (false <= 9).all()  # of 80, 4 are expected
+    assert right > 60
+
+
+def test_an_empty_middle_score_and_a_group_at_the_middle_still_have_odds():
+    edits = edits_of(prompts=6)
+    axes = by_face(edits, FACTORS)
+    score = np.random.default_rng(7).choice([1, 3, 4, 5], len(edits))
+    fit = ordinal_fit(axes, score)
+    assert fit.cuts == 3 and np.isfinite(fit.covariance).all()
+    score[(edits["race"] == "White").to_numpy()] = 3  # a middle score all along: no separation
+    value, low, high = ordinal_fit(axes, score).odds("race", 0, 0.95)
+    assert 0 < low < value < high
 
 
 def test_the_test_of_a_factor_keeps_its_level():

@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from scipy import stats
+from scipy.optimize import minimize
 from scipy.special import expit
 from statsmodels.genmod.cov_struct import Independence
 from statsmodels.genmod.families import Binomial
@@ -67,6 +68,32 @@ def reference(edits: pd.DataFrame, valid: np.ndarray, *ways: np.ndarray):
     return found.params, found.cov_params(), blocks
 
 
+def ordinal_reference(edits: pd.DataFrame, valid: np.ndarray, score: np.ndarray):
+    """Proportional odds maximised directly, with slopes by differences and Mancl and DeRouen's errors face by face."""
+    labels, blocks = contrasts_of(edits)
+    design = np.column_stack([labels, pd.get_dummies(edits["prompt_id"]).to_numpy(float)[:, 1:]])[valid]
+    category, face = score[valid] - 1, pd.factorize(edits["source_id"])[0][valid]
+    rows, cuts = np.arange(len(category)), score.max() - 1
+
+    def logs(params: np.ndarray) -> np.ndarray:
+        above = 1 / (1 + np.exp(-params[:cuts] - (design @ params[cuts:])[:, None]))
+        ends = np.column_stack([np.ones(len(rows)), above, np.zeros(len(rows))])
+        return np.log(np.maximum(-np.diff(ends, axis=1), 1e-300))
+
+    start = np.concatenate([np.linspace(1.5, -1.5, cuts), np.zeros(design.shape[1])])
+    found = minimize(lambda x: -logs(x)[rows, category].mean(), start, method="BFGS", options={"gtol": 1e-9})
+    slopes = np.stack([(logs(found.x + d) - logs(found.x - d)) / 2e-5 for d in 1e-5 * np.eye(len(start))], axis=2)
+    information = np.einsum("nk,nki,nkj->nij", np.exp(logs(found.x)), slopes, slopes)
+    bread = np.linalg.inv(information.sum(axis=0))
+    freed = []
+    for number in np.unique(face):
+        mine = face == number
+        pull = slopes[rows, category][mine].sum(axis=0)
+        freed.append(np.linalg.solve(np.eye(len(start)) - information[mine].sum(axis=0) @ bread, pull))
+    covariance = bread @ np.array(freed).T @ np.array(freed) @ bread
+    return found.x[cuts:], covariance[cuts:, cuts:], blocks
+
+
 @pytest.fixture(scope="module")
 def case():
     """84 faces, 6 prompts, 5 % of the scores missing, one group higher."""
@@ -114,7 +141,7 @@ def test_every_levels_odds_have_a_t_interval(case, confidence):
             assert fit.odds(factor, level, confidence) == pytest.approx(expected, rel=1e-5)
 
 
-def test_cumulative_logits_are_the_logits_of_all_cuts_stacked():
+def test_cumulative_logits_are_the_maximum_of_the_proportional_odds_likelihood():
     rng = np.random.default_rng(4)
     edits = edits_of(prompts=4, race=("White", "Black", "Indian"))
     hidden = 0.9 * (edits["gender"] == "Female") + rng.logistic(size=len(edits))
@@ -122,11 +149,11 @@ def test_cumulative_logits_are_the_logits_of_all_cuts_stacked():
     valid = rng.random(len(edits)) > 0.1
     ways = [score > k for k in range(1, 5)]
     fit = fit_of(edits, valid, *ways)
-    params, covariance, blocks = reference(edits, valid, *ways)
-    assert fit.coefficients == pytest.approx(params[:8], abs=1e-6)
-    assert fit.covariance == pytest.approx(covariance[:8, :8], rel=1e-5, abs=1e-9)
+    params, covariance, blocks = ordinal_reference(edits, valid, score)
+    assert fit.coefficients == pytest.approx(params[:8], abs=1e-5)
+    assert fit.covariance == pytest.approx(covariance[:8, :8], rel=1e-3, abs=1e-6)
     assert fit.p("age") == pytest.approx(
-        hotelling_p(params[blocks["age"]], covariance[blocks["age"], blocks["age"]], 36 - 8 - 1), rel=1e-5
+        hotelling_p(params[blocks["age"]], covariance[blocks["age"], blocks["age"]], 36 - 8 - 1), rel=1e-3
     )
     assert fit.method == "cumulative logits, prompts fixed, clustered by source"
 
@@ -394,11 +421,11 @@ def test_the_mean_of_an_axis_uses_every_cut_of_the_scale():
     rows = [row | {"skin": int(rng.integers(1, 6)), "prompt_id": p} for row, p in product(study(), ("O-01", "O-02"))]
     mean = models_of(rows)[-1]
     edits, score = pd.DataFrame(rows), np.array([row["skin"] for row in rows])
-    params, covariance, _ = reference(edits, np.ones(len(rows), dtype=bool), *(score > k for k in range(1, 5)))
+    params, covariance, _ = ordinal_reference(edits, np.ones(len(rows), dtype=bool), score)
     assert mean.measure == "mean.skin_tone"
     assert mean.method.startswith("cumulative logits")
-    assert mean.odds["White"].value == pytest.approx(np.exp(params[0]), rel=1e-6)
-    assert mean.p == pytest.approx(hotelling_p(params[:1], covariance[:1, :1], 22), rel=1e-5)
+    assert mean.odds["White"].value == pytest.approx(np.exp(params[0]), rel=1e-5)
+    assert mean.p == pytest.approx(hotelling_p(params[:1], covariance[:1, :1], 22), rel=1e-3)
 
 
 def test_intervals_have_the_level_the_rules_ask_for():

@@ -6,11 +6,17 @@ from statistics import NormalDist
 
 import numpy as np
 import pytest
+from proofs.power import DESIGNS, found_in_studies, predicted
 
 from conftest import write_study
+from evenedit.stats.agreement.power_of_people import error_power, items_for_agreement
 from evenedit.stats.disparity.power import Design, labels_needed, power
+from evenedit.stats.disparity.power_of_evenness import even_margin
+from evenedit.stats.disparity.power_of_shifts import shift_power
+from evenedit.stats.disparity.recommend import describe, prospects
 
 PAPER = Design((12,) * 7, 20)
+LARGE = replace(PAPER, faces=(36,) * 7)
 
 
 def test_more_faces_prompts_and_seeds_show_smaller_gaps():
@@ -51,4 +57,56 @@ def test_plan_shows_the_power_of_a_study(tmp_path, evenedit):
     assert "2 groups of 4 faces x 2 prompts x 1 seeds, 2 raters" in told.stdout
     assert re.search(r"minimum detectable gap .*: (larger|\d+ pp)", told.stdout)
     assert "labels by people" in told.stdout
+    assert "minimum detectable shift" in told.stdout and "judges who err more for one group" in told.stdout
+    assert re.search(r"recommended for a gap and a shift of 15 pp: (\d+ groups of|no design)", told.stdout)
     assert "power" not in evenedit("plan", tmp_path).stdout
+
+
+def test_what_is_predicted_is_what_the_analysis_finds():
+    """A small version of the proof `power`: 25 studies of a small design, so coarse."""
+    design = DESIGNS[1]
+    said, margins = predicted(design)
+    found = found_in_studies(design, margins, 25, 4)
+    assert all(abs(found[name] - said[name]) < 0.3 for name in said), (said, found)
+
+
+def test_shifts_need_prompts_and_gaps_need_faces():
+    base, prompts, faces = (shift_power(d, studies=80) for d in (PAPER, replace(PAPER, prompts=60), LARGE))
+    assert prompts.even_margin < base.even_margin and prompts.even_margin < faces.even_margin
+    assert even_margin(LARGE, studies=30) < even_margin(PAPER, studies=30)
+
+
+def test_the_design_that_is_recommended_shows_what_is_asked():
+    small = Design((6, 6, 6), 10, tests=9)
+    found = prospects(small, effect=0.25, margin=0.25)
+    advice = found.advice
+    assert advice is not None and min(advice.design.faces) >= 6 and advice.design.prompts >= 10
+    for shown in (advice.gap, advice.shift):
+        assert shown.detectable <= 0.25 and shown.even_margin <= 0.25
+    enough = prospects(advice.design, effect=0.4)
+    assert enough.advice is not None and enough.advice.design == advice.design  # what is enough stays as it is
+    assert any("this design" in line for line in describe(enough))
+
+
+def test_the_power_to_see_unequal_error_is_that_of_errors_drawn_one_by_one():
+    """Every label's error on its own, then the same test over faces with labels permuted anew in every study."""
+    design, labels, gap = Design((15, 15, 15), 20), 180, 0.75
+    rng = np.random.default_rng(12)
+    variance, found = 2 * (1 - 0.7), 0
+    group = np.repeat([0, 1, 2], 15)
+    for _ in range(120):
+        own = rng.normal(0, np.sqrt(0.1 * variance), 45)[:, None]
+        errors = own + rng.normal(0, np.sqrt(0.9 * variance), (45, labels // 45)) + gap * (group == 0)[:, None]
+        means = errors.mean(axis=1)
+        orders = np.stack([rng.permutation(45) for _ in range(399)])
+        both = (means, means[orders])
+        spread = [np.var([np.mean(x[..., group == g], axis=-1) for g in range(3)], axis=0) for x in both]
+        found += (1 + (spread[1] >= spread[0]).sum()) / 400 <= 0.01
+    said = error_power(design, labels)
+    assert said.power[said.errors.index(gap)] == pytest.approx(found / 120, abs=0.15)
+
+
+def test_items_for_agreement_follow_bonett():
+    # 8 * 1.96^2 * 0.4^2 * 2.2^2 / (3 * 2 * 0.2^2) = 99.2, and one more
+    assert items_for_agreement(0.2) == 101
+    assert items_for_agreement(0.1) > 3 * items_for_agreement(0.2)

@@ -68,6 +68,7 @@ def models(index: Index) -> Table | None:
             text("measure", "Measure"),
             text("factor", "Factor"),
             Column("p", "p"),
+            Column("p_proportional", "p, proportional"),
             text("highest", "Highest"),
             Column("highest_odds", "odds ratio"),
             text("lowest", "Lowest"),
@@ -77,7 +78,11 @@ def models(index: Index) -> Table | None:
             text("method", "Method"),
         ),
         [_model(index, m) for m in index.results.models if m.editor in index.lines("diagnosis")],
-        notes=("Faces are clusters, prompts fixed effects. p: Wald test of the factor, not adjusted.",),
+        notes=(
+            "Faces are clusters, prompts fixed effects. p: Wald test of the factor, not adjusted. p, proportional: "
+            "score test that the factor's odds of a score are the same at every cut; where it is small, one odds "
+            "ratio does not tell the whole.",
+        ),
     )
 
 
@@ -98,6 +103,7 @@ def _model(index: Index, m: Model) -> tuple[Cell, ...]:
         what,
         index.factor_label(m.factor),
         Number(m.p, "p"),
+        Number(m.p_proportional, "p"),
         *ends,
         m.faces,
         m.n,

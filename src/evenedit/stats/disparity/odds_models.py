@@ -1,8 +1,8 @@
 """Odds of each group with prompt, race, gender and age taken into account at once, faces as clusters.
 
 A logit of each rate on prompt, race, gender and age; for each axis, cumulative logits (is the score above 1, 2, 3,
-4?) with one set of odds ratios, which is the proportional-odds model fitted by pooling its cuts. The prompts are in
-as fixed effects. Faces are in as clusters: the errors are the sandwich over faces with Mancl and DeRouen's
+4?) with one set of odds ratios, the proportional-odds model, and a test whether the odds are proportional. The prompts
+are in as fixed effects. Faces are in as clusters: the errors are the sandwich over faces with Mancl and DeRouen's
 correction, made for few clusters, and t and F with as many degrees of freedom as there are faces beyond the
 labels'. This is a GEE with working independence. It was chosen over a mixed model because it needs no distribution
 of the face effects, cannot fail to find their variance, and tells the odds over faces, which is what the rates are
@@ -28,6 +28,7 @@ from evenedit.protocol import QUESTIONS
 from evenedit.protocol.measures import Measure
 from evenedit.ratings.table import Scores
 from evenedit.results.results import Model, Ratio
+from evenedit.stats.disparity.cumulative_logits import CumulativeLogits, NoLimit
 from evenedit.stats.engine.measures import AXIS_QUESTIONS, Answers, met_rates
 from evenedit.stats.engine.panel import Axes, by_face
 from evenedit.stats.engine.rules import AnalysisRules
@@ -94,7 +95,7 @@ def _rows(
 ) -> Iterator[Model]:
     for factor, levels in factors.items():
         odds = {level: Ratio(*fit.odds(factor, at, confidence)) for at, level in enumerate(levels)}
-        yield Model(*where, factor, odds, fit.p(factor), faces, n, fit.method)
+        yield Model(*where, factor, odds, fit.p(factor), faces, n, fit.method, fit.p_proportional(factor))
 
 
 def _penalised(
@@ -132,7 +133,9 @@ class Fit:
         penalised: bool = False,
     ) -> None:
         self.penalised = penalised
-        cuts = _varying(met.sum(axis=(0, 1)), count.sum(axis=(0, 1)))
+        above = met.sum(axis=(0, 1))
+        cuts = _varying(above, count.sum(axis=(0, 1)))
+        cuts[1:] &= above[1:] != above[:-1]  # no score lies between two cuts: one of them is enough
         if not cuts.any():
             raise Unfit("every score is on one side of the threshold")
         met, count = met[..., cuts], count[..., cuts]
@@ -147,7 +150,7 @@ class Fit:
                 at = labels[factor] == level
                 if at.sum() < 2:
                     raise Unfit(f"{level} has fewer than two faces")
-                if not penalised and not _varying(met[at].sum(axis=(0, 1)), count[at].sum(axis=(0, 1))).any():
+                if not penalised and not _varying(met[at].sum(), count[at].sum()):
                     raise Unfit(f"separation: every score of {level} is on one side of the threshold")
         faces, self.prompts, self.cuts = count.shape
         self.blocks: dict[str, slice] = {}
@@ -162,8 +165,11 @@ class Fit:
             raise Unfit(f"{faces} faces are too few for {between.shape[1]} effects of labels")
         if np.linalg.matrix_rank(np.column_stack([np.ones(faces), between])) <= between.shape[1]:
             raise Unfit("the labels of the faces cannot be told apart: some combination stands for another")
-        within = _within(self.prompts, self.cuts)
-        self.coefficients, self.covariance = _fit(between, within, met, count, penalised)
+        self.ordinal: CumulativeLogits | None = None
+        if self.cuts > 1:
+            self.ordinal, self.coefficients, self.covariance = _fit_ordinal(between, met, count[..., 0])
+        else:
+            self.coefficients, self.covariance = _fit(between, _within(self.prompts), met, count, penalised)
         self.left_out = int((asked & ~prompts).sum())
 
     @property
@@ -193,6 +199,24 @@ class Fit:
         second = max(1, self.freedom - size + 1)
         return float(fdtrc(size, second, wald / size * second / self.freedom))
 
+    def p_proportional(self, factor: str) -> float | None:
+        """Score test that the factor's odds are the same at every cut; None for a rate, which has one cut."""
+        return None if self.ordinal is None else self.ordinal.p_proportional(self.blocks[factor])
+
+
+def _fit_ordinal(
+    between: Matrix, met: NDArray[np.int64], count: NDArray[np.int64]
+) -> tuple[CumulativeLogits, Matrix, Matrix]:
+    """Cumulative logits with the coefficients of the between-face columns and their covariance."""
+    try:
+        fit = CumulativeLogits(between, met, count)
+    except NoLimit:
+        raise Unfit("separation: the odds of some group or prompt have no limit") from None
+    try:
+        return fit, fit.coefficients, fit.covariance()
+    except np.linalg.LinAlgError:
+        raise Unfit("one face alone decides the effect of a label") from None
+
 
 def _varying(met: NDArray[np.int64], count: NDArray[np.int64]) -> NDArray[np.bool_]:
     return np.asarray((met > 0) & (met < count))
@@ -204,10 +228,9 @@ def _coded(labels: NDArray[np.str_], levels: tuple[str, ...]) -> Matrix:
     return np.asarray(indicator[:, :-1] - indicator[:, -1:])
 
 
-def _within(prompts: int, cuts: int) -> Matrix:
-    """[prompt × cut, column]: an intercept per cut, and prompts as differences from the first."""
-    prompt, cut = np.divmod(np.arange(prompts * cuts), cuts)
-    return np.concatenate([np.eye(cuts)[cut], np.eye(prompts)[prompt][:, 1:]], axis=1)
+def _within(prompts: int) -> Matrix:
+    """[prompt, column]: an intercept, and prompts as differences from the first."""
+    return np.concatenate([np.ones((prompts, 1)), np.eye(prompts)[:, 1:]], axis=1)
 
 
 def _fit(

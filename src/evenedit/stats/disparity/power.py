@@ -1,4 +1,4 @@
-"""Before a study: how large a gap its design can show, and how many labels by people an interval needs.
+"""Before a study: how large a gap its design can show or rule out, and how many labels by people an interval needs.
 
 An edit meets a rate's threshold when a hidden number passes a cut. The number is the sum of what the face, the
 prompt, the edit (each seed anew) and the raters (their noise averages out) bring; by default faces and prompts
@@ -8,7 +8,7 @@ the test finds it in 80 of 100 studies. These are assumptions, printed beside th
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from statistics import NormalDist
 
@@ -54,6 +54,8 @@ class Power:
     studies: int
     detectable: float | None = field(default=None)
     """The smallest gap found in 80 of 100 studies; None where even the largest tried is not."""
+    even_margin: float | None = None
+    """The margin within which 80 of 100 studies without a gap are shown to be even; None where there is none."""
 
 
 def power(
@@ -75,7 +77,7 @@ def power(
     gaps = [g for g in (0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.4, 0.5, 0.6) if design.rate + g < 1]
     edits = design.prompts * design.seeds
     found, found_alone = [], []
-    for number, gap in enumerate([0.0, *gaps]):
+    for gap in gaps:
         shift = (NormalDist().inv_cdf(design.rate + gap) - NormalDist().inv_cdf(design.rate)) * whole
         met = np.empty((studies, sizes.sum()))
         for at in range(studies):
@@ -83,21 +85,17 @@ def power(
             hidden[: sizes[0]] += shift
             chance = np.clip(1 - ndtr((cut - hidden) / noise), 0, 1)
             met[at] = rng.binomial(design.seeds, chance).sum(axis=1)
-        seen = _apart(met, starts, sizes, edits)
-        if number == 0:
-            # relabelled faces of studies without a gap: what chance gives
-            chances = np.concatenate(
-                [_apart(rng.permuted(met, axis=1), starts, sizes, edits) for _ in range(relabellings)]
-            )
-            limit, limit_alone = np.quantile(chances, [1 - 0.05 / design.tests, 0.95])
-        else:
-            found.append(float((seen > limit).mean()))
-            found_alone.append(float((seen > limit_alone).mean()))
+        seen = apart(met, starts, sizes, edits)
+        # relabelled faces of the same studies: what chance gives, the spread that the gap itself brings included
+        chances = np.concatenate([apart(rng.permuted(met, axis=1), starts, sizes, edits) for _ in range(relabellings)])
+        limit, limit_alone = np.quantile(chances, [1 - 0.05 / design.tests, 0.95])
+        found.append(float((seen > limit).mean()))
+        found_alone.append(float((seen > limit_alone).mean()))
         step(1)
-    return Power(design, tuple(gaps), tuple(found), tuple(found_alone), studies, _reached(gaps, found, target))
+    return Power(design, tuple(gaps), tuple(found), tuple(found_alone), studies, reached(gaps, found, target))
 
 
-def _apart(met: Values, starts: NDArray[np.int64], sizes: NDArray[np.int64], edits: int) -> Values:
+def apart(met: Values, starts: NDArray[np.int64], sizes: NDArray[np.int64], edits: int) -> Values:
     """What the permutation test compares: the variance of the rates between groups."""
     rates = np.add.reduceat(met, starts, axis=1) / (sizes * edits)
     weights = sizes / sizes.sum()
@@ -105,43 +103,14 @@ def _apart(met: Values, starts: NDArray[np.int64], sizes: NDArray[np.int64], edi
     return np.asarray(((rates - centre[:, None]) ** 2) @ weights)
 
 
-def _reached(gaps: list[float], found: list[float], target: float) -> float | None:
-    """Where the power passes the target, read between the gaps that were tried."""
+def reached(gaps: Sequence[float], found: Sequence[float], target: float) -> float | None:
+    """Where the power passes the target, read between the effects that were tried."""
     before = (0.0, 0.0)
     for gap, share in zip(gaps, found, strict=True):
         if share >= target:
             return before[0] + (gap - before[0]) * (target - before[1]) / max(share - before[1], 1e-9)
         before = (gap, share)
     return None
-
-
-def describe(found: Power, labels: Iterable[Labels]) -> Iterator[str]:
-    """What a design can show, in lines for a terminal."""
-    d = found.design
-    yield (
-        f"power, {found.studies} simulated studies for each gap: {len(d.faces)} groups of {_span(d.faces)} faces "
-        f"x {d.prompts} prompts x {d.seeds} seeds, {d.raters} raters"
-    )
-    yield (
-        f"assumed: {d.rate:.0%} in the ordinary groups, one group apart; sd of faces {d.face_sd:g}, "
-        f"prompts {d.prompt_sd:g}, raters {d.rater_sd:g} of an edit's own noise"
-    )
-    yield f"{'true gap':>10}{'found after Holm':>18}{'found if alone':>16}"
-    for gap, share, alone in zip(found.gaps, found.power, found.power_alone, strict=True):
-        yield f"{100 * gap:>7.0f} pp{share:>18.0%}{alone:>16.0%}"
-    if found.detectable is None:
-        yield "minimum detectable gap (80 %, after Holm): larger than any tried; more faces are needed"
-    else:
-        yield f"minimum detectable gap (80 %, after Holm over {d.tests} gaps): {100 * found.detectable:.0f} pp"
-    yield f"labels by people for an interval of a rate ({JUDGE_CORRELATION:g} assumed between judges and people):"
-    yield f"{'width':>10}{'people alone':>18}{'with judges':>16}"
-    for line in labels:
-        alone_, both = ("not by labels" if x is None else f"{x:,}" for x in (line.people_alone, line.with_judges))
-        yield f"{100 * line.width:>7.0f} pp{alone_:>18}{both:>16}"
-
-
-def _span(faces: tuple[int, ...]) -> str:
-    return f"{min(faces)}" if min(faces) == max(faces) else f"{min(faces)}-{max(faces)}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,15 +125,22 @@ class Labels:
     """The same when judges score all edits and the estimate is prediction-powered."""
 
 
+def variances(design: Design) -> tuple[float, float, float]:
+    """What faces, prompts and single edits bring to the variance of a rate.
+
+    Shares of the hidden variance stand for shares of the variance of the 0 or 1; close enough to plan by.
+    """
+    whole = design.rate * (1 - design.rate)
+    noise = 1 + design.rater_sd**2 / design.raters
+    total = noise + design.face_sd**2 + design.prompt_sd**2
+    return whole * design.face_sd**2 / total, whole * design.prompt_sd**2 / total, whole * noise / total
+
+
 def labels_needed(
     design: Design, widths: tuple[float, ...] = (0.1, 0.15, 0.2, 0.25, 0.3), correlation: float = JUDGE_CORRELATION
 ) -> Iterator[Labels]:
     """Labels for each width, from the variance that faces, prompts and single edits bring."""
-    whole = design.rate * (1 - design.rate)
-    noise = 1 + design.rater_sd**2 / design.raters
-    total = noise + design.face_sd**2 + design.prompt_sd**2
-    # shares of the hidden variance stand for shares of the variance of the 0 or 1; close enough to plan by
-    of_face, of_prompt, of_edit = (whole * part / total for part in (design.face_sd**2, design.prompt_sd**2, noise))
+    of_face, of_prompt, of_edit = variances(design)
     floor = of_face / sum(design.faces) + of_prompt / design.prompts
     z = NormalDist().inv_cdf(0.975)
     all_edits = sum(design.faces) * design.prompts * design.seeds

@@ -37,6 +37,8 @@ class AnalysisRules:
     """The share of edits up to which a change that cannot cancel out (a replaced person, a refusal) is tolerated."""
     margin: float | None = None
     """The difference up to which groups count as even; None where nothing is called so."""
+    multilevel: bool = False
+    """Whether a multilevel model of each outcome stands beside; it takes up to a minute."""
     mitigation_cases: str = ""
     """How the mitigation's cases were chosen, empty where it is not known; drift: among edits rated as drifted."""
 
@@ -70,5 +72,6 @@ class AnalysisRules:
             "confidence": self.confidence,
             "tolerance": self.tolerance,
             **({} if self.margin is None else {"margin": self.margin}),
+            **({"multilevel": True} if self.multilevel else {}),
             "mitigation_cases": self.mitigation_cases,
         }

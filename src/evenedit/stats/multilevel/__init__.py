@@ -1,0 +1,1 @@
+"""A multilevel model of single edits beside the design-based numbers."""
