@@ -44,12 +44,16 @@ class GapTest:
     faces: int
     method: str
     p_adjusted: float | None = None
-    """Adjusted for every test of the whole report; None where the gap is no finding's (all editors pooled)."""
+    """Adjusted for every test of the whole report, the larger for these prompts and for prompts like these; None where
+    the gap is no finding's (all editors pooled)."""
     level: Literal["clear", "suggestive", "none"] | None = None
     """What it counts as in the findings: see docs/findings.md; None in results of former releases and where pooled."""
     family: int | None = None
     """How many tests `p_holm` is adjusted for; a rate that never varies, or too rarely for any p < 0.05, is not among
     them and has `p_holm` 1. None in results of former releases."""
+    p_prompts: float | None = None
+    """The same for prompts like these: prompts are drawn as well as faces; never below `p`. None where there are fewer
+    than five prompts, so that the claim is about these only, and in results of former releases."""
 
 
 @dataclass(frozen=True, slots=True)

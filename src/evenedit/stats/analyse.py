@@ -81,7 +81,7 @@ def analyse(
         estimated += gaps(bootstrap, rules)
         estimated += trends(panel, table.factors, rules)
         contrasted += contrasts(bootstrap, rules)
-        relabelled = tuple(tested_gaps(panel, rules))
+        relabelled = tuple(tested_gaps(panel, rules, bootstrap))
         tested += [t.test for t in relabelled]
         evidence.append(PanelEvidence(ENSEMBLE, panel, relabelled, tuple(share_tests(bootstrap, rules))))
         omitted += leave_one_out(panel)

@@ -3,21 +3,29 @@
 from __future__ import annotations
 
 from evenedit.protocol.measures import Measure
+from evenedit.stats.engine.prompt_null import FEWEST_PROMPTS
 from evenedit.stats.engine.rules import AnalysisRules
 from evenedit.stats.findings.graded_gaps import GradedGap
 from evenedit.stats.robustness.mislabelled import carried_by, faces_to_relabel
-
-ENOUGH_PROMPTS = 5
-"""From fewer prompts, how prompts differ is not known well enough to speak of others."""
 
 
 def few_prompts(prompts: int) -> tuple[str, ...]:
     """That a finding tells about its prompts only."""
     if prompts < 2:
         return ("It was read on one prompt, so it says nothing about others.",)
-    if prompts < ENOUGH_PROMPTS:
+    if prompts < FEWEST_PROMPTS:
         return (f"It was read on {prompts} prompts: too few to say anything about other prompts.",)
     return ()
+
+
+def other_prompts(g: GradedGap) -> tuple[str, ...]:
+    """That a gap is shown for these prompts only, where prompts treat the groups too differently to say more."""
+    if not g.only_these or g.test.p_prompts is None:
+        return ()
+    return (
+        "Prompts treat the groups differently, so others may not show it: p, not adjusted, is "
+        f"{g.test.p:.2g} for these {g.prompts} prompts and {g.test.p_prompts:.2g} for prompts like these.",
+    )
 
 
 def carried(g: GradedGap, worse: str, rules: AnalysisRules) -> tuple[str, ...]:

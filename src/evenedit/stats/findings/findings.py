@@ -21,7 +21,7 @@ from evenedit.stats.engine.multiplicity import holm, step_down
 from evenedit.stats.engine.rules import AnalysisRules
 from evenedit.stats.findings import sentences
 from evenedit.stats.findings.cases import CaseFinder
-from evenedit.stats.findings.caveats import carried, few_prompts
+from evenedit.stats.findings.caveats import carried, few_prompts, other_prompts
 from evenedit.stats.findings.contributions import contributions
 from evenedit.stats.findings.design import design_findings, incomparable
 from evenedit.stats.findings.evidence import EVEN, PanelEvidence, ShareTest, measure_of
@@ -270,9 +270,11 @@ class _Maker:
         if g.prompt is not None:
             caveats += (f"It rests on one prompt: without {g.prompt} it is gone.",)
             text = f"{text[:-1]}, on one prompt: without {g.prompt} the difference is gone."
+        elif g.only_here:
+            text = f"{text[:-1]}, on these {g.prompts} prompts."
         if g.small:
             caveats += ("One of the two groups has too few faces to stand for its label.",)
-        caveats += few_prompts(g.prompts) + carried(g, worse, self.rules)
+        caveats += few_prompts(g.prompts) + other_prompts(g) + carried(g, worse, self.rules)
         checked = self._people_say(rater, t.measure, t.editor, {t.factor: "*"})
         caveats += checked or self._unchecked(rater, t, found if worse == t.highest else found[::-1])
         return Finding(
