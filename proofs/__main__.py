@@ -9,7 +9,19 @@ from pathlib import Path
 from proofs.page import PAGES, commit, page
 
 PROOFS = (
-    *("age", "change", "coverage", "findings", "fuzz", "hard_worlds", "identity", "instruments", "kills", "load"),
+    *(
+        "age",
+        "change",
+        "compare",
+        "coverage",
+        "findings",
+        "fuzz",
+        "hard_worlds",
+        "identity",
+        "instruments",
+        "kills",
+        "load",
+    ),
     "services",
     "survey_kills",
     "texts",

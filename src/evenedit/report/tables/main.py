@@ -282,8 +282,9 @@ def gap_tests(index: Index) -> Table | None:
         rows,
         notes=(
             "Clear: p < 0.05 after adjustment for every test of the report, for these prompts and for prompts like "
-            "these where there are five, the interval of an extreme group against everybody else excludes 0, and no single prompt carries it. Suggestive: p < 0.05 before adjustment. "
-            "No difference shown is not proof of no difference.",
+            "these where there are five, the interval of an extreme group against everybody else excludes 0, and no "
+            "single prompt carries it. Suggestive: p < 0.05 before adjustment. No difference shown is not "
+            "proof of no difference.",
         ),
     )
 
