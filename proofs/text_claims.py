@@ -113,14 +113,20 @@ MEASURED = r"(?:Measured \((?P<rater>[\w-]+)\): )?"
 
 
 def _interval(m: re.Match[str], f: Finding, facts: Facts, sign: int = 1) -> Iterator[str]:
+    low, high = _judges_own(f)
     if m["low"] is None:
-        if f.low is not None:
+        if low is not None:
             yield "an interval is there and not told"
         return
-    ends = (f.low, f.high) if sign > 0 else (-(f.high or 0), -(f.low or 0))
+    ends = (low, high) if sign > 0 else (-(high or 0), -(low or 0))
     yield from expect(m["level"], f"{100 * facts.design.rules.confidence:g}%", "confidence")
     for shown, true in zip((m["low"], m["high"]), ends, strict=True):
         yield from close(shown, None if true is None else 100 * true, "points", "interval")
+
+
+def _judges_own(f: Finding) -> tuple[float | None, float | None]:
+    """The interval that the sentence tells: the judges' own, also where the value is theirs and people's together."""
+    return (f.low, f.high) if f.judge_value is None else (f.judge_low, f.judge_high)
 
 
 def two_sided(m: re.Match[str], f: Finding, facts: Facts) -> Iterator[str]:
@@ -158,7 +164,8 @@ def one_sided(m: re.Match[str], f: Finding, facts: Facts) -> Iterator[str]:
         yield from expect(m["prompts"], fuller(true.prompts, "prompt"), "prompts")
     yield from close(m["limit"], facts.design.rules.tolerance, "share", "tolerance")
     yield from _interval(m, f, facts)
-    above = f.low is not None and f.low > facts.design.rules.tolerance
+    low, _ = _judges_own(f)
+    above = low is not None and low > facts.design.rules.tolerance
     if f.level in ("clear", "suggestive") and not above:
         yield "the interval does not lie above the tolerance"
 
@@ -182,6 +189,9 @@ def gap(m: re.Match[str], f: Finding, facts: Facts) -> Iterator[str]:
         known = [value for value in every if value is not None]
         if abs(size - (max(known) - min(known))) > 1e-9:
             yield "these are not the furthest groups"
+        read = {true.prompts for true in shares} if m["here"] else set()
+        if read and max(read) != int(m["here"]):
+            yield f"it was read on {max(read)} prompts"
     yield from _interval(m, f, facts)
     if f.level not in ("clear", "suggestive"):
         yield "a gap is told that was not shown"
@@ -379,7 +389,7 @@ FINDINGS: tuple[tuple[re.Pattern[str], FindingCheck], ...] = (
             MEASURED + rf"(?P<s1>{SHARE}) of edits of portraits labelled (?P<g1>.+?) (?P<phrase>{PHRASE}), "
             rf"(?P<s2>{SHARE}) of those labelled (?P<g2>.+?) \(gap (?P<size>[\d.]+) points?(?:, {LEVEL})?; "
             r"(?P<faces>[\d,]+ and [\d,]+ faces?)\)"
-            r"(?:\.|, on one prompt: without [\w-]+ the difference is gone\.)"
+            r"(?:\.|, on one prompt: without [\w-]+ the difference is gone\.|, on these (?P<here>\d) prompts\.)"
         ),
         gap,
     ),

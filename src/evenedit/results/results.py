@@ -290,7 +290,7 @@ class PredictionPowered:
     """One estimate three ways: judges on all edits, people on the sample, both together."""
 
     measure: str
-    """mean.<axis>, rate.<rate>, contrast.<rate> (the group minus everybody else) or gap.<rate>"""
+    """mean.<axis>, rate.<rate>, shift.<axis or rate>, contrast.<rate> (the group minus everybody else) or gap.<rate>"""
     experiment: str
     condition: str
     editor: str | None
