@@ -17,6 +17,8 @@ from evenedit.results.asked import Asked
 from evenedit.results.finding import Contribution as Contribution
 from evenedit.results.finding import Finding as Finding
 from evenedit.results.reading import parse
+from evenedit.results.sensitivities import EditorNoise as EditorNoise
+from evenedit.results.sensitivities import SecondLabelling as SecondLabelling
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -453,6 +455,10 @@ class Results:
     multiverse: tuple[Multiverse, ...] = ()
     measured: tuple[Measured, ...] = ()
     """Each instrument by itself."""
+    second_labels: tuple[SecondLabelling, ...] = ()
+    """Gaps and groups' shifts with the labels of a second labelling, where portraits have one."""
+    noise: tuple[EditorNoise, ...] = ()
+    """What each editor moves by itself, where there is a null edit or several seeds."""
     counts: Mapping[str, int] = field(default_factory=dict)
     """edits, needs_review, refused, failed, `edits.<experiment>.<condition>`; portraits by label and pool; what people
     rated, by arm, editor and label, and `sampled`: the cases that were drawn for them; from reviewers: reviewed,

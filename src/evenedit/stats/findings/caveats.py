@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from evenedit.protocol.measures import Measure
+from evenedit.results.finding import FindingLevel
 from evenedit.stats.engine.prompt_null import FEWEST_PROMPTS
 from evenedit.stats.engine.rules import AnalysisRules
+from evenedit.stats.findings.evidence import ShareTest
 from evenedit.stats.findings.graded_gaps import GradedGap
 from evenedit.stats.robustness.mislabelled import carried_by, faces_to_relabel
 
@@ -40,3 +42,15 @@ def carried(g: GradedGap, worse: str, rules: AnalysisRules) -> tuple[str, ...]:
         faces = "one face were" if wrong == 1 else f"{wrong} faces were"
         found += (f"Its test would no longer show it if the label of at most {faces} another.",)
     return found
+
+
+def pronoun(level: FindingLevel, swapped: ShareTest | None) -> tuple[str, ...]:
+    """What a stereotype says without its pronoun-swapped control, or where the pronoun leads."""
+    if swapped is None:
+        return (
+            "There is no pronoun-swapped control, so following the prompt cannot be told from following the "
+            "stereotype.",
+        )
+    if level == "observed":
+        return ("With the pronoun swapped the share is on the other side: the editor follows the pronoun.",)
+    return ()

@@ -20,8 +20,9 @@ from evenedit.stats.disparity.mitigation_effects import TestedEffect
 from evenedit.stats.engine.multiplicity import holm, step_down
 from evenedit.stats.engine.rules import AnalysisRules
 from evenedit.stats.findings import sentences
+from evenedit.stats.findings.beside import noise_clause, second_labels_say
 from evenedit.stats.findings.cases import CaseFinder
-from evenedit.stats.findings.caveats import carried, few_prompts, other_prompts
+from evenedit.stats.findings.caveats import carried, few_prompts, other_prompts, pronoun
 from evenedit.stats.findings.contributions import contributions
 from evenedit.stats.findings.design import design_findings, incomparable
 from evenedit.stats.findings.evidence import EVEN, PanelEvidence, ShareTest, measure_of
@@ -239,7 +240,7 @@ class _Maker:
             p_raw=t.p,
             n=t.n,
             faces=t.faces,
-            text=text,
+            text=text + noise_clause(self.results.noise, rater, t, self.rules.confidence),
             cases=cases,
             caveats=few_prompts(t.prompts),
         )
@@ -287,6 +288,7 @@ class _Maker:
         if g.small:
             caveats += ("One of the two groups has too few faces to stand for its label.",)
         caveats += few_prompts(g.prompts) + other_prompts(g) + carried(g, worse, self.rules)
+        caveats += second_labels_say(self.results.second_labels, rater, t, self.rules.confidence)
         made = Finding(
             kind="gap",
             level="clear" if g.grade == "clear" else "suggestive",
@@ -528,7 +530,7 @@ class _Maker:
                 cases=self.cases.cases(Measure.rate(rate), ENSEMBLE, t.editor, {}, value=t.value, **where)
                 if shown
                 else (),
-                caveats=_pronoun(level, other),
+                caveats=pronoun(level, other),
             )
 
     # -- contributions ------------------------------------------------------------------------------------------
@@ -571,17 +573,6 @@ def _where(measure: str, editor: str | None, group: Mapping[str, str]) -> tuple[
 
 def _diagnosed(experiment: str | None, condition: str | None) -> bool:
     return (experiment, condition) == (Experiment.DIAGNOSIS, Condition.BASELINE)
-
-
-def _pronoun(level: FindingLevel, swapped: ShareTest | None) -> tuple[str, ...]:
-    if swapped is None:
-        return (
-            "There is no pronoun-swapped control, so following the prompt cannot be told from following the "
-            "stereotype.",
-        )
-    if level == "observed":
-        return ("With the pronoun swapped the share is on the other side: the editor follows the pronoun.",)
-    return ()
 
 
 def _place(e: Estimate) -> tuple[object, ...]:
