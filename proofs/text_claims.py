@@ -101,10 +101,38 @@ def finding_problems(f: Finding, facts: Facts) -> list[str]:
         problems.append(f"clear with adjusted p {f.p}: {f.text}")
     if f.level == "suggestive" and not (f.p_raw is not None and f.p_raw < 0.05):
         problems.append(f"suggestive with raw p {f.p_raw}: {f.text}")
+    problems += [f"{problem} — in: {f.text}" for problem in _noise(f, facts)]
     for form, check in FINDINGS:
-        if match := form.fullmatch(f.text):
+        if match := form.fullmatch(NOISE.sub("", f.text)):
             return problems + [f"{problem} — in: {f.text}" for problem in check(match, f, facts)]
     return [*problems, f"no claim fits the finding: {f.text}"]
+
+
+NOISE = re.compile(
+    r"(?: When asked to change nothing, (?P<what>[\w ]+) is (?P<floor>−?[\d.]+)(?:%| points?)(?: \([^)]*\))?\.)?"
+    r"(?: Over (?P<seeds>\d+) seeds it lies between (?P<low>−?[\d.]+)(?:%| points?) and "
+    r"(?P<high>−?[\d.]+)(?:%| points?)\.)?$"
+)
+"""What the editor moves by itself, after the sentence of a shift."""
+
+
+def _noise(f: Finding, facts: Facts) -> Iterator[str]:
+    """The null edit and the seeds, as the results have them."""
+    match = NOISE.search(f.text) if f.kind == "shift" else None
+    if match is None or not match[0]:
+        return
+    own = next((n for n in facts.results.noise if (n.measure, n.editor) == (f.measure, f.editor)), None)
+    if own is None:
+        yield "noise is told that is not known"
+        return
+    sign = -1 if (match["what"] or "").startswith(("darker", "younger")) else 1
+    if match["floor"] is not None:
+        yield from close(match["floor"], None if own.floor is None else 100 * sign * own.floor, "points", "null edit")
+    if match["seeds"] is not None:
+        ends = sorted(100 * abs(x) for x in (own.seed_low, own.seed_high) if x is not None)
+        told = sorted(abs(float(match[end].replace("−", "-"))) for end in ("low", "high"))
+        if any(abs(a - b) > 0.051 for a, b in zip(ends, told, strict=True)):
+            yield f"the seeds lie between {ends}"
 
 
 LEVEL = r"(?P<level>[\d.]+%) interval (?P<low>−?[\d.]+) to (?P<high>−?[\d.]+)"

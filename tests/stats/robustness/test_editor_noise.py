@@ -5,6 +5,8 @@ from itertools import product
 
 import pytest
 
+from evenedit.report.contents import all_tables
+from evenedit.report.render.index import Index
 from evenedit.results.results import Results
 from evenedit.stats import AnalysisRules, analyse
 from tables import edit, face, scores, table_of
@@ -38,6 +40,11 @@ def test_the_finding_tells_both(results):
     (shift,) = [f for f in results.findings if f.measure == "shift.skin_tone" and f.condition == "baseline"]
     assert "When asked to change nothing, lighter minus darker is 12.5 points" in shift.text
     assert shift.text.endswith("Over 2 seeds it lies between 50.0 points and 75.0 points.")
+
+
+def test_the_report_has_a_table_of_it(results):
+    header, *rows = all_tables(Index(results))["noise"].to_csv().splitlines()
+    assert "floor" in header and "seed_high" in header and len(rows) == len(results.noise)
 
 
 def test_that_nothing_changed_is_no_noise_of_a_null_edit(results):

@@ -10,6 +10,8 @@ from evenedit.ratings.from_csv import read_tables
 from evenedit.ratings.parquet import read_parquet, write_parquet
 from evenedit.ratings.table import RatingTable
 from evenedit.ratings.to_csv import write_tables
+from evenedit.report.contents import all_tables
+from evenedit.report.render.index import Index
 from evenedit.results.results import Results
 from evenedit.stats import AnalysisRules, analyse
 from tables import edit, face, scores, table_of
@@ -47,6 +49,12 @@ def test_the_finding_says_what_it_is_with_the_second_labels(results):
     (gap,) = [f for f in results.findings if f.measure == "gap.skin_lighter" and f.factor == "race"]
     (said,) = [c for c in gap.caveats if c.startswith("With the second labels")]
     assert "10 of 24 portraits are labelled otherwise" in said
+
+
+def test_the_report_has_a_table_of_both(results):
+    table = all_tables(Index(results))["second_labels"]
+    header, *rows = table.to_csv().splitlines()
+    assert "second_p" in header.split(",") and any("skin_lighter" in row for row in rows)
 
 
 def test_equal_labels_give_equal_numbers():
