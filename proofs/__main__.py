@@ -9,8 +9,23 @@ from pathlib import Path
 from proofs.page import PAGES, commit, page
 
 PROOFS = (
-    *("age", "change", "coverage", "few_prompts", "findings", "fuzz", "hard_worlds", "identity", "instruments"),
-    *("kills", "load", "multilevel", "power", "services", "survey_kills", "texts"),
+    "age",
+    "change",
+    "compare",
+    "coverage",
+    "few_prompts",
+    "findings",
+    "fuzz",
+    "hard_worlds",
+    "identity",
+    "instruments",
+    "kills",
+    "load",
+    "multilevel",
+    "power",
+    "services",
+    "survey_kills",
+    "texts",
 )
 NAMED = ("mutation",)
 """Those that run only when named: they need another Python, and write no page themselves."""

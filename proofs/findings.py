@@ -210,7 +210,7 @@ def findings_of(table: RatingTable, rules: AnalysisRules) -> tuple[Finding, ...]
         bootstrap = Bootstrap(panel, rules.draws, rules.seed)
         estimated += estimates(bootstrap, panel.axes.groups(), rules)
         contrasted += contrasts(bootstrap, rules)
-        relabelled = tuple(tested_gaps(panel, rules))
+        relabelled = tuple(tested_gaps(panel, rules, bootstrap))
         tested += [t.test for t in relabelled]
         evidence.append(PanelEvidence(ENSEMBLE, panel, relabelled, tuple(share_tests(bootstrap, rules))))
     for panel in [*mitigation_panels(scores, found, rules), *stereotype_panels(scores)]:

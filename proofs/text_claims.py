@@ -101,10 +101,38 @@ def finding_problems(f: Finding, facts: Facts) -> list[str]:
         problems.append(f"clear with adjusted p {f.p}: {f.text}")
     if f.level == "suggestive" and not (f.p_raw is not None and f.p_raw < 0.05):
         problems.append(f"suggestive with raw p {f.p_raw}: {f.text}")
+    problems += [f"{problem} — in: {f.text}" for problem in _noise(f, facts)]
     for form, check in FINDINGS:
-        if match := form.fullmatch(f.text):
+        if match := form.fullmatch(NOISE.sub("", f.text)):
             return problems + [f"{problem} — in: {f.text}" for problem in check(match, f, facts)]
     return [*problems, f"no claim fits the finding: {f.text}"]
+
+
+NOISE = re.compile(
+    r"(?: When asked to change nothing, (?P<what>[\w ]+) is (?P<floor>−?[\d.]+)(?:%| points?)(?: \([^)]*\))?\.)?"
+    r"(?: Over (?P<seeds>\d+) seeds it lies between (?P<low>−?[\d.]+)(?:%| points?) and "
+    r"(?P<high>−?[\d.]+)(?:%| points?)\.)?$"
+)
+"""What the editor moves by itself, after the sentence of a shift."""
+
+
+def _noise(f: Finding, facts: Facts) -> Iterator[str]:
+    """The null edit and the seeds, as the results have them."""
+    match = NOISE.search(f.text) if f.kind == "shift" else None
+    if match is None or not match[0]:
+        return
+    own = next((n for n in facts.results.noise if (n.measure, n.editor) == (f.measure, f.editor)), None)
+    if own is None:
+        yield "noise is told that is not known"
+        return
+    sign = -1 if (match["what"] or "").startswith(("darker", "younger")) else 1
+    if match["floor"] is not None:
+        yield from close(match["floor"], None if own.floor is None else 100 * sign * own.floor, "points", "null edit")
+    if match["seeds"] is not None:
+        ends = sorted(100 * abs(x) for x in (own.seed_low, own.seed_high) if x is not None)
+        told = sorted(abs(float(match[end].replace("−", "-"))) for end in ("low", "high"))
+        if any(abs(a - b) > 0.051 for a, b in zip(ends, told, strict=True)):
+            yield f"the seeds lie between {ends}"
 
 
 LEVEL = r"(?P<level>[\d.]+%) interval (?P<low>−?[\d.]+) to (?P<high>−?[\d.]+)"
@@ -113,14 +141,20 @@ MEASURED = r"(?:Measured \((?P<rater>[\w-]+)\): )?"
 
 
 def _interval(m: re.Match[str], f: Finding, facts: Facts, sign: int = 1) -> Iterator[str]:
+    low, high = _judges_own(f)
     if m["low"] is None:
-        if f.low is not None:
+        if low is not None:
             yield "an interval is there and not told"
         return
-    ends = (f.low, f.high) if sign > 0 else (-(f.high or 0), -(f.low or 0))
+    ends = (low, high) if sign > 0 else (-(high or 0), -(low or 0))
     yield from expect(m["level"], f"{100 * facts.design.rules.confidence:g}%", "confidence")
     for shown, true in zip((m["low"], m["high"]), ends, strict=True):
         yield from close(shown, None if true is None else 100 * true, "points", "interval")
+
+
+def _judges_own(f: Finding) -> tuple[float | None, float | None]:
+    """The interval that the sentence tells: the judges' own, also where the value is theirs and people's together."""
+    return (f.low, f.high) if f.judge_value is None else (f.judge_low, f.judge_high)
 
 
 def two_sided(m: re.Match[str], f: Finding, facts: Facts) -> Iterator[str]:
@@ -158,7 +192,8 @@ def one_sided(m: re.Match[str], f: Finding, facts: Facts) -> Iterator[str]:
         yield from expect(m["prompts"], fuller(true.prompts, "prompt"), "prompts")
     yield from close(m["limit"], facts.design.rules.tolerance, "share", "tolerance")
     yield from _interval(m, f, facts)
-    above = f.low is not None and f.low > facts.design.rules.tolerance
+    low, _ = _judges_own(f)
+    above = low is not None and low > facts.design.rules.tolerance
     if f.level in ("clear", "suggestive") and not above:
         yield "the interval does not lie above the tolerance"
 
@@ -182,6 +217,9 @@ def gap(m: re.Match[str], f: Finding, facts: Facts) -> Iterator[str]:
         known = [value for value in every if value is not None]
         if abs(size - (max(known) - min(known))) > 1e-9:
             yield "these are not the furthest groups"
+        read = {true.prompts for true in shares} if m["here"] else set()
+        if read and max(read) != int(m["here"]):
+            yield f"it was read on {max(read)} prompts"
     yield from _interval(m, f, facts)
     if f.level not in ("clear", "suggestive"):
         yield "a gap is told that was not shown"
@@ -379,7 +417,7 @@ FINDINGS: tuple[tuple[re.Pattern[str], FindingCheck], ...] = (
             MEASURED + rf"(?P<s1>{SHARE}) of edits of portraits labelled (?P<g1>.+?) (?P<phrase>{PHRASE}), "
             rf"(?P<s2>{SHARE}) of those labelled (?P<g2>.+?) \(gap (?P<size>[\d.]+) points?(?:, {LEVEL})?; "
             r"(?P<faces>[\d,]+ and [\d,]+ faces?)\)"
-            r"(?:\.|, on one prompt: without [\w-]+ the difference is gone\.)"
+            r"(?:\.|, on one prompt: without [\w-]+ the difference is gone\.|, on these (?P<here>\d) prompts\.)"
         ),
         gap,
     ),

@@ -12,7 +12,16 @@ from evenedit.core.records import Edit, Kind, Rating, Request, Source
 from evenedit.protocol import Factor
 from evenedit.ratings.reviews import settled
 from evenedit.ratings.sources import PREFERENCE, RatingSource
-from evenedit.ratings.table import MISSING, NOT_ASKED, QUESTION_IDS, STATUSES, RatingTable, Reading, edit_columns
+from evenedit.ratings.table import (
+    MISSING,
+    NOT_ASKED,
+    QUESTION_IDS,
+    STATUSES,
+    RatingTable,
+    Reading,
+    edit_columns,
+    second_columns,
+)
 
 
 def build_table(
@@ -71,8 +80,9 @@ def edit_frame(
     requests: Sequence[Request], edits: Mapping[str, Edit], sources: Mapping[str, Source], factors: Sequence[Factor]
 ) -> pd.DataFrame:
     """One row for each requested edit that was made."""
-    made = [_row(r, edits[r.id], sources, factors) for r in requests if r.id in edits]
-    return pd.DataFrame(made, columns=list(edit_columns(factors)))
+    seconds = second_columns((name for s in sources.values() for name in s.attributes), factors)
+    made = [_row(r, edits[r.id], sources, factors, seconds) for r in requests if r.id in edits]
+    return pd.DataFrame(made, columns=[*edit_columns(factors), *seconds])
 
 
 def _says_how_the_call_ended(rating: Rating) -> bool:
@@ -91,7 +101,13 @@ def _settled(
     return values
 
 
-def _row(request: Request, edit: Edit, sources: Mapping[str, Source], factors: Sequence[Factor]) -> dict[str, object]:
+def _row(
+    request: Request,
+    edit: Edit,
+    sources: Mapping[str, Source],
+    factors: Sequence[Factor],
+    seconds: Sequence[str],
+) -> dict[str, object]:
     attributes = sources[request.source_ids[0]].attributes if len(request.source_ids) == 1 else {}
     columns: dict[str, object] = {
         "request_id": request.id,
@@ -103,4 +119,4 @@ def _row(request: Request, edit: Edit, sources: Mapping[str, Source], factors: S
         "seed": request.case[-1],  # a placebo edit is paired with the baseline it repeats
         "outcome": edit.outcome.value,
     }
-    return columns | {f.name: attributes.get(f.name, "") for f in factors}
+    return columns | {name: attributes.get(name, "") for name in (*(f.name for f in factors), *seconds)}

@@ -16,7 +16,15 @@ from evenedit.core.records import Kind, Rating, Status
 from evenedit.protocol import Factor
 from evenedit.ratings.build import build_table
 from evenedit.ratings.sources import PREFERENCE
-from evenedit.ratings.table import ASKED_BETWEEN, NOT_ASKED, QUESTION_IDS, STATUSES, RatingTable, edit_columns
+from evenedit.ratings.table import (
+    ASKED_BETWEEN,
+    NOT_ASKED,
+    QUESTION_IDS,
+    STATUSES,
+    RatingTable,
+    edit_columns,
+    second_columns,
+)
 
 FILE = "ratings.parquet"
 NO_ANSWER = ""
@@ -75,7 +83,8 @@ def read_parquet(path: Path, factors: Sequence[Factor], reviewers: int | None = 
     absent = [name for name in columns if name not in frame.columns]
     if absent:
         raise EvenEditError(f"{path} has no column {', '.join(absent)}: write the report again with this release")
-    edits = frame.drop_duplicates("request_id")[list(edit_columns(factors))].reset_index(drop=True)
+    own = [*edit_columns(factors), *second_columns(frame.columns, factors)]
+    edits = frame.drop_duplicates("request_id")[own].reset_index(drop=True)
     raters = frame[frame["rater_number"] >= 0].drop_duplicates("rater_number").sort_values("rater_number")
     by_rater = dict(list(frame.groupby("rater_number")))
     names = zip(raters["rater_number"], raters["rater"], raters["kind"], strict=True)

@@ -16,7 +16,7 @@ from evenedit.core.spreadsheet import as_csv
 from evenedit.protocol import AXES, QUESTIONS
 from evenedit.ratings.from_csv import CONFIDENCE
 from evenedit.ratings.sources import PREFERENCE
-from evenedit.ratings.table import MISSING, NOT_ASKED, QUESTION_IDS, STATUSES, RatingTable
+from evenedit.ratings.table import MISSING, NOT_ASKED, QUESTION_IDS, STATUSES, RatingTable, second_columns
 
 EDITS, SCORES, VERDICTS, READINGS = "edits.csv", "scores.csv", "verdicts.csv", "readings.csv"
 SETTLED, ENSEMBLE = "settled.", "score."
@@ -38,7 +38,7 @@ class Words(NamedTuple):
 
 def _shared(table: RatingTable) -> list[str]:
     """Columns that say which edit a row is about."""
-    labels = (f.name for f in table.factors)
+    labels = (*(f.name for f in table.factors), *second_columns(table.edits.columns, table.factors))
     return [
         "request_id",
         "experiment",

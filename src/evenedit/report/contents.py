@@ -12,8 +12,8 @@ from evenedit.report.figures.plots import FigureFile
 from evenedit.report.render.index import Index
 from evenedit.report.render.table import Table
 from evenedit.report.tables import agreement as people
+from evenedit.report.tables import beside, inference, multilevel, sample
 from evenedit.report.tables import experiments as arms
-from evenedit.report.tables import inference, multilevel, sample
 from evenedit.report.tables import instruments as measured
 from evenedit.report.tables import main as tables
 from evenedit.report.tables import robustness as checks
@@ -62,6 +62,8 @@ TABLES: dict[str, Callable[[Index], Table | None]] = {
     "seeds": inference.seeds,
     "powered": inference.powered,
     "multiverse": inference.multiverse,
+    "noise": beside.noise,
+    "second_labels": beside.second_labels,
     **APPENDIX,
 }
 """Each table's builder by the table's id."""
@@ -110,7 +112,7 @@ ALWAYS = ("asked", "observed", "limits", "along", "provenance")
 """Sections that are never left out."""
 SECTIONS = (
     Section("asked", "What was asked", folded=("table9",)),
-    Section("observed", "What was observed", ("figure_gaps", "table4"), ("table19", "floor", "aging")),
+    Section("observed", "What was observed", ("figure_gaps", "table4"), ("table19", "floor", "noise", "aging")),
     Section(
         "affected",
         "Who was affected",
@@ -150,7 +152,16 @@ SECTIONS = (
         "sensitive",
         "Sensitivity",
         ("figure_multiverse",),
-        ("multiverse", "sensitivity", "models", "multilevel", "intersections", "leave_one_out", "seeds"),
+        (
+            "multiverse",
+            "sensitivity",
+            "models",
+            "multilevel",
+            "intersections",
+            "leave_one_out",
+            "second_labels",
+            "seeds",
+        ),
         "How the findings depend on thresholds, rules, single faces and seeds.",
     ),
     Section(

@@ -55,11 +55,17 @@ class Finding:
     """Names the finding by what it is about: the same in every analysis of the same study."""
     caveats: tuple[str, ...] = ()
     """What limits it, in sentences."""
+    judge_value: float | None = None
+    """The judges' own value, where `value`, `low` and `high` are of judges and people together; None elsewhere. The
+    sentence tells the judges' own, contributions sum to it."""
+    judge_low: float | None = None
+    judge_high: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Contribution:
-    """How much one prompt or one portrait adds to a finding. Those of all prompts sum to the finding's value."""
+    """How much one prompt or one portrait adds to a finding. Those of all prompts sum to the finding's value, where
+    people took part in that to the judges' own."""
 
     finding: str
     """The finding's id."""

@@ -18,6 +18,8 @@ from evenedit.results.finding import Contribution as Contribution
 from evenedit.results.finding import Finding as Finding
 from evenedit.results.multilevel import Multilevel as Multilevel
 from evenedit.results.reading import parse
+from evenedit.results.sensitivities import EditorNoise as EditorNoise
+from evenedit.results.sensitivities import SecondLabelling as SecondLabelling
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -45,12 +47,16 @@ class GapTest:
     faces: int
     method: str
     p_adjusted: float | None = None
-    """Adjusted for every test of the whole report; None where the gap is no finding's (all editors pooled)."""
+    """Adjusted for every test of the whole report, the larger for these prompts and for prompts like these; None where
+    the gap is no finding's (all editors pooled)."""
     level: Literal["clear", "suggestive", "none"] | None = None
     """What it counts as in the findings: see docs/findings.md; None in results of former releases and where pooled."""
     family: int | None = None
     """How many tests `p_holm` is adjusted for; a rate that never varies, or too rarely for any p < 0.05, is not among
     them and has `p_holm` 1. None in results of former releases."""
+    p_prompts: float | None = None
+    """The same for prompts like these: prompts are drawn as well as faces; never below `p`. None where there are fewer
+    than five prompts, so that the claim is about these only, and in results of former releases."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -290,7 +296,7 @@ class PredictionPowered:
     """One estimate three ways: judges on all edits, people on the sample, both together."""
 
     measure: str
-    """mean.<axis>, rate.<rate>, contrast.<rate> (the group minus everybody else) or gap.<rate>"""
+    """mean.<axis>, rate.<rate>, shift.<axis or rate>, contrast.<rate> (the group minus everybody else) or gap.<rate>"""
     experiment: str
     condition: str
     editor: str | None
@@ -455,6 +461,10 @@ class Results:
     multiverse: tuple[Multiverse, ...] = ()
     measured: tuple[Measured, ...] = ()
     """Each instrument by itself."""
+    second_labels: tuple[SecondLabelling, ...] = ()
+    """Gaps and groups' shifts with the labels of a second labelling, where portraits have one."""
+    noise: tuple[EditorNoise, ...] = ()
+    """What each editor moves by itself, where there is a null edit or several seeds."""
     counts: Mapping[str, int] = field(default_factory=dict)
     """edits, needs_review, refused, failed, `edits.<experiment>.<condition>`; portraits by label and pool; what people
     rated, by arm, editor and label, and `sampled`: the cases that were drawn for them; from reviewers: reviewed,

@@ -254,7 +254,7 @@ class _Cases:
             shown[0],
             prompt,
             prompt.swapped_text if request.condition is Condition.SWAPPED and prompt.swapped_text else prompt.text,
-            self.sources[request.source_ids[0]].attributes if assignment.rater.sees_labels else None,
+            self.sources[request.source_ids[0]].first_labels if assignment.rater.sees_labels else None,
             shown[1] if len(shown) > 1 else None,
             wording=self.file.judge_prompt,
             mitigated=self._mitigated(assignment) if assignment.rater.sees_labels else None,

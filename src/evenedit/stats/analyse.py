@@ -34,10 +34,12 @@ from evenedit.stats.engine.permutation import tested_gaps
 from evenedit.stats.engine.rules import AnalysisRules
 from evenedit.stats.findings.evidence import PanelEvidence, share_tests
 from evenedit.stats.findings.findings import Everything, with_findings
+from evenedit.stats.robustness.editor_noise import editor_noise
 from evenedit.stats.robustness.leave_one_out import leave_one_out, seed_spread
 from evenedit.stats.robustness.missing_bounds import bounds
 from evenedit.stats.robustness.multiverse import multiverse
 from evenedit.stats.robustness.response_rates import coverage, unanswered
+from evenedit.stats.robustness.second_labels import second_labelling
 from evenedit.stats.robustness.thresholds import sensitivity
 
 LARGE = 1000
@@ -82,7 +84,7 @@ def analyse(
         estimated += gaps(bootstrap, rules)
         estimated += trends(panel, table.factors, rules)
         contrasted += contrasts(bootstrap, rules)
-        relabelled = tuple(tested_gaps(panel, rules))
+        relabelled = tuple(tested_gaps(panel, rules, bootstrap))
         tested += [t.test for t in relabelled]
         evidence.append(PanelEvidence(ENSEMBLE, panel, relabelled, tuple(share_tests(bootstrap, rules))))
         omitted += leave_one_out(panel)
@@ -114,6 +116,8 @@ def analyse(
         powered=tuple(_powered(scores, judged, rules, inclusion or {}, estimated, contrasted)),
         multiverse=tuple(multiverse(table, rules, tested)),
         measured=tuple(found for found, _ in instruments),
+        second_labels=tuple(second_labelling(scores, found, rules, estimated, tested)),
+        noise=tuple(editor_noise(scores, rules, estimated)),
         counts=counts(scores) | makeup(table),
         factors=table.factors,
         simulated=tuple(

@@ -208,7 +208,7 @@ def freeze(study: Study, folder: Path, size: int = SIZE, repeats: int = REPEATS)
         assert edit.image is not None
         prompt = file.prompt(request.prompt_id)
         pictures = [images.put(store.images.open(sha)) for sha in (source.image, edit.image)]
-        chosen.append(Anchor((pictures[0],), pictures[1], prompt, prompt.text, dict(source.attributes)))
+        chosen.append(Anchor((pictures[0],), pictures[1], prompt, prompt.text, source.first_labels))
         editors.add(request.editor)
     body = {
         "schema": SCHEMA,

@@ -217,7 +217,9 @@ def _multiplicity(changes: Sequence[Difference]) -> str:
     groups = sum(bool(d.group) and "*" not in d.group.values() for d in tested)
     return (
         f"{len(tested)} differences are tested, so p is adjusted with Holm: {len(tested) - groups} of everybody and of "
-        f"gaps as one family, {groups} of single groups as another. A change is one where the adjusted p is below 0.05."
+        f"gaps as one family, {groups} of single groups as another, and doubled where there are both. A change is one "
+        "where the adjusted p is below 0.05: of two editors that are alike, at most one comparison in twenty has any. "
+        "Intervals are not adjusted."
     )
 
 

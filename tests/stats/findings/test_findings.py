@@ -225,6 +225,26 @@ def test_a_gap_that_only_the_judges_see_is_not_clear_where_people_rated(people):
         assert explained.labels is not None and rule.answer is GateAnswer.FAIL
 
 
+def test_a_shift_that_only_the_judges_see_is_not_clear_and_its_value_is_corrected():
+    """Judges call half of the edits lighter, people one in twelve and as many darker."""
+    faces = [face(r, g, "20s", k) for r, g, k in product(("White", "Black"), ("Male", "Female"), range(8))]
+    rows = [edit(source, prompt) for source, prompt in product(faces, PROMPTS)]
+    order = range(len(rows))
+    judged = [scores(skin=4 if (at + at // 4) % 2 and at % 5 else 3) for at in order]
+    told = [scores(skin=4 if at % 12 == 1 else 2 if at % 12 == 7 else 3) for at in order]
+    given = {"judge-a": judged, "judge-b": judged, "person": told}
+    results = analyse(table_of(rows, given, [Kind.VLM, Kind.VLM, Kind.HUMAN]), QUICK, {})
+    (found,) = [f for f in results.findings if f.measure == "shift.skin_tone" and f.editor == "e"]
+    (powered,) = [p for p in results.powered if (p.measure, p.editor, p.group) == ("shift.skin_tone", "e", {})]
+    true = sum(s["skin_tone"] - 3 for s in told) / len(told)
+    assert powered.human == pytest.approx(true) and powered.judge == found.judge_value > 0.3
+    assert found.level == "suggestive", "clear of the judges alone"
+    assert (found.value, found.low, found.high) == (powered.value, powered.low, powered.high)
+    assert abs(found.value) < 0.1 and found.low < 0 < found.high
+    (rule,) = check(results, [Rule.parse("shift.skin_tone <= 0.3")])
+    assert rule.answer is not GateAnswer.FAIL and "judges alone" in rule.evidence
+
+
 def test_a_report_says_even_only_within_the_studys_margin():
     faces = [face(r, g, "20s", k) for r, g, k in product(("White", "Black"), ("Male", "Female"), range(30))]
     rows = [edit(source, prompt) for source, prompt in product(faces, PROMPTS)]

@@ -24,6 +24,7 @@ from evenedit.report.contents import (
     appendix_sections,
     front_sections,
 )
+from evenedit.report.figures.error_region import error_region
 from evenedit.report.figures.photo_figure import PHOTO_FIGURES, PhotoFigure
 from evenedit.report.figures.plots import FigureFile
 from evenedit.report.pages.cases import PAGE, PICTURES, CaseBundle, cases_page
@@ -282,6 +283,7 @@ def _finding_pages(
                 related=[o for o in related if o.finding.editor in (None, f.editor)],
                 numbers=len(findings),
                 carriers=carriers(parts.index, f, own_links),
+                region=error_region(parts.index, f),
             ),
         )
 

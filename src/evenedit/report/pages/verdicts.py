@@ -96,7 +96,7 @@ def selection_of(f: Finding) -> Selection | None:
     if f.experiment is None or (f.measure is None and not f.cases):
         return None
     rater = None if f.rater in (None, "ensemble") else PEOPLE if f.rater == "people" else f.rater
-    measure = counted(f.measure or "", f.value, rater)
+    measure = counted(f.measure or "", f.value if f.judge_value is None else f.judge_value, rater)
     if f.kind == "gap" and Measure(measure).name in WANTED:  # the group that fares worse has fewer of them
         measure = ""
     group = {k: v for k, v in (f.group or {}).items() if v != "*"}
@@ -160,14 +160,19 @@ def finding_facts(index: Index, f: Finding) -> list[tuple[str, str]]:
         ("Read by", {"ensemble": "the judges, combined", "people": "people"}.get(f.rater or "", f.rater or "")),
         ("Group", index.group_name(f.group) if f.group is not None else ""),
         ("Against", {"no_change": "no change", "rest": "everybody else"}.get(against or "", against or "")),
-        ("Value", format_number(f.value, unit) if f.value is not None else ""),
+        ("Value" if f.judge_value is None else "Value, judges and people together", _shown(f.value, unit)),
         (f"{index.level} interval", f"{ends[0]} to {ends[1]}" if f.low is not None and f.high is not None else ""),
+        ("Value, judges alone", _shown(f.judge_value, unit)),
         ("p, adjusted", format_number(f.p, "p") if f.p is not None else ""),
         ("p, not adjusted", format_number(f.p_raw, "p") if f.p_raw is not None else ""),
         ("Edits", f"{f.n:,}" if f.n is not None else ""),
         ("Faces", f"{f.faces:,}" if f.faces is not None else ""),
     ]
     return [(term, text) for term, text in facts if text]
+
+
+def _shown(value: float | None, unit: Unit) -> str:
+    return "" if value is None else format_number(value, unit)
 
 
 def carriers(index: Index, f: Finding, links: CaseLinks) -> list[tuple[str, list[tuple[str, str, str, str]]]]:

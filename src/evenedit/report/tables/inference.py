@@ -188,12 +188,14 @@ UNITS: dict[str, Unit] = {
     MeasureKind.RATE: "share",
     MeasureKind.CONTRAST: "points",
     MeasureKind.GAP: "points",
+    MeasureKind.SHIFT: "points",
 }
 KINDS = {
     MeasureKind.MEAN: "mean score",
     MeasureKind.RATE: "rate",
     MeasureKind.CONTRAST: "against everybody else",
     MeasureKind.GAP: "gap",
+    MeasureKind.SHIFT: "shift",
 }
 
 

@@ -250,7 +250,7 @@ def gap_tests(index: Index) -> Table | None:
             (
                 *(t.editor or POOLED, index.factor_label(t.factor), rate),
                 Number(t.value, "points", gap.low, gap.high, cases=gap.cases),
-                *(Number(t.p, "p"), Number(t.p_holm, "p")),
+                *(Number(t.p, "p"), Number(t.p_prompts, "p"), Number(t.p_holm, "p")),
                 GRADES[grade],
                 *(index.level_label(t.factor, t.highest), high, index.level_label(t.factor, t.lowest), low),
                 *(t.faces, gap.n, gap.missing),
@@ -260,14 +260,16 @@ def gap_tests(index: Index) -> Table | None:
         index,
         "gaps",
         "Gaps between groups",
-        "Highest minus lowest rate over the groups of one factor. p: labels permuted over faces; "
-        "Holm: adjusted over all gaps of the editor.",
+        "Highest minus lowest rate over the groups of one factor. p: labels permuted over faces, a claim about these "
+        "prompts; like these: prompts drawn as well (five or more are needed); Holm: p adjusted over all gaps of the "
+        "editor.",
         (
             text("editor", "Editor"),
             text("factor", "Factor"),
             text("rate", "Rate"),
             Column("gap", "Gap"),
             Column("p", "p"),
+            Column("p_prompts", "p, prompts like these"),
             Column("p_holm", "p, Holm"),
             text("evidence", "Evidence"),
             text("highest", "Highest"),
@@ -279,9 +281,10 @@ def gap_tests(index: Index) -> Table | None:
         ),
         rows,
         notes=(
-            "Clear: p < 0.05 after adjustment for every test of the report, the interval of an extreme group against "
-            "everybody else excludes 0, and no single prompt carries it. Suggestive: p < 0.05 before adjustment. "
-            "No difference shown is not proof of no difference.",
+            "Clear: p < 0.05 after adjustment for every test of the report, for these prompts and for prompts like "
+            "these where there are five, the interval of an extreme group against everybody else excludes 0, and no "
+            "single prompt carries it. Suggestive: p < 0.05 before adjustment. No difference shown is not "
+            "proof of no difference.",
         ),
     )
 

@@ -20,7 +20,9 @@ from scipy.special import ndtri, stdtrit
 
 from evenedit.core.records import Condition, Estimate, Experiment, Kind, Outcome
 from evenedit.protocol.measures import Measure, MeasureKind
-from evenedit.ratings.combine import half_up
+from evenedit.protocol.rubric import CHANGES
+from evenedit.protocol.shifts import ONE_SIDED, TWO_SIDED
+from evenedit.ratings.combine import asked, half_up
 from evenedit.ratings.table import QUESTION_IDS, Scores
 from evenedit.results.results import Contrast, PredictionPowered
 from evenedit.stats.disparity.gaps import gap_intervals
@@ -150,7 +152,7 @@ def powered(
     estimates: Iterable[Estimate],
     contrasts: Iterable[Contrast],
 ) -> Iterator[PredictionPowered]:
-    """Means, rates, contrasts and gaps of the diagnosis three ways, for each editor and pooled."""
+    """Means, rates, shifts, contrasts and gaps of the diagnosis three ways, for each editor and pooled."""
     edits = scores.edits
     chosen = (edits["experiment"] == Experiment.DIAGNOSIS) & (edits["condition"] == Condition.BASELINE)
     rows = np.flatnonzero((chosen & (edits["outcome"] == Outcome.EDITED)).to_numpy())
@@ -172,7 +174,7 @@ def powered(
         if (c.experiment, c.condition) == (Experiment.DIAGNOSIS, Condition.BASELINE):
             judge[c.measure.replace("rate.", "contrast.", 1), c.editor, _key(c.group)] = c.value, c.low, c.high
     how = "inclusion weights" if weighted else "equal weights: no inclusion probabilities are known"
-    for measure, judged, labels in _measures(found.rows(rows), given, rules):
+    for measure, judged, labels in (*_measures(found.rows(rows), given, rules), *_shifts(scores, rows, given, rules)):
         known = labels if not weighted else np.where(np.isnan(chance), np.nan, labels)
         weight = np.where(np.isnan(chance), 1.0, 1 / np.where(np.isnan(chance), 1.0, chance))
         whole = LabelledSample(judged, known, weight, axes.cluster_at, axes.prompt_at)
@@ -226,15 +228,43 @@ def _measures(found: Answers, given: NDArray[np.int8], rules: AnalysisRules) -> 
             yield Measure.rate(name), np.where(nothing, np.nan, judged), np.where(there, labels, np.nan)
 
 
+def _shifts(
+    scores: Scores, rows: NDArray[np.intp], given: NDArray[np.int8], rules: AnalysisRules
+) -> Iterator[tuple[str, Values, Values]]:
+    """The same of each shift, over the prompts that do not ask for it; see `write_shift`."""
+    applies = asked(scores.table)[rows]
+    for question in CHANGES:
+        at = QUESTION_IDS.index(question)
+        unasked = ~scores.table.asked_for(question)[rows]
+        here = applies[:, at] & unasked
+        value, answers = scores.values[rows, at].astype(np.int64), given[:, :, at]
+        total, count = answers.sum(axis=0, dtype=np.int64), (answers > 0).sum(axis=0, dtype=np.int64)
+        said, judged = here & (count > 0), here & (value > 0)
+        if not (said & judged).any() or (question not in TWO_SIDED and (applies[:, at] <= unasked).all()):
+            continue
+        met, told = (dict(met_rates(x, question, rules.rates)) for x in (value, half_up(total, count).astype(np.int64)))
+        sides = [TWO_SIDED[question]] if question in TWO_SIDED else [(r, None) for r in met if r in ONE_SIDED]
+        for above, below in sides:
+            moves = [x[above] - (0 if below is None else x[below]) for x in (met, told)]
+            name = Measure.shift(above if below is None else question)
+            yield name, np.where(judged, moves[0], np.nan), np.where(said, moves[1], np.nan)
+
+
+def _is_share(measure: str) -> bool:
+    """Whether a measure lies between 0 and 1."""
+    name = Measure(measure)
+    return name.kind == MeasureKind.RATE or (name.kind == MeasureKind.SHIFT and name.name in ONE_SIDED)
+
+
 def _three_ways(sample: LabelledSample, axes: Axes, measure: str, rules: AnalysisRules) -> Iterator[PoweredEstimate]:
     """Everybody, every group and, for rates, every contrast and gap."""
-    is_rate = Measure(measure).kind == MeasureKind.RATE
+    is_rate, is_share = Measure(measure).kind == MeasureKind.RATE, _is_share(measure)
     if not sample.labelled.any():
         return
     if not _enough(sample):
         yield _too_few(sample, measure, {})
         return
-    yield _told(together(sample, tuned(sample)), measure, {}, tuned(sample), rules).settled(is_rate)
+    yield _told(together(sample, tuned(sample)), measure, {}, tuned(sample), rules).settled(is_share)
     for factor, levels in axes.levels.items():
         label = axes.labels[factor][sample.face]
         groups = {level: label == level for level in levels}
@@ -243,7 +273,7 @@ def _three_ways(sample: LabelledSample, axes: Axes, measure: str, rules: Analysi
         parts = {level: together(members[level], share) for level, share in tuning.items()}
         for level, mine in members.items():
             if level in parts:
-                yield _told(parts[level], measure, {factor: level}, tuning[level], rules).settled(is_rate)
+                yield _told(parts[level], measure, {factor: level}, tuning[level], rules).settled(is_share)
             elif mine.labelled.any():
                 yield _too_few(mine, measure, {factor: level})
         if not is_rate or len(levels) < 2 or len(parts) < len(levels):
@@ -270,15 +300,21 @@ def _too_few(sample: LabelledSample, measure: str, group: Mapping[str, str]) -> 
 
 
 def _told(both: Both, measure: str, group: Mapping[str, str], tuning: float, rules: AnalysisRules) -> PoweredEstimate:
-    is_rate = Measure(measure).kind == MeasureKind.RATE
+    is_share, is_shift = _is_share(measure), Measure(measure).kind == MeasureKind.SHIFT
+
+    def ends(value: float, sure: Uncertainty) -> Ends:
+        found = _interval(value, sure, is_share, rules)
+        low, high = found
+        return found if not is_shift or low is None or high is None else (max(low, -1.0), min(high, 1.0))
+
     human, everything = both.uncertainty
     return PoweredEstimate(
         measure,
         group,
         both.human,
-        _interval(both.human, human, is_rate, rules),
+        ends(both.human, human),
         both.powered,
-        _interval(both.powered, everything, is_rate, rules),
+        ends(both.powered, everything),
         tuning,
         len(both.sample.face),
         int(both.sample.labelled.sum()),

@@ -97,7 +97,7 @@ def gaps(bootstrap: Bootstrap, rules: AnalysisRules) -> Iterator[Estimate]:
             continue
         masks = {level: panel.axes.mask({factor: level}) for level in levels}
         labelled = np.any(list(masks.values()), axis=0)
-        intervals = _intervals(bootstrap, [bootstrap.group(mask) for mask in masks.values()], rules)
+        intervals = gap_ends(bootstrap, [bootstrap.group(mask) for mask in masks.values()], rules)
         for row, (editor, members) in enumerate(panel.rows()):
             for at, measure in enumerate(panel.measures):
                 found = shares(panel, measure, members, masks)
@@ -121,7 +121,7 @@ def gaps(bootstrap: Bootstrap, rules: AnalysisRules) -> Iterator[Estimate]:
                 )
 
 
-def _intervals(bootstrap: Bootstrap, levels: list[Draws], rules: AnalysisRules) -> dict[tuple[int, int], Interval]:
+def gap_ends(bootstrap: Bootstrap, levels: list[Draws], rules: AnalysisRules) -> dict[tuple[int, int], Interval]:
     """By editor's row and measure, the interval of every gap whose groups can all be drawn from."""
     value = np.stack([d.value for d in levels], axis=-1)  # [row, measure, level]
     variance = np.stack([d.uncertainty.variance for d in levels], axis=-1)

@@ -44,7 +44,7 @@ def measured(table: RatingTable, rules: AnalysisRules) -> Iterator[tuple[Measure
         if panel is None:
             continue
         bootstrap = Bootstrap(panel, rules.draws, rules.seed)
-        relabelled = tuple(tested_gaps(panel, rules))
+        relabelled = tuple(tested_gaps(panel, rules, bootstrap))
         found = Measured(
             rater=name,
             estimates=tuple(

@@ -20,13 +20,16 @@ from evenedit.protocol import Factor
 from evenedit.protocol.measures import Measure, MeasureKind
 from evenedit.ratings.table import Scores
 from evenedit.results.finding import ALPHA
-from evenedit.stats.engine.bootstrap import Bootstrap
-from evenedit.stats.engine.estimates import estimates, ratio
-from evenedit.stats.engine.intervals import as_interval, percentile
+from evenedit.stats.disparity.gaps import gap_ends
+from evenedit.stats.engine.bootstrap import Bootstrap, Draws
+from evenedit.stats.engine.design_effects import DesignEffects
+from evenedit.stats.engine.estimates import estimates, headline, ratio
+from evenedit.stats.engine.intervals import Interval
 from evenedit.stats.engine.measures import AXIS_QUESTIONS, Answers, Ledger, answers, write_scores
 from evenedit.stats.engine.multiplicity import holm
 from evenedit.stats.engine.panel import Panel, RatioMeasure, by_face, lay_out
 from evenedit.stats.engine.rules import AnalysisRules
+from evenedit.stats.engine.variance import difference
 
 KEY = ["source_id", "prompt_id", "seed_rank"]
 HIGHER_IS_BETTER = frozenset({Measure.rate("edit_success"), Measure.mean("edit_success")})
@@ -52,7 +55,8 @@ class Difference:
     p: float | None = None
     """From the interval; None where there is none."""
     p_adjusted: float | None = None
-    """Holm's over its family: everybody's measures and the gaps are one, the groups' measures another."""
+    """Holm's over its family, times the number of families: everybody's measures and the gaps are one, the groups'
+    measures another, and each has its part of a chance of 5 % of any false alarm."""
 
     @property
     def change(self) -> Change:
@@ -112,7 +116,8 @@ def _adjusted(found: Sequence[Difference], confidence: float) -> list[Difference
         if d.p is not None:
             by_family.setdefault(_of_group(d), []).append(d.p)
     adjusted = {family: iter(holm(p)) for family, p in by_family.items()}
-    return [d if d.p is None else replace(d, p_adjusted=next(adjusted[_of_group(d)])) for d in tested]
+    part = len(by_family)
+    return [d if d.p is None else replace(d, p_adjusted=min(1.0, part * next(adjusted[_of_group(d)]))) for d in tested]
 
 
 def _of_group(d: Difference) -> bool:
@@ -191,34 +196,87 @@ def _gaps(pairs: Pairs, sides: Sequence[Answers], rules: AnalysisRules) -> Itera
         ignore_index=True,
     )
     panel = _laid_out(edits, stacked, pairs.first.table.factors)
-    bootstrap = Bootstrap(panel, rules.draws, rules.seed)
+    yield from gap_differences(Bootstrap(panel, rules.draws, rules.seed), rules)
+
+
+def gap_differences(bootstrap: Bootstrap, rules: AnalysisRules) -> Iterator[Difference]:
+    """The second editor's gap minus the first's, over every factor, of a panel of both.
+
+    A gap is above the true one by chance, the more so the smaller it is, so what is drawn cannot be reflected (that
+    covered 0.75 where both editors are even). The interval is made from the two gaps' own, whose ends know this (Zou
+    2007); how alike the two are is known from the groups at their ends under the same draws of faces and prompts.
+    """
+    panel = bootstrap.panel
     everybody = panel.axes.mask({})
+    effects = DesignEffects.shared(bootstrap, rules.confidence)
     for factor, levels in panel.axes.levels.items():
         if len(levels) < 2:
             continue
         masks = [panel.axes.mask({factor: level}) for level in levels]
-        drawn = np.stack([(d := bootstrap.group(mask)).faces + d.prompts for mask in masks])
-        spread = drawn.max(axis=0) - drawn.min(axis=0)
+        drawn = [bootstrap.group(mask) for mask in masks]
+        ends = gap_ends(bootstrap, drawn, rules)
+        pulls = [effects.of({factor: level}) for level in levels]
         for at, measure in enumerate(panel.measures):
-            gap = [_gap(panel, measure, side, masks) for side in (0, 1)] if measure.is_rate else [None, None]
-            if gap[0] is None or gap[1] is None:
+            rates = [_rates(panel, measure, side, masks) for side in (0, 1)] if measure.is_rate else [None, None]
+            if rates[0] is None or rates[1] is None:
                 continue
-            # a range is biased upwards, in both editors alike: the reflected interval takes the draws' own bias away
-            value = gap[1] - gap[0]
-            bounds = as_interval(percentile(spread[:, 1, at] - spread[:, 0, at], rules.confidence))
+            first, second = (float(np.ptp(r)) for r in rates if r is not None)
+            own = [
+                ends.get((side, at)) or _still(bootstrap, list(zip(masks, drawn, pulls, strict=True)), side, at, rules)
+                for side in (0, 1)
+            ]
+            interval = None
+            if own[0] is not None and own[1] is not None:
+                alike = _alike(drawn, at, (rates[0], rates[1]))
+                interval = difference(second, first, (own[1], own[0]), alike)
             yield Difference(
                 measure.name.to(MeasureKind.GAP),
                 {factor: "*"},
-                gap[0],
-                gap[1],
-                value,
-                2 * value - bounds[1] if bounds else None,
-                2 * value - bounds[0] if bounds else None,
+                first,
+                second,
+                second - first,
+                interval[0] if interval else None,
+                interval[1] if interval else None,
                 panel.tally(measure.count, [0], everybody),
             )
 
 
-def _gap(panel: Panel, measure: RatioMeasure, side: int, masks: Sequence[NDArray[np.bool_]]) -> float | None:
+def _still(
+    bootstrap: Bootstrap,
+    groups: Sequence[tuple[NDArray[np.bool_], Draws, NDArray[np.float64]]],
+    side: int,
+    at: int,
+    rules: AnalysisRules,
+) -> Interval | None:
+    """The ends of a gap of 0 where nothing, or everything, was met: as far as one group's own interval reaches."""
+    panel, measure = bootstrap.panel, bootstrap.panel.measures[at]
+    furthest = 0.0
+    for mask, draws, pull in groups:
+        total, count = (panel.tally(c, [side], mask) for c in (measure.total, measure.count))
+        interval, _ = headline(bootstrap, draws, pull, side, at, total, count, rules.confidence)
+        if total not in (0, count) or interval is None:
+            return None
+        furthest = max(furthest, interval[1] - interval[0])
+    return 0.0, furthest
+
+
+def _alike(drawn: Sequence[Draws], at: int, rates: tuple[NDArray[np.float64], NDArray[np.float64]]) -> float:
+    """How the editors' gaps go together when faces and prompts are drawn, between the groups at their ends."""
+    moved = []
+    for side, seen in enumerate(rates):
+        high, low = (drawn[int(at_end)] for at_end in (seen.argmax(), seen.argmin()))
+        moved.append(np.concatenate([(high.faces - low.faces)[:, side, at], (high.prompts - low.prompts)[:, side, at]]))
+    both = np.stack(moved)
+    half = both.shape[1] // 2
+    parts = [both[:, :half], both[:, half:]]
+    together = sum((np.cov(part[:, ~np.isnan(part).any(axis=0)]) for part in parts), np.zeros((2, 2)))
+    spread = float(np.sqrt(together[0, 0] * together[1, 1]))
+    return float(np.clip(together[0, 1] / spread, 0.0, 1.0)) if spread > 0 else 0.0
+
+
+def _rates(
+    panel: Panel, measure: RatioMeasure, side: int, masks: Sequence[NDArray[np.bool_]]
+) -> NDArray[np.float64] | None:
+    """Every group's rate; None where one has none."""
     rates = [ratio(panel.tally(measure.total, [side], m), panel.tally(measure.count, [side], m)) for m in masks]
-    valid = [r for r in rates if r is not None]
-    return max(valid) - min(valid) if len(valid) == len(masks) else None
+    return None if any(r is None for r in rates) else np.array(rates, dtype=np.float64)

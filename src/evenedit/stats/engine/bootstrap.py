@@ -17,6 +17,7 @@ import zlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -83,6 +84,17 @@ class Draws:
         return two_way(self.over_faces, prompts.variance, self.over_cells, faces, prompts.freedom)
 
 
+class ClusterSums(NamedTuple):
+    """Totals and counts of one group; pooled editors last."""
+
+    by_prompt: tuple[NDArray[np.float64], NDArray[np.float64]]
+    """Each [prompt, editor, measure]."""
+    by_face: tuple[NDArray[np.float64], NDArray[np.float64]]
+    """Each [face, editor, measure]."""
+    by_cell: NDArray[np.float64]
+    """[3, editor, measure]: total², total × count and count² of every cell, summed."""
+
+
 def variance(draws: NDArray[np.float64]) -> NDArray[np.float64]:
     """Variance along the first axis over the draws that are defined; NaN where too few are."""
     defined = ~np.isnan(draws)
@@ -133,6 +145,12 @@ class Bootstrap:
         if any(mask.sum() < 2 for mask in parts):  # a lone face can only be drawn among others
             return self._kept([np.any(np.stack(parts), axis=0)])
         return self._kept(parts)
+
+    def clusters_of(self, mask: NDArray[np.bool_]) -> ClusterSums:
+        """What one group's estimates are ratios of, by prompt, by cluster and squared by cell."""
+        sums = [self._pooled(self.panel.cells[mask].sum(axis=0)), self._by_face[mask]]
+        total, count = ([np.asarray(x[..., at], dtype=np.float64) for x in sums] for at in (self._total, self._count))
+        return ClusterSums((total[0], count[0]), (total[1], count[1]), self._squares[:, mask].sum(axis=1))
 
     def _kept(self, parts: Sequence[NDArray[np.bool_]]) -> Draws:
         key = b"+".join(mask.tobytes() for mask in parts)

@@ -4,13 +4,17 @@ What is compared with chance is the variance of the rates between groups, each g
 With two groups that is the gap itself. With more, the gap between the two furthest uses two of them and throws the rest
 away: where three of seven groups are apart it is found far less often, and a group of one face makes it large by
 chance.
+
+That is a statement about these prompts. Whether it would hold for prompts like these is a second test: see
+`prompt_null`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import lgamma, log
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,15 +22,21 @@ from numpy.typing import NDArray
 from evenedit.protocol.measures import MeasureKind
 from evenedit.results.finding import ALPHA
 from evenedit.results.results import GapTest
+from evenedit.stats.engine.bootstrap import Bootstrap
 from evenedit.stats.engine.estimates import shares
 from evenedit.stats.engine.multiplicity import holm_of_live
 from evenedit.stats.engine.panel import EXACT_FLOAT32, Panel
+from evenedit.stats.engine.prompt_null import FEWEST_PROMPTS, PromptNoise, prompt_noise
 from evenedit.stats.engine.rules import AnalysisRules
 
 CHUNK = 250
 """Permutations made at once. Changing it changes the random numbers."""
 STREAM = 2
 """The test's own random numbers, apart from the bootstrap's."""
+NOISE = 9
+"""Random numbers of what prompts add."""
+NOISY = 1000
+"""Permutations on top of which other prompts are drawn."""
 TIE = 1e-12
 """Variances closer than this are the same, rounded differently."""
 
@@ -65,16 +75,33 @@ def between_of(
     labels: NDArray[np.int8], levels: int, total: NDArray[np.floating], count: NDArray[np.floating]
 ) -> NDArray[np.float64]:
     """[permutation, ratio]: variance between levels of summed `total` over summed `count`, both [face, ratio]."""
+    return np.asarray(_between(labels, levels, total, count, None)[0])
+
+
+def _between(
+    labels: NDArray[np.int8],
+    levels: int,
+    total: NDArray[np.floating],
+    count: NDArray[np.floating],
+    noise: NDArray[np.float64] | None,
+) -> NDArray[np.float64]:
+    """[1, permutation, ratio]; with `noise`, [permutation, level, ratio], a second one with it added to the rates."""
     both = np.concatenate([total, count], axis=1)
     width = total.shape[1]
-    squares = np.zeros((len(labels), width))
+    squares = np.zeros((1 if noise is None else 2, len(labels), width))
+    whole, size = (x.sum(axis=0, dtype=np.float64) for x in (total, count))
+    sums_of = np.broadcast_to(whole, squares.shape).copy()
     for level in range(levels):
         sums = ((labels == level).astype(both.dtype) @ both).astype(np.float64)
         top, bottom = sums[:, :width], sums[:, width:]
-        squares += np.divide(top * top, bottom, out=np.zeros_like(top), where=bottom > 0)
-    whole, size = (x.sum(axis=0, dtype=np.float64) for x in (total, count))
+        squares[0] += np.divide(top * top, bottom, out=np.zeros_like(top), where=bottom > 0)
+        if noise is not None:
+            added = noise[:, level] * bottom
+            sums_of[1] += added
+            added += top
+            squares[1] += np.divide(added * added, bottom, out=np.zeros_like(top), where=bottom > 0)
     size = np.maximum(size, 1.0)
-    return np.asarray(np.maximum(squares / size - (whole / size) ** 2, 0.0))
+    return np.asarray(np.maximum(squares / size - (sums_of / size) ** 2, 0.0))
 
 
 def p_values(
@@ -88,7 +115,7 @@ def p_values(
     """[ratio]: share of labellings, the observed one among them, that are at least as far apart as the observed."""
     observed, reached = np.empty(0), np.zeros(total.shape[1], dtype=np.int64)
     for observed, drawn in _relabelled(labels, within, total, count, permutations, rng):
-        reached += (drawn >= observed - TIE).sum(axis=0)
+        reached += (drawn[0] >= observed - TIE).sum(axis=0)
     return np.asarray((1 + reached) / (1 + permutations))
 
 
@@ -99,10 +126,15 @@ def drawn_variances(
     count: NDArray[np.int64],
     permutations: int,
     rng: np.random.Generator,
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Variances between groups: the observed [ratio], and those of every relabelling [permutation, ratio]."""
-    chunks = list(_relabelled(labels, within, total, count, permutations, rng))
-    return chunks[0][0], np.concatenate([drawn for _, drawn in chunks])
+    noise: NDArray[np.float64] | None = None,
+) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
+    """Variances between groups: the observed [ratio], and those of every relabelling [permutation, ratio].
+
+    The last are of as many relabellings as there are draws of `noise`, which is added to them.
+    """
+    chunks = list(_relabelled(labels, within, total, count, permutations, rng, noise))
+    noisy = [drawn[1] for _, drawn in chunks if len(drawn) > 1] or [np.empty((0, total.shape[1]))]
+    return chunks[0][0], np.concatenate([drawn[0] for _, drawn in chunks]), np.concatenate(noisy)
 
 
 def _relabelled(
@@ -112,16 +144,32 @@ def _relabelled(
     count: NDArray[np.int64],
     permutations: int,
     rng: np.random.Generator,
+    noise: NDArray[np.float64] | None = None,
 ) -> Iterator[tuple[NDArray[np.float64], NDArray[np.float64]]]:
-    """The observed variances, and those of a chunk of relabellings: [ratio] and [permutation, ratio]."""
+    """The observed variances [ratio], and those of a chunk of relabellings, without noise and with: see `_between`."""
     exact = max(int(total.sum(axis=0).max()), int(count.sum(axis=0).max())) < EXACT_FLOAT32
     dtype: type[np.floating] = np.float32 if exact else np.float64
     total_of: NDArray[np.floating] = total.astype(dtype)
     count_of: NDArray[np.floating] = count.astype(dtype)
     levels = int(labels.max()) + 1
     observed = between_of(labels[None], levels, total_of, count_of)[0]
+    made = 0
     for chunk in permuted(labels, within, permutations, rng):
-        yield observed, between_of(chunk, levels, total_of, count_of)
+        mine = None if noise is None or made + len(chunk) > len(noise) else noise[made : made + len(chunk)]
+        made += len(chunk)
+        yield observed, _between(chunk, levels, total_of, count_of, mine)
+
+
+class Null(NamedTuple):
+    """A gap beside what chance would show, in standard deviations of that from its mean."""
+
+    excess: float
+    """How much further apart its groups are than relabelled ones on average; 0 where none vary."""
+    drawn: NDArray[np.float64]
+    """[permutation]: how far apart relabelled groups are; empty where they do not vary."""
+
+
+NOTHING = Null(0.0, np.empty(0))
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,12 +177,36 @@ class TestedGap:
     """A gap's test with what it was compared with."""
 
     test: GapTest
-    excess: float
-    """How many standard deviations its groups are further apart than relabelled ones on average; 0 where none vary."""
-    null: NDArray[np.float64]
-    """[permutation]: how far apart relabelled groups are, on the same scale; empty where they do not vary."""
+    these: Null
+    """Labels permuted over faces, the prompts as they are."""
+    like_these: Null
+    """The same with other prompts like these; nothing where they are too few to speak of others."""
     live: bool = True
     """Whether some labelling would have p < 0.05: where none does, it is no test and no part of a family."""
+
+
+class _Tests(NamedTuple):
+    """The tests of several ratios: p of each and how far apart groups are, seen and drawn."""
+
+    p: NDArray[np.float64]
+    observed: NDArray[np.float64]
+    drawn: NDArray[np.float64]
+
+    @classmethod
+    def of(cls, observed: NDArray[np.float64], drawn: NDArray[np.float64]) -> _Tests:
+        p = (1 + (drawn >= observed - TIE).sum(axis=0)) / (1 + len(drawn))
+        return cls(p, np.sqrt(observed), np.sqrt(drawn))  # less skewed, so that rates can be held against each other
+
+    def null(self, ratio: int) -> Null:
+        drawn = self.drawn[:, ratio]
+        centre, spread = drawn.mean(), drawn.std()
+        return Null(float((self.observed[ratio] - centre) / spread), (drawn - centre) / spread)
+
+    def live(self) -> NDArray[np.bool_]:
+        """Whether the labelling that is furthest apart has a small p: else no labelling could show anything."""
+        furthest = np.maximum(self.drawn.max(axis=0), self.observed)
+        smallest = (1 + (self.drawn >= furthest - TIE).sum(axis=0)) / (1 + len(self.drawn))
+        return np.asarray((self.drawn.std(axis=0) > TIE) & (smallest < ALPHA))
 
 
 def gap_tests(panel: Panel, rules: AnalysisRules) -> list[GapTest]:
@@ -142,14 +214,18 @@ def gap_tests(panel: Panel, rules: AnalysisRules) -> list[GapTest]:
     return [tested.test for tested in tested_gaps(panel, rules)]
 
 
-def tested_gaps(panel: Panel, rules: AnalysisRules) -> list[TestedGap]:
-    """The same tests with their relabelled gaps, so that all tests of a report can be adjusted together."""
+def tested_gaps(panel: Panel, rules: AnalysisRules, bootstrap: Bootstrap | None = None) -> list[TestedGap]:
+    """The same tests with their relabelled gaps, so that all tests of a report can be adjusted together.
+
+    With the panel's bootstrap, every gap is tested for other prompts like these, too.
+    """
     rows = panel.rows()
     rates = [m for m in panel.measures if m.is_rate]
     families: list[list[TestedGap]] = [[] for _ in rows]
     for number, (factor, levels) in enumerate(panel.axes.levels.items()):
         if len(levels) < 2 or not rates:
             continue
+        masks = {level: panel.axes.mask({factor: level}) for level in levels}
         labelled = np.isin(panel.axes.labels[factor], levels)
         labels = {f: panel.axes.labels[f][labelled] for f in panel.axes.levels}
         within, how = strata(labels, factor, rules.permutations)
@@ -158,20 +234,22 @@ def tested_gaps(panel: Panel, rules: AnalysisRules) -> list[TestedGap]:
             for names in ([m.total for m in rates], [m.count for m in rates])
         )
         codes = np.array([levels.index(level) for level in labels[factor]], dtype=np.int8)
+        moved = None if bootstrap is None else _prompt_noise(bootstrap, list(masks.values()))
+        several = np.zeros(total.shape[1], dtype=np.bool_) if moved is None else moved.prompts >= FEWEST_PROMPTS
+        noise = None
+        if moved is not None and several.any():
+            noise = moved.draw(min(NOISY, rules.permutations), np.random.default_rng([rules.seed, NOISE, number]))
         rng = np.random.default_rng([rules.seed, STREAM, number])
-        observed, drawn = drawn_variances(codes, within, total, count, rules.permutations, rng)
-        p = (1 + (drawn >= observed - TIE).sum(axis=0)) / (1 + rules.permutations)
-        # the p of the labelling that is furthest apart: where that is not small, no labelling could show anything
-        smallest = (1 + (drawn >= np.maximum(drawn.max(axis=0), observed) - TIE).sum(axis=0)) / (1 + rules.permutations)
-        observed, drawn = np.sqrt(observed), np.sqrt(drawn)  # less skewed, so that rates can be held against each other
-        centre, spread = drawn.mean(axis=0), drawn.std(axis=0)
-        masks = {level: panel.axes.mask({factor: level}) for level in levels}
+        observed, drawn, noisy = drawn_variances(codes, within, total, count, rules.permutations, rng, noise)
+        these, like_these = _Tests.of(observed, drawn), _Tests.of(observed, noisy)
+        can_show = these.live()
         for at, measure in enumerate(rates):
             for row, (editor, members) in enumerate(rows):
                 share = shares(panel, measure, members, masks)
                 if len(share) < 2:
                     continue
                 highest, lowest = max(share, key=share.__getitem__), min(share, key=share.__getitem__)
+                column = at * len(rows) + row
                 test = GapTest(
                     measure=measure.name.to(MeasureKind.GAP),
                     experiment=panel.experiment,
@@ -181,17 +259,28 @@ def tested_gaps(panel: Panel, rules: AnalysisRules) -> list[TestedGap]:
                     value=share[highest] - share[lowest],
                     highest=highest,
                     lowest=lowest,
-                    p=float(p[column := at * len(rows) + row]),
+                    p=float(these.p[column]),
                     p_holm=1.0,
                     faces=len(codes),
                     method=f"permutation({how}, {rules.permutations})",
+                    p_prompts=float(max(these.p[column], like_these.p[column])) if several[column] else None,
                 )
-                live = bool(spread[column] > TIE) and bool(smallest[column] < ALPHA)
+                live = bool(can_show[column])
                 kept = live and editor is not None
-                null = (drawn[:, column] - centre[column]) / spread[column] if kept else np.empty(0)
-                excess = float((observed[column] - centre[column]) / spread[column]) if kept else 0.0
-                families[row].append(TestedGap(test, excess, null, live))
+                families[row].append(
+                    TestedGap(
+                        test,
+                        these.null(column) if kept else NOTHING,
+                        like_these.null(column) if kept and several[column] else NOTHING,
+                        live,
+                    )
+                )
     return [tested for family in families for tested in _adjusted(family)]
+
+
+def _prompt_noise(bootstrap: Bootstrap, masks: Sequence[NDArray[np.bool_]]) -> PromptNoise:
+    rates = [at for at, m in enumerate(bootstrap.panel.measures) if m.is_rate]
+    return prompt_noise(bootstrap, masks, rates)
 
 
 def _adjusted(family: list[TestedGap]) -> Iterator[TestedGap]:

@@ -3,21 +3,31 @@
 from __future__ import annotations
 
 from evenedit.protocol.measures import Measure
+from evenedit.results.finding import FindingLevel
+from evenedit.stats.engine.prompt_null import FEWEST_PROMPTS
 from evenedit.stats.engine.rules import AnalysisRules
+from evenedit.stats.findings.evidence import ShareTest
 from evenedit.stats.findings.graded_gaps import GradedGap
 from evenedit.stats.robustness.mislabelled import carried_by, faces_to_relabel
-
-ENOUGH_PROMPTS = 5
-"""From fewer prompts, how prompts differ is not known well enough to speak of others."""
 
 
 def few_prompts(prompts: int) -> tuple[str, ...]:
     """That a finding tells about its prompts only."""
     if prompts < 2:
         return ("It was read on one prompt, so it says nothing about others.",)
-    if prompts < ENOUGH_PROMPTS:
+    if prompts < FEWEST_PROMPTS:
         return (f"It was read on {prompts} prompts: too few to say anything about other prompts.",)
     return ()
+
+
+def other_prompts(g: GradedGap) -> tuple[str, ...]:
+    """That a gap is shown for these prompts only, where prompts treat the groups too differently to say more."""
+    if not g.only_these or g.test.p_prompts is None:
+        return ()
+    return (
+        "Prompts treat the groups differently, so others may not show it: p, not adjusted, is "
+        f"{g.test.p:.2g} for these {g.prompts} prompts and {g.test.p_prompts:.2g} for prompts like these.",
+    )
 
 
 def carried(g: GradedGap, worse: str, rules: AnalysisRules) -> tuple[str, ...]:
@@ -32,3 +42,15 @@ def carried(g: GradedGap, worse: str, rules: AnalysisRules) -> tuple[str, ...]:
         faces = "one face were" if wrong == 1 else f"{wrong} faces were"
         found += (f"Its test would no longer show it if the label of at most {faces} another.",)
     return found
+
+
+def pronoun(level: FindingLevel, swapped: ShareTest | None) -> tuple[str, ...]:
+    """What a stereotype says without its pronoun-swapped control, or where the pronoun leads."""
+    if swapped is None:
+        return (
+            "There is no pronoun-swapped control, so following the prompt cannot be told from following the "
+            "stereotype.",
+        )
+    if level == "observed":
+        return ("With the pronoun swapped the share is on the other side: the editor follows the pronoun.",)
+    return ()

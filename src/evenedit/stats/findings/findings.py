@@ -20,8 +20,9 @@ from evenedit.stats.disparity.mitigation_effects import TestedEffect
 from evenedit.stats.engine.multiplicity import holm, step_down
 from evenedit.stats.engine.rules import AnalysisRules
 from evenedit.stats.findings import sentences
+from evenedit.stats.findings.beside import noise_clause, second_labels_say
 from evenedit.stats.findings.cases import CaseFinder
-from evenedit.stats.findings.caveats import carried, few_prompts
+from evenedit.stats.findings.caveats import carried, few_prompts, other_prompts, pronoun
 from evenedit.stats.findings.contributions import contributions
 from evenedit.stats.findings.design import design_findings, incomparable
 from evenedit.stats.findings.evidence import EVEN, PanelEvidence, ShareTest, measure_of
@@ -135,13 +136,16 @@ class _Maker:
         p = self._powered.get(_where(name, c.editor, c.group)) if _diagnosed(c.experiment, c.condition) else None
         return c if p is None or p.value is None else replace(c, value=p.value, low=p.low, high=p.high)
 
-    def _people_say(self, rater: str, measure: str, editor: str | None, group: Mapping[str, str]) -> tuple[str, ...]:
-        """What an estimate is with people's ratings, as a caveat of what the judges alone show."""
-        p = self._powered.get(_where(measure, editor, group)) if rater == ENSEMBLE else None
-        if p is None or p.value is None or p.low is None or p.high is None:
-            return ()
+    def _with_people(self, f: Finding) -> Finding:
+        """A finding whose value is that of judges and people together, where people rated enough."""
+        group = {} if f.factor is None else {f.factor: "*"}
+        p = self._powered.get(_where(f.measure or "", f.editor, group)) if f.rater == ENSEMBLE else None
+        if p is None or p.value is None or p.low is None or p.high is None or not _diagnosed(f.experiment, f.condition):
+            return f
         reach = between(p.low, p.high, self.rules.confidence)
-        return (f"With people's ratings of {p.labelled:,} of these edits it is {points(p.value)} ({reach}).",)
+        caveat = f"With people's ratings of {p.labelled:,} of these edits it is {points(p.value)} ({reach})."
+        told = replace(f, judge_value=f.value, judge_low=f.low, judge_high=f.high, caveats=(*f.caveats, caveat))
+        return replace(told, value=p.value, low=p.low, high=p.high)
 
     def _unchecked(self, rater: str, t: GapTest, ends: Sequence[Estimate]) -> tuple[str, ...]:
         """How unequal the judges' error would have to be to explain a gap away, where people rated too little."""
@@ -189,22 +193,29 @@ class _Maker:
 
     def _two_sided(self, rater: str, t: ShareTest, p: float | None) -> Finding:
         level: FindingLevel = "observed"
+        ends = self._ends(rater, t)
         if t.p is not None and t.p < ALPHA:
-            level = "clear" if p is not None and p < ALPHA and t.prompts > 1 else "suggestive"
-        elif t.low is None or t.high is None or max(-t.low, t.high) > self.rules.tolerance:
+            held = all(((low if t.value > 0 else -(high or 0.0)) or 0.0) > 0 for low, high in ends[1:])
+            level = "clear" if p is not None and p < ALPHA and t.prompts > 1 and held else "suggestive"
+        elif any(low is None or high is None or max(-low, high) > self.rules.tolerance for low, high in ends):
             level = "cannot_tell"
         shown = level in ("clear", "suggestive")
-        margin = self.rules.margin if within(t.low, t.high, self.rules.margin) else None
+        margin = self.rules.margin if all(within(low, high, self.rules.margin) for low, high in ends) else None
         if margin is not None and not shown:
             level = "observed"
         text = sentences.opening(rater) + sentences.two_sided_shift(t, rater, self.rules.confidence, shown, margin)
         return self._share(rater, t, p, level, text, nothing=not shown)
 
+    def _ends(self, rater: str, t: ShareTest) -> list[tuple[float | None, float | None]]:
+        """The interval of a share, and the one of judges and people together where people rated enough."""
+        p = self._powered.get(_where(t.measure, t.editor, {})) if rater == ENSEMBLE else None
+        also = p is not None and p.value is not None and _diagnosed(t.experiment, t.condition)
+        return [(t.low, t.high), *([(p.low, p.high)] if p is not None and also else [])]
+
     def _one_sided(self, rater: str, t: ShareTest, p: float | None) -> Finding:
         level: FindingLevel = "observed"
         if t.low is not None and t.low > t.limit and t.p is not None:
-            together = self._powered.get(_where(t.measure, t.editor, {})) if rater == ENSEMBLE else None
-            held = together is None or together.low is None or together.low > t.limit
+            held = all(low is not None and low > t.limit for low, _ in self._ends(rater, t)[1:])
             level = "clear" if p is not None and p < ALPHA and t.prompts > 1 and held else "suggestive"
         text = sentences.opening(rater) + sentences.one_sided_shift(t, rater, self.rules.confidence)
         return self._share(rater, t, p, level, text, nothing=False)
@@ -214,10 +225,11 @@ class _Maker:
     ) -> Finding:
         where = {"experiment": t.experiment, "condition": t.condition}
         cases = () if nothing else self.cases.cases(t.measure, rater, t.editor, {}, value=t.value, **where)
-        return Finding(
+        found = Finding(
             kind="shift",
             level=level,
-            **where,
+            experiment=t.experiment,
+            condition=t.condition,
             editor=t.editor,
             measure=t.measure,
             rater=rater,
@@ -231,10 +243,11 @@ class _Maker:
             p_raw=t.p,
             n=t.n,
             faces=t.faces,
-            text=text,
+            text=text + noise_clause(self.results.noise, rater, t, self.rules.confidence),
             cases=cases,
-            caveats=few_prompts(t.prompts) + self._people_say(rater, t.measure, t.editor, {}),
+            caveats=few_prompts(t.prompts),
         )
+        return self._with_people(found)
 
     # -- gaps ---------------------------------------------------------------------------------------------------
 
@@ -273,15 +286,17 @@ class _Maker:
         if g.prompt is not None:
             caveats += (f"It rests on one prompt: without {g.prompt} it is gone.",)
             text = f"{text[:-1]}, on one prompt: without {g.prompt} the difference is gone."
+        elif g.only_here:
+            text = f"{text[:-1]}, on these {g.prompts} prompts."
         if g.small:
             caveats += ("One of the two groups has too few faces to stand for its label.",)
-        caveats += few_prompts(g.prompts) + carried(g, worse, self.rules)
-        checked = self._people_say(rater, t.measure, t.editor, {t.factor: "*"})
-        caveats += checked or self._unchecked(rater, t, found if worse == t.highest else found[::-1])
-        return Finding(
+        caveats += few_prompts(g.prompts) + other_prompts(g) + carried(g, worse, self.rules)
+        caveats += second_labels_say(self.results.second_labels, rater, t, self.rules.confidence)
+        made = Finding(
             kind="gap",
             level="clear" if g.grade == "clear" else "suggestive",
-            **where,
+            experiment=t.experiment,
+            condition=t.condition,
             editor=t.editor,
             measure=t.measure,
             rater=rater,
@@ -301,6 +316,11 @@ class _Maker:
             ),
             caveats=caveats,
         )
+        checked = self._with_people(made)
+        if checked is not made:
+            return checked
+        unchecked = self._unchecked(rater, t, found if worse == t.highest else found[::-1])
+        return replace(made, caveats=made.caveats + unchecked)
 
     def _no_gap(self, rater: str, factor: Factor, several: Sequence[GradedGap]) -> Finding:
         first = several[0].test
@@ -494,7 +514,8 @@ class _Maker:
             yield Finding(
                 kind="stereotype",
                 level=level,
-                **where,
+                experiment=t.experiment,
+                condition=t.condition,
                 editor=t.editor,
                 measure=t.measure,
                 rater=ENSEMBLE,
@@ -512,7 +533,7 @@ class _Maker:
                 cases=self.cases.cases(Measure.rate(rate), ENSEMBLE, t.editor, {}, value=t.value, **where)
                 if shown
                 else (),
-                caveats=_pronoun(level, other),
+                caveats=pronoun(level, other),
             )
 
     # -- contributions ------------------------------------------------------------------------------------------
@@ -565,19 +586,8 @@ def _where(measure: str, editor: str | None, group: Mapping[str, str]) -> tuple[
     return measure, editor, frozenset(group.items())
 
 
-def _diagnosed(experiment: str, condition: str) -> bool:
+def _diagnosed(experiment: str | None, condition: str | None) -> bool:
     return (experiment, condition) == (Experiment.DIAGNOSIS, Condition.BASELINE)
-
-
-def _pronoun(level: FindingLevel, swapped: ShareTest | None) -> tuple[str, ...]:
-    if swapped is None:
-        return (
-            "There is no pronoun-swapped control, so following the prompt cannot be told from following the "
-            "stereotype.",
-        )
-    if level == "observed":
-        return ("With the pronoun swapped the share is on the other side: the editor follows the pronoun.",)
-    return ()
 
 
 def _place(e: Estimate) -> tuple[object, ...]:

@@ -1,13 +1,15 @@
 """Which gaps are clear: adjusted for all tests of the report, answerable by the design, and carried by no one prompt.
 
-A permutation of labels over faces takes the prompts as given. A gap that comes from one prompt alone (where old faces
-cannot be aged further, say) passes it, although it tells about that prompt and not about the editor. So a clear gap
-must stay when any one prompt is left out: the same group is still ahead and the test of what is left has p < 0.05.
+A clear gap holds for these prompts (labels permuted over faces) and, with five prompts or more, for prompts like these
+(prompts drawn as well); with fewer it is a claim about these prompts. And since the first takes the prompts as given,
+a gap that comes from one prompt alone (where old faces cannot be aged further, say) passes it, although it tells about
+that prompt and not about the editor. So a clear gap must stay when any one prompt is left out: the same group is still
+ahead and the test of what is left has p < 0.05.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -19,7 +21,8 @@ from evenedit.results.finding import ALPHA
 from evenedit.results.results import Contrast, GapTest
 from evenedit.stats.engine.multiplicity import step_down
 from evenedit.stats.engine.panel import Panel
-from evenedit.stats.engine.permutation import TestedGap, p_values, strata
+from evenedit.stats.engine.permutation import Null, TestedGap, p_values, strata
+from evenedit.stats.engine.prompt_null import FEWEST_PROMPTS
 from evenedit.stats.engine.rules import AnalysisRules
 from evenedit.stats.findings.design import SMALLEST, comparable
 from evenedit.stats.findings.evidence import PanelEvidence, measure_of
@@ -38,7 +41,7 @@ class GradedGap:
     evidence: PanelEvidence
     test: GapTest
     p: float
-    """Adjusted for all gaps of the report."""
+    """Adjusted for all gaps of the report: the larger for these prompts and for prompts like these."""
     grade: Grade
     comparable: bool
     """Whether the groups have faces enough to be compared."""
@@ -48,15 +51,29 @@ class GradedGap:
     """How many prompts it was read on."""
     small: bool = False
     """Whether a group at its end has too few faces."""
+    these: float = 1.0
+    """The adjusted p for these prompts."""
+
+    @property
+    def only_here(self) -> bool:
+        """Whether it was read on too few prompts to say anything about others."""
+        return 1 < self.prompts < FEWEST_PROMPTS
+
+    @property
+    def only_these(self) -> bool:
+        """Whether it is shown for these prompts and not for prompts like these, adjusted or not."""
+        other = self.test.p_prompts
+        return other is not None and (self.these < ALPHA <= self.p or self.test.p < ALPHA <= other)
 
 
-def adjusted(gaps: Sequence[TestedGap]) -> list[float]:
-    """The p of every gap, adjusted together; 1 where nothing varies."""
+def adjusted(gaps: Sequence[TestedGap], null_of: Callable[[TestedGap], Null]) -> list[float]:
+    """The p of every gap under one of its nulls, adjusted together; 1 where nothing varies."""
     found = np.ones(len(gaps))
-    varies = [at for at, gap in enumerate(gaps) if len(gap.null)]
+    nulls = [null_of(gap) for gap in gaps]
+    varies = [at for at, null in enumerate(nulls) if len(null.drawn)]
     if varies:
-        null = np.stack([gaps[at].null for at in varies], axis=1)
-        found[varies] = step_down(np.array([gaps[at].excess for at in varies]), null)
+        drawn = np.stack([nulls[at].drawn for at in varies], axis=1)
+        found[varies] = step_down(np.array([nulls[at].excess for at in varies]), drawn)
     return [float(p) for p in found]
 
 
@@ -65,7 +82,14 @@ def grade_gaps(
 ) -> list[GradedGap]:
     """Every editor's gaps over all raters, factors and conditions; `weight` is their part of all tests."""
     mine = [(one, gap) for one in several for gap in one.gaps if gap.test.editor is not None]
-    p = [min(1.0, value / weight) for value in adjusted([gap for _, gap in mine])]
+    gaps = [gap for _, gap in mine]
+    these = [min(1.0, value / weight) for value in adjusted(gaps, lambda gap: gap.these)]
+    # what prompts add must not take the difference away: in no report of twenty
+    like_these = adjusted(gaps, lambda gap: gap.like_these)
+    p = [
+        (value, max(value, other) if len(gap.like_these.drawn) else value)
+        for gap, value, other in zip(gaps, these, like_these, strict=True)
+    ]
     excluded = {_place(c) for c in contrasts if c.low is not None and c.high is not None and not c.low <= 0 <= c.high}
     first = [_first(one, gap.test, value, excluded) for (one, gap), value in zip(mine, p, strict=True)]
     gone = _gone_without(several, [g for g in first if g.grade != "none" and g.p < ALPHA and g.prompts > 1], rules)
@@ -76,8 +100,11 @@ def _place(c: Contrast) -> tuple[object, ...]:
     return c.measure, c.experiment, c.condition, c.editor, frozenset(c.group.items())
 
 
-def _first(one: PanelEvidence, test: GapTest, p: float, excluded: set[tuple[object, ...]]) -> GradedGap:
-    """A gap's grade before prompts are left out."""
+def _first(
+    one: PanelEvidence, test: GapTest, both: tuple[float, float], excluded: set[tuple[object, ...]]
+) -> GradedGap:
+    """A gap's grade before prompts are left out; `both`: its p for these prompts, and the larger with others'."""
+    these, p = both
     panel = one.panel
     rate = Measure(test.measure).to(MeasureKind.RATE)
     measure = measure_of(panel, rate)
@@ -97,7 +124,7 @@ def _first(one: PanelEvidence, test: GapTest, p: float, excluded: set[tuple[obje
     grade: Grade = "suggestive" if test.p < ALPHA and able else "none"
     if grade == "suggestive" and p < ALPHA and apart and prompts > 1 and not small:
         grade = "clear"
-    return GradedGap(one, test, p, grade, able, prompts=prompts, small=small)
+    return GradedGap(one, test, p, grade, able, prompts=prompts, small=small, these=these)
 
 
 def _checked(g: GradedGap, prompt: str | None) -> GradedGap:

@@ -1,0 +1,90 @@
+"""What stands beside gaps and shifts: the editor's own noise, and the same numbers with a second labelling."""
+
+from __future__ import annotations
+
+from evenedit.core.records import Condition, Experiment
+from evenedit.protocol.measures import Measure, MeasureKind
+from evenedit.protocol.shifts import TWO_SIDED
+from evenedit.report.render.index import POOLED, Index
+from evenedit.report.render.selection import Selection
+from evenedit.report.render.table import Column, Number, Table, Unit, table_of, text
+
+
+def noise(index: Index) -> Table | None:
+    """What each editor moves by itself, beside what it moved."""
+
+    def numbers(measure: str, editor: str, *values: float | None) -> tuple[Number, ...]:
+        unit: Unit = "points" if Measure(measure).name in TWO_SIDED else "share"
+        over = Selection(measure, Experiment.DIAGNOSIS.value, Condition.BASELINE, editor)
+        return tuple(Number(value, unit, cases=over) for value in values)
+
+    rows = []
+    for n in index.results.noise:
+        value, low, high = numbers(n.measure, n.editor, n.value, n.seed_low, n.seed_high)
+        unit = value.unit
+        over = Selection(n.measure, Experiment.DIAGNOSIS.value, Condition.FLOOR, n.editor) if n.floor_n else None
+        floor = Number(n.floor, unit, n.floor_low, n.floor_high, cases=over)
+        rows.append((n.editor, Measure(n.measure).name, value, floor, n.floor_n or None, n.seeds, low, high))
+    return table_of(
+        index,
+        "noise",
+        "What editors move by themselves",
+        "Each shift beside the same when the editor is asked to return the picture unchanged, and beside its lowest "
+        "and highest over seeds.",
+        (
+            text("editor", "Editor"),
+            text("measure", "Measure"),
+            Column("value", "Over the prompts"),
+            Column("floor", "Null edit"),
+            Column("floor_n", "null edits"),
+            Column("seeds", "seeds"),
+            Column("seed_low", "Lowest over seeds"),
+            Column("seed_high", "Highest over seeds"),
+        ),
+        rows,
+        notes=(f"Brackets: {index.level} intervals.",),
+    )
+
+
+def second_labels(index: Index) -> Table | None:
+    """Every gap with the first and with the second labels."""
+    rows = []
+    for s in index.results.second_labels:
+        if Measure(s.measure).kind != MeasureKind.GAP or s.editor not in index.lines("diagnosis"):
+            continue
+        (factor,) = s.group
+        over = Selection(s.measure, Experiment.DIAGNOSIS.value, Condition.BASELINE, s.editor, s.group)
+        ends = ("", "") if s.highest is None or s.lowest is None else (
+            index.level_label(factor, s.highest),
+            index.level_label(factor, s.lowest),
+        )  # fmt: skip
+        rows.append(
+            (
+                *(s.editor or POOLED, index.factor_label(factor), Measure(s.measure).name),
+                *(Number(s.value, "points", s.low, s.high, cases=over), Number(s.p, "p")),
+                *(Number(s.second, "points", s.second_low, s.second_high), Number(s.second_p, "p")),
+                *(*ends, s.relabelled, s.labelled),
+            )
+        )
+    return table_of(
+        index,
+        "second_labels",
+        "Gaps with a second labelling",
+        "The same gaps where portraits are grouped by the second labels (columns such as race_2 of the label file); a "
+        "portrait without one keeps its first.",
+        (
+            text("editor", "Editor"),
+            text("factor", "Factor"),
+            text("rate", "Rate"),
+            Column("gap", "Gap"),
+            Column("p", "p"),
+            Column("second", "Gap, second labels"),
+            Column("second_p", "p"),
+            text("highest", "Highest, second labels"),
+            text("lowest", "Lowest, second labels"),
+            Column("relabelled", "labelled otherwise"),
+            Column("labelled", "labelled twice"),
+        ),
+        rows,
+        notes=(f"Brackets: {index.level} intervals. p: labels permuted over faces, not adjusted.",),
+    )
