@@ -126,5 +126,5 @@ def test_a_judge_has_another_revision_under_other_words():
 
 def test_default_words_do_not_depend_on_the_published_ones():
     sent = default.render(case(), questions_for("diagnosis", case().prompt), image_size=64).parts[-1]
-    assert "Ambiguous: some of these features changed" in str(sent)
+    assert "Ambiguous: some of these traits changed" in str(sent)
     assert "Ambiguous—some features changed" not in str(sent)

@@ -62,6 +62,8 @@ class StudyFile:
     """Prompts of the diagnosis, after `include`."""
     wino: PromptSet
     """Prompts of the stereotype experiment; empty without it."""
+    former_wording: bool = False
+    """Whether its judges began under the wording of release 0.2, which it then keeps."""
 
     @classmethod
     def load(cls, where: Path) -> StudyFile:
@@ -132,7 +134,7 @@ class StudyFile:
     @property
     def rubric(self) -> str:
         """The wording of every answer that raters choose from."""
-        return self.sections.study.rubric or self.sections.study.preset
+        return self.sections.study.rubric or ("former" if self.former_wording else self.sections.study.preset)
 
     @property
     def questions(self) -> dict[str, Question]:
@@ -142,7 +144,7 @@ class StudyFile:
     @property
     def judge_prompt(self) -> str:
         """The words that judges are sent."""
-        return self.sections.study.judge_prompt or self.sections.study.preset
+        return self.sections.study.judge_prompt or ("default" if self.former_wording else self.sections.study.preset)
 
     @property
     def missing(self) -> Missing:

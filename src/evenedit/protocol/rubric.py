@@ -36,17 +36,23 @@ _DATA = tomllib.loads(files(__package__).joinpath("axes.toml").read_text("utf-8"
 QUESTIONS: dict[str, Question] = {q["id"]: Question(**(q | {"labels": tuple(q["labels"])})) for q in _DATA["questions"]}
 """Every question by id, in the rubric's order."""
 
-PUBLISHED_ANCHORS: dict[str, list[str]] = tomllib.loads(
-    files(__package__).joinpath("published_anchors.toml").read_text("utf-8")
+PUBLISHED_ANCHORS, _FORMER_ANCHORS = (
+    dict[str, list[str]](tomllib.loads(files(__package__).joinpath(f"{name}_anchors.toml").read_text("utf-8")))
+    for name in ("published", "former")
 )
-"""By question, the paper's wording of the answers."""
+"""By question, the paper's wording of the answers, and that of release 0.2."""
+
+
+def _worded(anchors: dict[str, list[str]]) -> dict[str, Question]:
+    return QUESTIONS | {q: replace(QUESTIONS[q], labels=tuple(labels)) for q, labels in anchors.items()}
+
 
 WORDINGS: dict[str, dict[str, Question]] = {
     "default": QUESTIONS,
-    "published": QUESTIONS
-    | {q: replace(QUESTIONS[q], labels=tuple(anchors)) for q, anchors in PUBLISHED_ANCHORS.items()},
+    "published": _worded(PUBLISHED_ANCHORS),
+    "former": _worded(_FORMER_ANCHORS),
 }
-"""Every question by id, under the names that a study can choose for its rubric."""
+"""Every question by id, under the names of rubrics."""
 
 QUESTION_IDS: tuple[str, ...] = tuple(QUESTIONS)
 """The questions' ids: the order of the last dimension of every table of answers."""

@@ -365,6 +365,13 @@ class Store:
         )
         return {r.request_id: Status(r.status) for r in self._rows(query)}
 
+    def has_answers(self, rater: str, revision: str) -> bool:
+        """Return whether a rater has answered under a revision."""
+        query = sa.select(schema.replies.c.request_id).where(
+            schema.replies.c.rater == rater, schema.replies.c.revision == revision
+        )
+        return bool(self._rows(query.limit(1)))
+
     def reply_of(self, request_id: str, rater: str, revision: str) -> tuple[Status, int] | None:
         """Return how a rater's call about one edit ended, and in which run; None before it is made."""
         query = sa.select(schema.replies.c.status, schema.replies.c.run_id).where(

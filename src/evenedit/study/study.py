@@ -15,6 +15,7 @@ from evenedit.editors.python import GivenEditor
 from evenedit.judges.python import GivenJudge
 from evenedit.storage.store import Store
 from evenedit.study.given import record, with_given
+from evenedit.study.wording import with_wording
 from evenedit.survey.answers import PeopleRatings
 
 if TYPE_CHECKING:
@@ -65,7 +66,7 @@ class Study:
     def of(cls, file: StudyFile) -> Study:
         """Open the study of a file that is parsed already."""
         store = Store(file.folder, file.sections.store.url, file.sections.store.images)
-        return cls(with_given(file, store), store)
+        return cls(with_wording(with_given(file, store), store), store)
 
     @property
     def folder(self) -> Path:
