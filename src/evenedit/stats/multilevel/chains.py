@@ -33,7 +33,7 @@ FIRST, ACCEPTED = 0.3, 0.8
 
 
 @dataclass(frozen=True, slots=True)
-class Frame:
+class RoundCoordinates:
     """Where the posterior is nearly standard normal: around `peak`, at the standard deviations `centre`."""
 
     peak: Peak
@@ -47,7 +47,7 @@ class Frame:
 class Density:
     """Log density of the posterior and its slope, for many states at once: [coordinate, chain]."""
 
-    def __init__(self, model: Laplace, frame: Frame, sd_scale: float) -> None:
+    def __init__(self, model: Laplace, frame: RoundCoordinates, sd_scale: float) -> None:
         grid = model.grid
         self.grid, self.frame, self.sd_scale, self.cuts = grid, frame, sd_scale, model.cuts
         self.width, self.faces, self.free = model.width, grid.faces.size, len(grid.free)
