@@ -17,7 +17,7 @@ from scipy.linalg import solve_triangular
 from scipy.sparse import csr_array
 from scipy.special import expit
 
-from evenedit.stats.multilevel.laplace import Grid, Laplace, Peak, Places, Values
+from evenedit.stats.multilevel.laplace import Laplace, ModelledRows, Peak, Places, Values
 
 CHAINS = 8
 WARM_UP, ROUND, ROUNDS = 40, 80, 6
@@ -168,7 +168,7 @@ class Density:
 
 def _scales(model: Laplace) -> tuple[Values, list[slice]]:
     """Known standard deviations of cuts, effects and faces, 0 where estimated; and where those of each name are."""
-    grid: Grid = model.grid
+    grid: ModelledRows = model.grid
     scale = np.concatenate([np.full(model.width, 0.0), np.full(grid.faces.size, grid.faces.sd or 0.0)])
     scale[: model.cuts] = grid.cut_sd
     slices = []
