@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 from scipy.stats import chi2
 
-from evenedit.stats.multilevel.laplace import Effect, Grid, Laplace, NotConverged
+from evenedit.stats.multilevel.laplace import Effect, Laplace, ModelledRows, NotConverged
 from evenedit.stats.multilevel.posterior import posterior
 from proofs.page import Proof, size, table
 
@@ -51,7 +51,7 @@ def one_study(categories: int, rng: np.random.Generator) -> dict[str, float] | s
         Effect(name, at, count, LABEL if name in ("race", "gender") else None)
         for name, (at, count, _) in places.items()
     )
-    model = Laplace(Grid(category, np.ones(len(face)), categories, tuple(effects), last, CUT))
+    model = Laplace(ModelledRows(category, np.ones(len(face)), categories, tuple(effects), last, CUT))
     try:
         found = posterior(model, sd_scale=SD, seed=int(rng.integers(2**31)))
     except NotConverged as reason:

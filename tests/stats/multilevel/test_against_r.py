@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 from evenedit.stats.disparity.cumulative_logits import CumulativeLogits
-from evenedit.stats.multilevel.laplace import Effect, Grid, Laplace
+from evenedit.stats.multilevel.laplace import Effect, Laplace, ModelledRows
 from evenedit.stats.multilevel.posterior import posterior
 
 R = Path(__file__).parents[2] / "fixtures" / "r"
@@ -49,7 +49,7 @@ def test_at_rs_estimates_the_likelihood_and_the_effects_are_rs(package, by_gende
         Effect("gender", GENDER, GENDERS, KNOWN, all_levels(said["fixed"], "gender", GENDERS)),
     )
     faces = Effect("face", FACE, FACES)
-    grid = Grid(category, np.ones(len(FACE)), len(cuts) + 1, (*labels, *crossed()), faces, KNOWN, cuts)
+    grid = ModelledRows(category, np.ones(len(FACE)), len(cuts) + 1, (*labels, *crossed()), faces, KNOWN, cuts)
     model = Laplace(grid)
     sds = said["sds"]
     peak = model.peak([sds[by_gender], sds["prompt"], sds[by_prompt], sds["face"]])
@@ -67,7 +67,7 @@ def test_posteriors_hold_rs_estimates_well_inside(package):
     category = RATINGS["score"].to_numpy() - 1 if ordinal else (RATINGS["score"] >= 4).to_numpy().astype(int)
     labels = (Effect("race", RACE, RACES, 1.5), Effect("gender", GENDER, GENDERS, 1.5))
     faces = Effect("face", FACE, FACES)
-    model = Laplace(Grid(category, np.ones(len(FACE)), category.max() + 1, (*labels, *crossed()), faces, 5.0))
+    model = Laplace(ModelledRows(category, np.ones(len(FACE)), category.max() + 1, (*labels, *crossed()), faces, 5.0))
     found = posterior(model, sd_scale=1.5, seed=1)
     for name, theirs in (("prompt", "prompt"), ("face", "face"), ("race × prompt", "rp" if ordinal else "race:prompt")):
         draws = found.sds[:, found.names.index(name)]

@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 
 from evenedit.stats.multilevel.intersections import BY, PROMPT
-from evenedit.stats.multilevel.laplace import Grid, Laplace, NotConverged, Places, Values
+from evenedit.stats.multilevel.laplace import Laplace, ModelledRows, NotConverged, Places, Values
 
 FOLDS = 5
 
 
-def held_out_accuracy(grid: Grid, sds: Values) -> tuple[float | None, float | None]:
+def held_out_accuracy(grid: ModelledRows, sds: Values) -> tuple[float | None, float | None]:
     """Concordance by labels alone and with the prompt, each fifth of the faces ranked by a fit to the others.
 
     The standard deviations are those of the whole data: five numbers that single faces hardly move.

@@ -17,7 +17,7 @@ from scipy.linalg import solve_triangular
 from scipy.sparse import csr_array
 from scipy.special import expit
 
-from evenedit.stats.multilevel.laplace import Grid, Laplace, Peak, Places, Values
+from evenedit.stats.multilevel.laplace import Laplace, ModelledRows, Peak, Places, Values
 
 CHAINS = 8
 WARM_UP, ROUND, ROUNDS = 40, 80, 6
@@ -33,7 +33,7 @@ FIRST, ACCEPTED = 0.3, 0.8
 
 
 @dataclass(frozen=True, slots=True)
-class Frame:
+class RoundCoordinates:
     """Where the posterior is nearly standard normal: around `peak`, at the standard deviations `centre`."""
 
     peak: Peak
@@ -47,7 +47,7 @@ class Frame:
 class Density:
     """Log density of the posterior and its slope, for many states at once: [coordinate, chain]."""
 
-    def __init__(self, model: Laplace, frame: Frame, sd_scale: float) -> None:
+    def __init__(self, model: Laplace, frame: RoundCoordinates, sd_scale: float) -> None:
         grid = model.grid
         self.grid, self.frame, self.sd_scale, self.cuts = grid, frame, sd_scale, model.cuts
         self.width, self.faces, self.free = model.width, grid.faces.size, len(grid.free)
@@ -168,7 +168,7 @@ class Density:
 
 def _scales(model: Laplace) -> tuple[Values, list[slice]]:
     """Known standard deviations of cuts, effects and faces, 0 where estimated; and where those of each name are."""
-    grid: Grid = model.grid
+    grid: ModelledRows = model.grid
     scale = np.concatenate([np.full(model.width, 0.0), np.full(grid.faces.size, grid.faces.sd or 0.0)])
     scale[: model.cuts] = grid.cut_sd
     slices = []

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evenedit.stats.engine.panel import Axes
-from evenedit.stats.multilevel.laplace import Effect, Grid, Places, Values
+from evenedit.stats.multilevel.laplace import Effect, ModelledRows, Places, Values
 
 CUT_SD = 5.0
 LABEL_SD = 1.5
@@ -84,7 +84,7 @@ def _crossings(kinds: Kinds) -> list[tuple[str, ...]]:
     return [pair for pair in combinations(every, 2) if len(every) > 2 and enough(pair)]
 
 
-def grid_of(kinds: Kinds, face: Places, prompt: Places, category: Places, categories: int) -> Grid:
+def grid_of(kinds: Kinds, face: Places, prompt: Places, category: Places, categories: int) -> ModelledRows:
     """The model's rows: each with its face (a position in `kinds.faces`), prompt and category."""
     prompts = int(prompt.max()) + 1
     kind = kinds.kind_of[face]
@@ -102,4 +102,4 @@ def grid_of(kinds: Kinds, face: Places, prompt: Places, category: Places, catego
             Effect(f"{main}{BY}{PROMPT}", kinds.labels[main][kind] * prompts + prompt, len(levels) * prompts)
         )
     faces = Effect("face", face, len(kinds.faces))
-    return Grid(category, np.ones(len(category)), categories, tuple(effects), faces, CUT_SD)
+    return ModelledRows(category, np.ones(len(category)), categories, tuple(effects), faces, CUT_SD)

@@ -43,7 +43,7 @@ class Effect:
 
 
 @dataclass(frozen=True, slots=True)
-class Grid:
+class ModelledRows:
     """What is modelled: rows of one category and count each, and the effects behind them; faces apart from others."""
 
     category: Places
@@ -60,11 +60,13 @@ class Grid:
         """Effects whose standard deviation is estimated, faces last."""
         return tuple(e.name for e in (*self.effects, self.faces) if e.sd is None)
 
-    def kept(self, rows: NDArray[np.bool_]) -> Grid:
+    def kept(self, rows: NDArray[np.bool_]) -> ModelledRows:
         """Some of the rows, with all effects."""
         effects = tuple(_kept(e, rows) for e in self.effects)
         faces = _kept(self.faces, rows)
-        return Grid(self.category[rows], self.count[rows], self.categories, effects, faces, self.cut_sd, self.cut_mean)
+        return ModelledRows(
+            self.category[rows], self.count[rows], self.categories, effects, faces, self.cut_sd, self.cut_mean
+        )
 
 
 def _sums(at: Places, weights: Values, size: int) -> Values:
@@ -102,7 +104,7 @@ class Peak:
 class Laplace:
     """The model of one outcome."""
 
-    def __init__(self, grid: Grid) -> None:
+    def __init__(self, grid: ModelledRows) -> None:
         self.grid = grid
         self.cuts = grid.categories - 1
         starts = np.cumsum([self.cuts, *(e.size for e in grid.effects)])

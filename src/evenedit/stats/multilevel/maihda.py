@@ -26,7 +26,7 @@ from evenedit.stats.engine.panel import Axes, by_face
 from evenedit.stats.engine.rules import AnalysisRules
 from evenedit.stats.multilevel.accuracy import held_out_accuracy
 from evenedit.stats.multilevel.intersections import BY, LABELS, Kinds, grid_of, kinds_of
-from evenedit.stats.multilevel.laplace import Grid, Laplace, NotConverged, Places, Values
+from evenedit.stats.multilevel.laplace import Laplace, ModelledRows, NotConverged, Places, Values
 from evenedit.stats.multilevel.posterior import Posterior, posterior
 
 SD_SCALE = 1.5
@@ -196,7 +196,7 @@ class _Told:
             additive = float(joint[0] / max(sum(joint), 1e-12))
         return float(mean), float(low), float(high), additive
 
-    def cells(self, grid: Grid, face: Places) -> Iterator[PooledCell]:
+    def cells(self, grid: ModelledRows, face: Places) -> Iterator[PooledCell]:
         """Each intersection with its pooled and its own rate or mean."""
         rates = self._rates()
         kind = self.kinds.kind_of[face]

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.optimize import minimize
 
-from evenedit.stats.multilevel.chains import Density, Frame, sample
+from evenedit.stats.multilevel.chains import Density, RoundCoordinates, sample
 from evenedit.stats.multilevel.laplace import Laplace, NotConverged, Peak, Values
 
 PROBE = 0.1
@@ -53,7 +53,7 @@ def posterior(model: Laplace, *, sd_scale: float, seed: int) -> Posterior:
     return Posterior(model.grid.free, sds, columns, reduction, frame.centre)
 
 
-def _frame(model: Laplace, scale: float) -> Frame:
+def _frame(model: Laplace, scale: float) -> RoundCoordinates:
     """The mode of the standard deviations, the effects there, and how curved it is."""
     last: list[Peak] = []
 
@@ -88,4 +88,4 @@ def _frame(model: Laplace, scale: float) -> Frame:
             curvature[i, j] = curvature[j, i] = -(both - raised[0, i] - raised[0, j] + top) / PROBE**2
     sizes, directions = np.linalg.eigh(curvature)
     widths = np.clip(1 / np.sqrt(np.maximum(sizes, 1e-6)), *WIDTHS)
-    return Frame(peak, centre, np.linalg.cholesky((directions * widths**2) @ directions.T), drift)
+    return RoundCoordinates(peak, centre, np.linalg.cholesky((directions * widths**2) @ directions.T), drift)
