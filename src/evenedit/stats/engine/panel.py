@@ -7,7 +7,7 @@ estimate, draw and relabelling is the same to the last bit whatever the order of
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 import pandas as pd
@@ -119,6 +119,8 @@ class Panel:
     """[cluster, prompt, editor, column]. Seeds of one face and prompt share a cell."""
     sums: Mapping[str, NDArray[np.int64]]
     """Every column by name, summed over prompts: [editor, cluster]."""
+    _tallied: dict[bytes, dict[str, list[int]]] = field(init=False, repr=False, compare=False, default_factory=dict)
+    """Sums over the clusters of a mask, by mask, column and editor: every estimate asks for three of them."""
 
     def rows(self) -> list[tuple[str | None, list[int]]]:
         """Each editor with its position, then all of them pooled as None."""
@@ -127,7 +129,12 @@ class Panel:
 
     def tally(self, column: str, editors: list[int], mask: NDArray[np.bool_]) -> int:
         """A column's sum over some editors and clusters."""
-        return int((self.sums[column] @ mask)[editors].sum())
+        key = mask.tobytes()
+        if key not in self._tallied:
+            sums = np.stack(list(self.sums.values()))[:, :, mask].sum(axis=2)
+            self._tallied[key] = dict(zip(self.sums, sums.tolist(), strict=True))
+        own = self._tallied[key][column]
+        return sum(own[editor] for editor in editors)
 
 
 def lay_out(

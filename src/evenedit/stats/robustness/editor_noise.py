@@ -26,6 +26,7 @@ def editor_noise(scores: Scores, rules: AnalysisRules, estimates: Iterable[Estim
         for e in estimates
         if e.experiment == Experiment.DIAGNOSIS and e.editor is not None and not e.group
     }
+    several = scores.edits["seed"].nunique() > 1
     for editor in dict.fromkeys(editor for _, condition, editor in found if condition == Condition.BASELINE):
         for name in (*TWO_SIDED, *ONE_SIDED):
             for measure in (Measure.shift(name), Measure.rate(name)):
@@ -34,7 +35,7 @@ def editor_noise(scores: Scores, rules: AnalysisRules, estimates: Iterable[Estim
                     continue
                 null = found.get((measure, Condition.FLOOR, editor)) if name not in WANTED_OF_NOTHING else None
                 null = null if null is not None and null.value is not None else None
-                by_seed = _by_seed(scores, rules, name, editor)
+                by_seed = _by_seed(scores, rules, name, editor) if several else []
                 if null is not None or len(by_seed) > 1:
                     yield EditorNoise(
                         measure,
