@@ -9,7 +9,9 @@ from pathlib import Path
 from proofs.page import PAGES, commit, page
 
 PROOFS = (
-    *("age", "change", "coverage", "findings", "fuzz", "hard_worlds", "identity", "instruments", "kills", "load"),
+    *("age", "change", "coverage", "findings", "fuzz", "hard_worlds", "identity", "instruments", "kills"),
+    "lease_kills",
+    "load",
     "services",
     "survey_kills",
     "texts",
