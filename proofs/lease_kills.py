@@ -32,7 +32,7 @@ AT_ONCE = 2
 """Edits, and calls to the judge, of one run at the same time."""
 PLANNED = 72
 """Edits: 24 faces × 3 prompts."""
-PROGRAM = 'sleep 0.2; { md5sum < "$1"; echo "$2"; } | tr "\\n" " " >> "$4"; echo >> "$4"; cp "$1" "$3"'
+PROGRAM = 'sleep 0.2; printf "%s %s\\n" "$(md5sum < "$1")" "$2" >> "$4"; cp "$1" "$3"'
 """An editor: it takes a while, notes what it was asked for, and returns the portrait."""
 
 
@@ -117,6 +117,9 @@ def kill_holders(folder: Path, url: str, kills: int, seed: int = SEED) -> dict[s
             run.kill()
             run.join()
         codes = sorted({run.exitcode for run in runs})
+        for run, machine in zip(runs, machines, strict=True):
+            if run.exitcode:
+                print((machine / "printed.log").read_text(), flush=True)
         left, edits, replies = len(held(engine)), len(store.edits()), len(store.run_of_replies())
         made = Counter(log.read_text().splitlines())
         questions, calls = len(asked), sum(asked.values())

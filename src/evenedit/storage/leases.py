@@ -81,14 +81,17 @@ class Leases:
                 db.execute(TABLE.delete().where(mine, TABLE.c.key.in_(wanted)))
 
     def wait(self, keys: Sequence[str], left: Callable[[], set[str]]) -> set[str]:
-        """Wait while other runs work on these: until some are free and still `left` to do, or none is left."""
+        """Wait while other runs work on these, until some are free or none is left; return all that is left to do.
+
+        What is still held is in it too: whoever goes on with the free ones has to come back for the others.
+        """
         told = False
         while open_ := left() & set(keys):
             held = sa.select(TABLE.c.key).where(TABLE.c.until >= NOW)
             with self._engine.connect() as db:
                 free = open_ - {row.key for row in db.execute(held)}
-            if back := free & left():  # what was stored meanwhile is free too
-                return back
+            if free & (now := left()):  # what was stored meanwhile is free too
+                return now & open_
             if free:
                 continue
             if not told:
