@@ -445,7 +445,7 @@ class DiffusersEditor(InheritsSettings):
     def _from_pretrained(self, torch: Any, cls: Any, options: Mapping[str, Any]) -> Any:
         try:
             return cls.from_pretrained(self.model, **options)
-        except (ImportError, AttributeError) as error:  # a package is missing or older than the pipeline
+        except ImportError as error:
             raise EvenEditError(f"{self._needs_extra()} ({error})") from None
         except (OSError, ValueError) as error:
             if out_of_memory(torch, error):

@@ -88,9 +88,7 @@ class PipelineCall:
 
     def check(self, given: Mapping[str, Any]) -> None:
         """Refuse arguments that the pipeline would not take, with its own signature."""
-        if any(p.kind is p.VAR_KEYWORD for p in self._parameters.values()):
-            return
-        ours = {"self", "prompt", "generator", "output_type", "return_dict", self.image}
+        ours = {"self", "kwargs", "prompt", "generator", "output_type", "return_dict", self.image}
         allowed = [name for name in self._parameters if name not in ours]
         for name in given:
             if name in ours:
