@@ -17,7 +17,7 @@ import sqlalchemy as sa
 import tomli_w
 
 from evenedit.simulation.provider.server import SUCCESS, FakeProvider, ProviderAnswer, Seen
-from evenedit.storage.leases import TABLE
+from evenedit.storage.leases import NOW, TABLE
 from evenedit.storage.store import Store
 from proofs import services  # noqa: F401 (its keys for the local server)
 from proofs.kills import LONGEST, PROCESSES, command, results
@@ -64,10 +64,11 @@ def write(folder: Path, body: dict[str, Any]) -> Path:
 
 
 def held(engine: sa.Engine) -> dict[str, tuple[str, float]]:
-    """Owner and deadline of every lease."""
+    """Owner and deadline of every lease that has not expired."""
     with engine.connect() as db:
         try:
-            return {row.key: (row.owner, row.until) for row in db.execute(sa.select(TABLE))}
+            found = db.execute(sa.select(TABLE).where(TABLE.c.until >= NOW))
+            return {row.key: (row.owner, row.until) for row in found}
         except sa.exc.ProgrammingError:  # no run has begun
             return {}
 
@@ -120,6 +121,7 @@ def kill_holders(folder: Path, url: str, kills: int, seed: int = SEED) -> dict[s
         for run, machine in zip(runs, machines, strict=True):
             if run.exitcode:
                 print((machine / "printed.log").read_text(), flush=True)
+        time.sleep(LEASE)
         left, edits, replies = len(held(engine)), len(store.edits()), len(store.run_of_replies())
         made = Counter(log.read_text().splitlines())
         questions, calls = len(asked), sum(asked.values())
@@ -141,7 +143,7 @@ def kill_holders(folder: Path, url: str, kills: int, seed: int = SEED) -> dict[s
         "different edits": len(made),
         "calls": calls,
         "different calls": questions,
-        "leases at the end": left,
+        "leases held at the end": left,
         "runs that hang": hanging,
         "exit codes": ", ".join(map(str, codes)),
         "results as of one run": "yes" if same else "no",
@@ -151,7 +153,9 @@ def kill_holders(folder: Path, url: str, kills: int, seed: int = SEED) -> dict[s
 def wrong(found: dict[str, Any]) -> list[str]:
     """What contradicts the claim."""
     planned, lost = found["planned"], found["leases left by the killed"]
-    problems = [f"{found[name]} {name}" for name in ("stored and made again", "leases at the end", "runs that hang")]
+    problems = [
+        f"{found[name]} {name}" for name in ("stored and made again", "leases held at the end", "runs that hang")
+    ]
     problems = [text for text in problems if not text.startswith("0 ")]
     problems += [
         f"{found[name]} {name} of {planned}"
