@@ -13,8 +13,10 @@ from diffusers import (
     FlowMatchEulerDiscreteScheduler,
     Flux2Transformer2DModel,
     FluxTransformer2DModel,
+    LongCatImageTransformer2DModel,
     OmniGenTransformer2DModel,
     UNet2DConditionModel,
+    ZImageTransformer2DModel,
 )
 from transformers import (
     CLIPTextConfig,
@@ -23,6 +25,9 @@ from transformers import (
     PreTrainedTokenizerFast,
     Qwen3Config,
     Qwen3ForCausalLM,
+    Siglip2ImageProcessorPil,
+    Siglip2VisionConfig,
+    Siglip2VisionModel,
     T5Config,
     T5EncoderModel,
 )
@@ -217,6 +222,58 @@ def qwen(folder: Path) -> dict[str, Any]:
     return dict(parts)
 
 
+def longcat(folder: Path) -> dict[str, Any]:
+    """Its text encoder is Qwen's."""
+    parts = qwen(folder)
+    return {
+        "scheduler": FlowMatchEulerDiscreteScheduler(use_dynamic_shifting=True),
+        "vae": vae(16),
+        "text_encoder": parts["text_encoder"],
+        "tokenizer": parts["tokenizer"],
+        "text_processor": parts["processor"],
+        "transformer": _loud(
+            LongCatImageTransformer2DModel(
+                in_channels=64,
+                num_layers=1,
+                num_single_layers=1,
+                attention_head_dim=16,
+                num_attention_heads=2,
+                joint_attention_dim=16,
+                pooled_projection_dim=16,
+                axes_dims_rope=[4, 4, 8],
+            )
+        ),
+    }
+
+
+def z_image_omni() -> dict[str, Any]:
+    seeing = Siglip2VisionConfig(
+        hidden_size=16, intermediate_size=16, num_hidden_layers=1, num_attention_heads=2, num_patches=16, patch_size=16
+    )
+    return {
+        "scheduler": FlowMatchEulerDiscreteScheduler(use_dynamic_shifting=True),
+        "vae": vae(),
+        "text_encoder": klein()["text_encoder"],
+        "tokenizer": words(512),
+        "transformer": _loud(
+            ZImageTransformer2DModel(
+                in_channels=4,
+                dim=32,
+                n_layers=1,
+                n_refiner_layers=1,
+                n_heads=2,
+                n_kv_heads=2,
+                cap_feat_dim=16,
+                siglip_feat_dim=16,
+                axes_dims=[4, 6, 6],
+                axes_lens=[1024, 64, 64],
+            )
+        ),
+        "siglip": Siglip2VisionModel(seeing),
+        "siglip_processor": Siglip2ImageProcessorPil(patch_size=16, max_num_patches=16),
+    }
+
+
 def without(parts: dict[str, Any], *names: str) -> dict[str, Any]:
     return {name: part for name, part in parts.items() if name not in names}
 
@@ -226,6 +283,7 @@ MADE: dict[str, Callable[[Path], dict[str, Any]]] = {
     "Flux2KleinKVPipeline": lambda _: klein() | {"is_distilled": True},
     "FluxKontextPipeline": lambda _: flux(),
     "FluxImg2ImgPipeline": lambda _: flux(),
+    "LongCatImageEditPipeline": longcat,
     "OmniGenPipeline": lambda _: omnigen(),
     "QwenImageEditPipeline": qwen,
     "QwenImageImg2ImgPipeline": lambda folder: without(qwen(folder), "processor"),
@@ -233,6 +291,7 @@ MADE: dict[str, Callable[[Path], dict[str, Any]]] = {
     "StableDiffusionInstructPix2PixPipeline": lambda _: stable(8),
     "StableDiffusionXLImg2ImgPipeline": lambda _: stable_xl(4),
     "StableDiffusionXLInstructPix2PixPipeline": lambda _: stable_xl(8),
+    "ZImageOmniPipeline": lambda _: z_image_omni(),
 }
 
 

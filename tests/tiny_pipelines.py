@@ -183,6 +183,13 @@ class PictureProcessor(ProcessorMixin):
     def __init__(self, tokenizer: PreTrainedTokenizerFast) -> None:
         super().__init__(tokenizer)
 
+    @property
+    def image_processor(self) -> Any:
+        """What reads pictures alone, for pipelines that ask for it."""
+        from transformers import Qwen2VLImageProcessorPil
+
+        return Qwen2VLImageProcessorPil(min_pixels=28 * 28, max_pixels=56 * 56)
+
     def __call__(self, text: list[str], images: list[Image] | Image, **options: Any) -> BatchFeature:
         images = images if isinstance(images, list) else [images]
         patches, grids = zip(*map(_patches, images), strict=True)

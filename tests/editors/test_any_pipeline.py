@@ -16,6 +16,7 @@ from evenedit.editors.local.pipeline_call import painted
 torch = pytest.importorskip("torch")
 
 import diffusers  # noqa: E402
+from diffusers.pipelines.longcat_image import pipeline_longcat_image_edit as longcat  # noqa: E402
 from diffusers.pipelines.qwenimage import pipeline_qwenimage_edit as qwen_one  # noqa: E402
 from diffusers.pipelines.qwenimage import pipeline_qwenimage_edit_plus as qwen_plus  # noqa: E402
 
@@ -32,6 +33,7 @@ SETTINGS: dict[str, dict[str, Any]] = {
     "StableDiffusionImg2ImgPipeline": {"call": {"strength": 0.5}},
     "StableDiffusionXLImg2ImgPipeline": {"call": {"strength": 0.5}},
     "StableDiffusionXLInstructPix2PixPipeline": {"size": "first"},
+    "ZImageOmniPipeline": {"size": "first", "dtype": "bfloat16"},  # diffusers 0.42 takes no other
 }
 SEVERAL = (
     "Flux2KleinKVPipeline",
@@ -39,22 +41,25 @@ SEVERAL = (
     "Flux2Pipeline",
     "OmniGenPipeline",
     "QwenImageEditPlusPipeline",
+    "ZImageOmniPipeline",
 )
 READS_FIRST = ("Flux2KleinPipeline", "Flux2Pipeline", "FluxKontextPipeline")
 
 
 @pytest.fixture(scope="module", autouse=True)
 def small_and_calm() -> Iterator[None]:
-    """One thread, and Qwen's inputs at 64 px in place of 1024."""
+    """One thread, and inputs of Qwen and LongCat at 64 px in place of 1024."""
     threads, sizes = torch.get_num_threads(), (qwen_plus.VAE_IMAGE_SIZE, qwen_plus.CONDITION_IMAGE_SIZE)
     torch.set_num_threads(1)
     qwen_plus.VAE_IMAGE_SIZE = qwen_plus.CONDITION_IMAGE_SIZE = 64 * 64
-    real = qwen_one.calculate_dimensions
-    qwen_one.calculate_dimensions = lambda area, ratio: real(64 * 64, ratio)
+    real = {module: module.calculate_dimensions for module in (qwen_one, longcat)}
+    for module, rule in real.items():
+        module.calculate_dimensions = lambda area, ratio, rule=rule: rule(64 * 64, ratio)
     yield
     torch.set_num_threads(threads)
     qwen_plus.VAE_IMAGE_SIZE, qwen_plus.CONDITION_IMAGE_SIZE = sizes
-    qwen_one.calculate_dimensions = real
+    for module, rule in real.items():
+        module.calculate_dimensions = rule
 
 
 @pytest.fixture(scope="module")
