@@ -5,7 +5,19 @@ import tempfile
 from importlib import import_module
 from pathlib import Path
 
-BENCHES = ("editing", "gallery", "gate", "instruments", "judges", "portraits", "report", "statistics", "survey")
+BENCHES = (
+    "editing",
+    "gallery",
+    "gate",
+    "growth",
+    "instruments",
+    "judges",
+    "live",
+    "portraits",
+    "report",
+    "statistics",
+    "survey",
+)
 
 for name in sys.argv[1:] or BENCHES:
     print(f"-- {name}", flush=True)

@@ -128,7 +128,7 @@ def memory(calls: int) -> None:
         def connect(key: str) -> openai.OpenAI:
             return openai.OpenAI(api_key=key, base_url=wire.openai, max_retries=0)
 
-        provider = Provider(connect, model="simulated-a", key_env="OPENAI_API_KEY")
+        provider = Provider(connect, model="simulated-a", key_env="OPENAI_API_KEY", attempts=5)
         numbers = count(1)
 
         def work(_: int) -> None:

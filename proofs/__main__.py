@@ -20,6 +20,7 @@ PROOFS = (
     "identity",
     "instruments",
     "kills",
+    "lease_kills",
     "load",
     "multilevel",
     "power",

@@ -154,12 +154,12 @@ def save_qwen(folder: Path) -> Path:
     return folder
 
 
-def _loud(model: torch.nn.Module) -> Any:
+def _loud(model: torch.nn.Module, spread: float = 0.3) -> Any:
     """Larger random weights, so that prompt and picture move the output by more than a grey level."""
     with torch.no_grad():
         for weights in model.parameters():
             if weights.ndim > 1:
-                weights.normal_(0, 0.3)
+                weights.normal_(0, spread)
     return model
 
 
@@ -183,7 +183,15 @@ class PictureProcessor(ProcessorMixin):
     def __init__(self, tokenizer: PreTrainedTokenizerFast) -> None:
         super().__init__(tokenizer)
 
-    def __call__(self, text: list[str], images: list[Image], **options: Any) -> BatchFeature:
+    @property
+    def image_processor(self) -> Any:
+        """What reads pictures alone, for pipelines that ask for it."""
+        from transformers import Qwen2VLImageProcessorPil
+
+        return Qwen2VLImageProcessorPil(min_pixels=28 * 28, max_pixels=56 * 56)
+
+    def __call__(self, text: list[str], images: list[Image] | Image, **options: Any) -> BatchFeature:
+        images = images if isinstance(images, list) else [images]
         patches, grids = zip(*map(_patches, images), strict=True)
         tokens = [len(rows) // 4 for rows in patches]
         filled = []

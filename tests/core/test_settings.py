@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from evenedit.core.settings import InheritsSettings
-from evenedit.editors.local.flux2 import Flux2
+from evenedit.editors.local.pipelines import known
 from evenedit.judges.gemini import GeminiJudge
 from evenedit.judges.openai import OpenAIJudge
 
@@ -80,4 +80,10 @@ def test_judges_and_local_editors_show_their_settings_in_full():
     rest = "image_size=1024, base_url=None, api_key_env='{}_API_KEY', timeout=120, attempts=5, batch=None"
     assert shown(GeminiJudge) == f"model, temperature=0.1, {rest.format('GEMINI')}"
     assert shown(OpenAIJudge) == f"model, api='chat', structured=True, temperature=None, {rest.format('OPENAI')}"
-    assert list(inspect.signature(Flux2).parameters)[:5] == ["model", "revision", "steps", "guidance_scale", "dtype"]
+    assert list(inspect.signature(known("flux2-dev")).parameters)[:5] == [
+        "model",
+        "revision",
+        "steps",
+        "guidance_scale",
+        "dtype",
+    ]

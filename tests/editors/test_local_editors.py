@@ -14,10 +14,8 @@ from PIL import Image
 
 from conftest import open_study
 from evenedit.core.errors import EvenEditError, Failed, Failure
-from evenedit.editors.local import flux2
-from evenedit.editors.local import qwen as qwen_image_edit
-from evenedit.editors.local.flux2 import Flux2
-from evenedit.editors.local.qwen import QwenImageEdit
+from evenedit.editors.local import sizes
+from evenedit.editors.local.pipelines import known
 
 torch = pytest.importorskip("torch")
 
@@ -26,6 +24,7 @@ from diffusers.pipelines.qwenimage import pipeline_qwenimage_edit_plus as qwen_m
 
 import tiny_pipelines  # noqa: E402
 
+Flux2, QwenImageEdit = known("flux2-dev"), known("qwen-image-edit-2511")
 QUICK: dict[str, Any] = {"steps": 2, "dtype": "float32", "device": "cpu"}
 Make = Callable[..., Any]
 
@@ -189,7 +188,7 @@ def test_steps_and_guidance_reach_the_pipeline(make, editor, kind):
 )
 def test_flux_paints_in_the_first_images_size(given, painted):
     # steps of 8 px for the tiny VAE; beyond 1024² pixels the input is shrunk to that area: 2048 / √2 = 1448.2
-    assert flux2._size(portrait(size=given), 8) == painted
+    assert sizes.as_first(portrait(size=given), 8) == painted
 
 
 def test_flux_follows_the_first_of_two(folders):
@@ -199,7 +198,7 @@ def test_flux_follows_the_first_of_two(folders):
 
 @pytest.mark.parametrize("given", [(64, 64), (1024, 1024), (640, 480), (300, 900), (1000, 333)])
 def test_qwen_paints_in_the_shape_the_pipeline_would_choose(given):
-    shape = qwen_image_edit._shape(portrait(size=given), 1024)
+    shape = sizes.of_area(portrait(size=given), 1024)
     assert shape == qwen_module.calculate_dimensions(1024 * 1024, given[0] / given[1])
 
 
@@ -388,8 +387,9 @@ def test_a_folder_without_a_model_is_named(make, tmp_path):
 
 def test_nothing_heavy_is_imported_before_the_first_edit():
     code = (
-        "import sys; from evenedit.editors.local.flux2 import Flux2; from evenedit.editors.local.qwen import *; "
-        "Flux2().facts(); QwenImageEdit().facts(); assert not {'torch', 'diffusers', 'transformers'} & set(sys.modules)"
+        "import sys; from evenedit.editors.local.pipelines import known; "
+        "[known(name)().facts() for name in ('flux2-dev', 'qwen-image-edit-2511')]; "
+        "assert not {'torch', 'diffusers', 'transformers'} & set(sys.modules)"
     )
     subprocess.run([sys.executable, "-c", code], check=True)
 

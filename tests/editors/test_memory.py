@@ -10,10 +10,12 @@ from conftest import open_study
 from evenedit.core import plugins
 from evenedit.core.errors import EvenEditError
 from evenedit.editors.local import diffusers_base, memory
-from evenedit.editors.local.flux2 import Flux2
 from evenedit.editors.local.memory import GB, PRESETS, weights_of
+from evenedit.editors.local.pipelines import known
+from evenedit.study.memory import memory_note
 from evenedit.study.plan import make_plan
 
+Flux2 = known("flux2-dev")
 LOCAL = ("flux2-dev", "qwen-image-edit-2511", "step1x-edit-v1p2")
 
 
@@ -98,12 +100,30 @@ def test_a_plan_can_be_made_for_another_machine(tmp_path, monkeypatch):
     study = open_study(
         tmp_path, editors=[{"id": "flux2-dev"}, {"id": "q", "kind": LOCAL[1], "settings": {"memory": "24gb"}}]
     )
-    here = " ".join(make_plan(study).notes)
-    assert "flux2-dev needs 116 GB of GPU memory, 64 GB of main memory (weights in GB: transformer 64.0" in here
+    here = make_plan(study).notes[0]
+    assert "flux2-dev needs 52 GB of GPU memory, 48 GB of main memory to read the instructions, then 68 GB" in here
+    assert "both at once would be 116 GB (weights in GB: transformer 64.0" in here
     there = make_plan(study, gpu=80).notes
-    assert "on 80 GB it runs with offload = model: 68 GB of GPU memory, 112 GB of main memory" in there[0]
-    assert "it fits 80 GB" in there[1]
+    assert there[0].endswith("it fits 80 GB") and there[1].endswith("it fits 80 GB"), "each phase by itself"
+    smaller = make_plan(study, gpu=60).notes[0]
+    assert smaller.endswith("on 60 GB it runs with offload = sequential to edit")
     assert "does not fit 12 GB. No preset fits" in make_plan(study, gpu=12).notes[1]
+
+
+def test_what_is_not_read_first_needs_everything_at_once(monkeypatch):
+    flux = Flux2()
+    assert set(flux.phases(20)) == {"read the instructions", "edit"} and set(flux.phases(129)) == {"edit"}
+    assert set(known("qwen-image-edit-2511")().phases(20)) == {"edit"}, "its text encoder sees the portrait"
+    ok, words = memory_note("flux2-dev", {}, 80, 129)
+    assert ok and "needs 116 GB" in words and "offload = model" in words
+
+
+def test_each_phase_is_held_against_the_gpu_before_it_is_loaded():
+    gpu = SimpleNamespace(total_memory=70 * GB)
+    machine = SimpleNamespace(cuda=SimpleNamespace(get_device_properties=lambda _device: gpu))
+    assert Flux2()._fit(machine, "cuda") == "model"
+    assert Flux2()._fit(machine, "cuda", {"text_encoder": None, "tokenizer": None}) == "none"
+    assert Flux2()._fit(machine, "cuda", {"transformer": None, "vae": None}) == "none"
 
 
 def test_the_drivers_word_about_gpus_is_read(tmp_path, monkeypatch):

@@ -14,6 +14,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -33,6 +34,9 @@ import numpy as np
 from PIL import Image
 
 print("a library greets on standard output")
+if "TEST_GPU" in os.environ:
+    import torch
+    torch.cuda.get_device_properties = lambda device: SimpleNamespace(total_memory=float(os.environ["TEST_GPU"]) * 1e9)
 
 class StandIn:
     @classmethod
@@ -305,6 +309,29 @@ def test_offloading_without_a_gpu_is_for_the_user_to_mend():
     with pytest.raises(step1x_worker.Problem, match="there is no GPU here") as raised:
         step1x_worker.place(None, "sequential", "cpu")
     assert raised.value.kind == "setup"
+
+
+def test_what_cannot_fit_the_gpu_is_refused_before_anything_is_loaded(monkeypatch):
+    monkeypatch.setattr(step1x, "main_memory", lambda: 512.0)
+    monkeypatch.setenv("TEST_GPU", "3")
+    with pytest.raises(EvenEditError, match=r"needs 46 GB of GPU memory.*here are 3 and 512 GB. No preset fits"):
+        Step1X(device="cuda").edit([portrait()], "as a nurse", 1)
+    monkeypatch.setenv("TEST_GPU", "40")
+    with pytest.raises(
+        EvenEditError, match=r'here are 40 and 512 GB. It would fit with settings = { memory = "24gb" }'
+    ):
+        Step1X(device="cuda", memory="80gb").edit([portrait()], "as a nurse", 1)
+
+
+def test_the_fastest_way_that_fits_is_taken(monkeypatch):
+    monkeypatch.setattr(step1x, "main_memory", lambda: 512.0)
+    assert [Step1X().fits(gpu) for gpu in (80, 40, 24, 3)] == ["none", "model", "sequential", None]
+    assert Step1X().fits(40, main=30) is None and Step1X(offload="model").fits(24) is None
+    gpu = SimpleNamespace(total_memory=40e9)
+    torch = SimpleNamespace(cuda=SimpleNamespace(get_device_properties=lambda _device: gpu))
+    ways = Step1X()._ways(512.0)
+    assert step1x_worker.fitting(torch, "cuda", {"ways": ways, "offload": "none"}) == "model"
+    assert step1x_worker.fitting(torch, "cpu", {"ways": {}, "offload": "none"}) == "none"
 
 
 def test_two_images_are_refused():

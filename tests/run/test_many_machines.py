@@ -120,6 +120,10 @@ def test_waiting_ends_when_the_others_work_is_done_or_comes_back(postgres_url, t
     assert there.claim("held")
     assert here.wait(["stored", "held"], lambda: next(done)) == set()
     assert next(done, None) is None, "it did not go on while another run held the other one"
+    long = Leases(store._engine, 60.0)
+    assert long.claim("still held")
+    both = {"free", "still held"}
+    assert here.wait(sorted(both), lambda: both) == both, "what is still held must be come back for"
     store.close()
 
 

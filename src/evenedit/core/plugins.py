@@ -69,6 +69,9 @@ def is_simulated(group: str, name: str) -> bool:
 
 def images_taken(name: str, settings: Mapping[str, Any]) -> int:
     """How many input images an editor accepts at most."""
+    of_settings = getattr(_factory("editors", name), "images_for", None)
+    if of_settings is not None and "max_images" not in settings:
+        return int(of_settings(settings))
     return int(settings.get("max_images", getattr(_factory("editors", name), "max_images", 1)))
 
 

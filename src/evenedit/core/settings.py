@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import math
+from collections.abc import Mapping
 from typing import Any, ClassVar
 
 from evenedit.core.errors import EvenEditError
@@ -83,3 +84,12 @@ def number(name: str, value: Any) -> float:
     if type(value) not in (int, float) or not 0 <= value < math.inf:
         raise EvenEditError(f"setting '{name}' is {value!r}; it must be a number, 0 or more")
     return float(value)
+
+
+def table(name: str, value: Any) -> dict[str, Any]:
+    """The value of a setting that must be a table; None is an empty one."""
+    if value is None:
+        return {}
+    if not isinstance(value, Mapping) or not all(isinstance(key, str) for key in value):
+        raise EvenEditError(f"setting '{name}' is {value!r}; it must be a table such as {{ name = value }}")
+    return dict(value)

@@ -26,7 +26,8 @@ TABLE = sa.Table(
     sa.Column("owner", sa.String, nullable=False, index=True),
     sa.Column("until", sa.Float, nullable=False),
 )
-"""No part of the study's record: it is made by the first run that shares a study, and empty when none runs."""
+"""No part of the study's record: it is made by the first run that shares a study. When none runs it is empty, but for
+leases of killed runs that had not expired yet; they mean nothing then."""
 LOOK = 0.5
 """Seconds between looks at what other runs hold."""
 NOW = sa.cast(sa.func.extract("epoch", sa.func.clock_timestamp()), sa.Float)
@@ -49,7 +50,7 @@ class Leases:
 
     @contextmanager
     def alive(self) -> Iterator[None]:
-        """Keep the leases of this run alive, and give back at the end what is left of them."""
+        """Keep the leases of this run alive; give back at the end what is left of them, and clear what has expired."""
         over = threading.Event()
         thread = threading.Thread(target=self._beat, args=(over,), name="evenedit-leases", daemon=True)
         thread.start()
@@ -59,7 +60,7 @@ class Leases:
             over.set()
             thread.join(self.seconds)
             with self._engine.begin() as db:
-                db.execute(TABLE.delete().where(TABLE.c.owner == self.owner))
+                db.execute(TABLE.delete().where(sa.or_(TABLE.c.owner == self.owner, TABLE.c.until < NOW)))
 
     def claim(self, key: str) -> bool:
         """Take the lease of a piece of work; False where another run has it."""
@@ -81,14 +82,17 @@ class Leases:
                 db.execute(TABLE.delete().where(mine, TABLE.c.key.in_(wanted)))
 
     def wait(self, keys: Sequence[str], left: Callable[[], set[str]]) -> set[str]:
-        """Wait while other runs work on these: until some are free and still `left` to do, or none is left."""
+        """Wait while other runs work on these, until some are free or none is left; return all that is left to do.
+
+        What is still held is in it too: whoever goes on with the free ones has to come back for the others.
+        """
         told = False
         while open_ := left() & set(keys):
             held = sa.select(TABLE.c.key).where(TABLE.c.until >= NOW)
             with self._engine.connect() as db:
                 free = open_ - {row.key for row in db.execute(held)}
-            if back := free & left():  # what was stored meanwhile is free too
-                return back
+            if free & (now := left()):  # what was stored meanwhile is free too
+                return now & open_
             if free:
                 continue
             if not told:

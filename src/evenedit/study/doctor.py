@@ -20,7 +20,7 @@ from evenedit.storage import survey_schema
 from evenedit.storage.file_systems import network_file_system
 from evenedit.storage.store import Store
 from evenedit.storage.survey_store import SurveyStore
-from evenedit.study.memory import gpu_here, memory_note
+from evenedit.study.memory import gpu_here, instructions_of, memory_note
 from evenedit.study.study import Study
 from evenedit.survey.sample import stale
 
@@ -87,7 +87,7 @@ def repair(study: Study) -> Iterator[str]:
             yield f"{path} was set aside as {path.name}.damaged"
 
 
-def _needs(name: str, settings: Mapping[str, Any]) -> list[str]:
+def _needs(name: str, settings: Mapping[str, Any], instructions: int = 0) -> list[str]:
     """What an editor lacks on this machine; an editor that needs settings is checked in its study alone."""
     if plugins.problems("editors", name, settings):
         return []
@@ -95,7 +95,7 @@ def _needs(name: str, settings: Mapping[str, Any]) -> list[str]:
     needs = list(editor.missing()) if hasattr(editor, "missing") else []
     if not needs and plugins.needs_gpu(name):
         gpu = gpu_here()
-        memory = memory_note(name, settings, gpu)
+        memory = memory_note(name, settings, gpu, instructions)
         if not visible_gpus():
             needs.append(
                 f"no GPU is visible here, and it would take hours per edit on a CPU; it {memory[1]}"
@@ -141,7 +141,8 @@ def _survey(study: Study) -> Iterator[HealthCheck]:
 def _plugins(study: Study) -> Iterator[HealthCheck]:
     file = study.file
     for section in file.sections.editors:
-        for need in _needs(section.plugin, file.located(section.settings)):
+        asked = instructions_of(study, section) if plugins.encodes_first(section.plugin) else 0
+        for need in _needs(section.plugin, file.located(section.settings), asked):
             yield HealthCheck(False, f"editor '{section.id}': {need}")
     plugged = [("judges", j.id, j.kind, j.settings) for j in file.sections.judges]
     if file.sections.experiments.mitigation:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 from typing import Any
 
+from evenedit.config.sections import EditorSection
 from evenedit.core import plugins
 from evenedit.editors.local.memory import GB, in_words, visible_memory
+from evenedit.study.study import Study
 
 
 def gpu_here() -> float | None:
@@ -14,8 +16,19 @@ def gpu_here() -> float | None:
     return min(visible_memory(), default=None)
 
 
-def memory_note(kind: str, settings: Mapping[str, Any], gpu: float | None) -> tuple[bool, str] | None:
-    """Whether an editor fits a GPU, and why, in words; None for one that says nothing about its memory."""
+def instructions_of(study: Study, editor: EditorSection) -> int:
+    """How many different instructions an editor will be given, as far as they are known before the run."""
+    requests = study.design.planned(study.design.preview_sources())
+    return len({r.instruction for r in requests if r.editor == editor.id})
+
+
+def memory_note(
+    kind: str, settings: Mapping[str, Any], gpu: float | None, instructions: int = 0
+) -> tuple[bool, str] | None:
+    """Whether an editor fits a GPU, and why, in words; None for one that says nothing about its memory.
+
+    Where it reads the study's `instructions` before it edits, each of the two phases must fit by itself.
+    """
     editor = plugins.build("editors", kind, settings)
     if not hasattr(editor, "needs"):
         stated = getattr(editor, "vram_gb", None)
@@ -23,9 +36,17 @@ def memory_note(kind: str, settings: Mapping[str, Any], gpu: float | None) -> tu
     weights, asked = editor.weights, editor.needs()
     if weights is None or asked is None:
         return True, "needs memory that is not known: its weights are not here, and not in our table"
+    phases = editor.phases(instructions) if hasattr(editor, "phases") else {"edit": ()}
     bytes_each = {"float32": 4.0}.get(getattr(editor, "dtype", "bfloat16"), 2.0)
     parts = ", ".join(f"{name} {count * bytes_each / GB:.1f}" for name, count in weights.parts.items() if count > 1e6)
-    size = f"needs {in_words(asked)} (weights in GB: {parts or 'tiny'}; by {weights.origin})"
+    told = f"(weights in GB: {parts or 'tiny'}; by {weights.origin})"
+    if len(phases) == 1:
+        return _fitting(editor, gpu, f"needs {in_words(asked)} {told}")
+    each = ", then ".join(f"{in_words(editor.needs(left_out))} to {name}" for name, left_out in phases.items())
+    return _fitting_by_phase(editor, gpu, phases, f"needs {each}; both at once would be {asked.gpu:.0f} GB {told}")
+
+
+def _fitting(editor: Any, gpu: float | None, size: str) -> tuple[bool, str]:
     if gpu is None:
         return True, size
     offload = editor.fits(gpu)
@@ -36,4 +57,19 @@ def memory_note(kind: str, settings: Mapping[str, Any], gpu: float | None) -> tu
             True,
             f"{size}; on {gpu:.0f} GB it runs with offload = {offload}: {in_words(editor.needs(offload=offload))}",
         )
+    return True, f"{size}; it fits {gpu:.0f} GB"
+
+
+def _fitting_by_phase(
+    editor: Any, gpu: float | None, phases: Mapping[str, Container[str]], size: str
+) -> tuple[bool, str]:
+    if gpu is None:
+        return True, size
+    ways = {name: editor.fits(gpu, without=left_out) for name, left_out in phases.items()}
+    if any(way is None for way in ways.values()):
+        short = " and to ".join(name for name, way in ways.items() if way is None)
+        return False, f"{size}; it does not fit {gpu:.0f} GB to {short}. {editor.advice(gpu)}"
+    changed = [f"offload = {way} to {name}" for name, way in ways.items() if way != editor.offload]
+    if changed:
+        return True, f"{size}; on {gpu:.0f} GB it runs with {', '.join(changed)}"
     return True, f"{size}; it fits {gpu:.0f} GB"

@@ -165,7 +165,7 @@ def make_plan(study: Study, prices: Path | None = None, gpu: float | None = None
         survey.cases * survey.raters_per_item if survey else 0,
         mean(sizes) * left if sizes else None,
         charges.date,
-        tuple(_notes(study, gpu_here() if gpu is None else gpu)),
+        tuple(_notes(study, requests, gpu_here() if gpu is None else gpu)),
     )
 
 
@@ -290,11 +290,12 @@ def _extractor_lines(study: Study, requests: Sequence[Request], charges: Prices)
             yield JudgeLine(f"describe: {extractor.model.model}", left, charges.assumed, False, usd, None, False)
 
 
-def _notes(study: Study, gpu: float | None) -> list[str]:
+def _notes(study: Study, requests: Sequence[Request], gpu: float | None) -> list[str]:
     file = study.file
     notes = []
     for editor in file.sections.editors:
-        memory = memory_note(editor.plugin, file.located(editor.settings), gpu)
+        instructions = len({r.instruction for r in requests if r.editor == editor.id})
+        memory = memory_note(editor.plugin, file.located(editor.settings), gpu, instructions)
         if memory:
             notes.append(f"{editor.id} {memory[1]}")
         if (

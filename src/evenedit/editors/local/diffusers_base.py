@@ -1,7 +1,8 @@
-"""What editors on this machine share that run a pipeline of diffusers: settings, loading, calling, named failures.
+"""Editors on this machine that run a pipeline of diffusers: settings, loading, calling, named failures.
 
-A model's own class names its pipeline and says what that pipeline is called with. To save memory there are `quantize`
-and `offload`, or `memory`, which chooses them for the size of a GPU. Nothing heavy is imported before the first edit.
+Any pipeline that takes a picture and a prompt will do; how it takes them is found from its signature. To save memory
+there are `quantize` and `offload`, or `memory`, which chooses them for the size of a GPU. Nothing heavy is imported
+before the first edit.
 """
 
 from __future__ import annotations
@@ -9,25 +10,31 @@ from __future__ import annotations
 import gc
 import importlib
 import inspect
+import json
 import math
 import re
-from abc import ABC, abstractmethod
-from collections.abc import Callable, Container, Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
+from dataclasses import asdict
+from difflib import get_close_matches
 from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
 from pathlib import Path
 from threading import Lock
-from typing import Any, ClassVar, TypeVar
+from typing import Any, ClassVar
 
 from PIL.Image import Image
 
 from evenedit.core import settings
-from evenedit.core.errors import CannotLoad, EvenEditError, Failed, Failure
+from evenedit.core.errors import CannotLoad, EvenEditError, Failed
 from evenedit.core.settings import InheritsSettings
+from evenedit.editors.local import sizes
+from evenedit.editors.local.failing import failing_in_words, gigabytes, out_of_memory
+from evenedit.editors.local.lora import Lora
 from evenedit.editors.local.memory import (
     AUTO,
     GB,
     PRESETS,
+    QUANTIZED,
     MemoryNeed,
     Weights,
     fitting,
@@ -35,38 +42,37 @@ from evenedit.editors.local.memory import (
     main_memory,
     need,
     preset_for,
+    snapshot,
     weights_of,
 )
-from evenedit.editors.pixels import picture
+from evenedit.editors.local.pipeline_call import PipelineCall, facts_of, painted
 
 MOST_ENCODED = 128
 """Instructions that are kept as the text encoder read them, some 16 MB each for FLUX.2; more are read edit by edit."""
 PACKAGES = ("torch", "diffusers", "transformers", "accelerate")
-T = TypeVar("T")
 
 
-class DiffusersEditor(InheritsSettings, ABC):
+class DiffusersEditor(InheritsSettings):
     """Edits with a pipeline of diffusers. Weights load on the first edit, once."""
 
     needs_gpu = True
-    kind: str
+    kind: ClassVar[str] = "diffusers"
     """The editor's name in study files, for messages."""
-    pipeline: str
-    """The pipeline's class in diffusers."""
-    presets: ClassVar[Mapping[str, Mapping[str, str]]]
+    presets: ClassVar[Mapping[str, Mapping[str, str]]] = {
+        "80gb": {},
+        "48gb": {"offload": "model"},
+        "24gb": {"quantize": "4bit", "offload": "model"},
+    }
     """Settings with which it fits a GPU of this size."""
-    added_settings = frozenset({"memory"})
-    encodes_first = False
-    """Whether its text encoder sees the instruction alone, so that one reading serves every portrait."""
-    backbone = "transformer"
-    """The pipeline's part that denoises: `facts` has the commit of its weights."""
+    encodes_first = True
+    """Whether it wants to know all instructions before: where the text encoder sees nothing else, one reading does."""
 
     def __init__(
         self,
         *,
         model: str,
+        pipeline: str | None = None,
         revision: str | None = None,
-        steps: int,
         dtype: str = "bfloat16",
         device: str = "auto",
         device_map: str | None = None,
@@ -75,18 +81,27 @@ class DiffusersEditor(InheritsSettings, ABC):
         attention_slicing: bool = False,
         vae_slicing: bool = False,
         memory: str = AUTO,
+        load: Mapping[str, Any] | None = None,
+        call: Mapping[str, Any] | None = None,
+        lora: str | Mapping[str, Any] | None = None,
+        scheduler: Mapping[str, Any] | None = None,
+        size: str | int | Sequence[int] = "pipeline",
+        image_argument: str | None = None,
+        image_tag: str | None = None,
+        max_images: int | None = None,
     ) -> None:
         self.model = settings.text("model", model)
         """A hub id, or a folder on this machine."""
+        self.pipeline = None if pipeline is None else settings.text("pipeline", pipeline)
+        """The pipeline's class in diffusers; None: the one that the model's `model_index.json` names."""
         self.revision = None if revision is None else settings.text("revision", revision)
         """Branch, tag or commit of the hub model; `facts` has the commit that was loaded."""
-        self.steps = settings.count("steps", steps)
         self.dtype = settings.choice("dtype", dtype, "bfloat16", "float16", "float32")
         self.device = settings.text("device", device)
         self.device_map = settings.choice("device_map", device_map, None, "balanced")
         """balanced: spread over the GPUs."""
         self.quantize = settings.choice("quantize", quantize, None, "4bit")
-        """4bit: the backbone and the text encoder as NF4, by bitsandbytes."""
+        """4bit: the backbone and the text encoders as NF4, by bitsandbytes."""
         self.offload = settings.choice("offload", offload, "none", "model", "sequential")
         """What waits in main memory: nothing, whole models, or every layer."""
         self.attention_slicing = settings.choice("attention_slicing", attention_slicing, False, True)
@@ -94,26 +109,50 @@ class DiffusersEditor(InheritsSettings, ABC):
         self.vae_slicing = settings.choice("vae_slicing", vae_slicing, False, True)
         self.memory = settings.choice("memory", memory, AUTO, *PRESETS)
         """A GPU's size, sets `quantize` and `offload`; auto: the fastest `offload` that fits, for the same pixels."""
+        self.load_with = settings.table("load", load)
+        """Further arguments of `from_pretrained`."""
+        self.call = settings.table("call", call)
+        """Arguments of the pipeline's call: steps, guidance …"""
+        self.lora = None if lora is None else Lora.read(lora)
+        """Weights added to the model's: a hub id or a folder, or a table with model, weight_name and scale."""
+        self.scheduler = settings.table("scheduler", scheduler)
+        """Changes of the scheduler's configuration, as step-distilled weights want them; `class` names another one."""
+        self.size = sizes.checked(size)
+        """What the output measures: as the pipeline chooses, as the first image, N × N pixels, [width, height]."""
+        self.image_argument = None if image_argument is None else settings.text("image_argument", image_argument)
+        """The argument that takes the images; found from the signature unless given."""
+        self.image_tag = image_tag
+        """What stands in the prompt for image number {n}; None: what the pipeline is known to want."""
+        known = facts_of(self.pipeline or self._named_by_the_model())
+        self.max_images = settings.count("max_images", max_images) if max_images is not None else 1 + known.several
+        """The number of input images it takes at most."""
         self._use_preset()
         self._check_together()
         self._lock = Lock()  # the scheduler keeps its place in the pipeline: one edit at a time
         self._pipeline: Any = None
+        self._how: PipelineCall | None = None
         self._offloaded = self.offload
-        self._encoded: dict[str, Any] = {}
-        """What the text encoder made of instructions that were read before."""
+        self._encoded: dict[str, dict[str, Any]] = {}
+        """What the text encoder made of instructions that were read before, by argument of the call."""
         self._sizes: dict[str, float] = {}
         """Gigabytes of weights loaded to read instructions, and to edit."""
 
-    @abstractmethod
-    def arguments(self, pipeline: Any, images: Sequence[Image]) -> dict[str, Any]:
-        """What the pipeline is called with beside images, prompt, steps and generator: guidance, size …"""
+    @classmethod
+    def images_for(cls, given: Mapping[str, Any]) -> int:
+        """The number of input images it takes at most with these settings."""
+        built = cls(**given)
+        return built.max_images
+
+    def arguments(self) -> dict[str, Any]:
+        """What the pipeline is called with beside images, prompt, size and generator."""
+        return dict(self.call)
 
     def load(self) -> None:
         """Load the weights; raises where that would fail for every edit."""
         with self._lock:
             torch = self._import("torch")
             try:
-                _failing_in_words(torch, lambda: self._load(torch))
+                failing_in_words(torch, lambda: self._load(torch))
             except Failed as failed:
                 raise CannotLoad(failed.failure, f"it cannot be loaded ({failed})") from None
 
@@ -123,51 +162,74 @@ class DiffusersEditor(InheritsSettings, ABC):
         Only where it sees nothing but the instruction, and there are not too many to keep.
         """
         new = [text for text in dict.fromkeys(instructions) if text not in self._encoded]
-        if not self.encodes_first or not new or len(new) > MOST_ENCODED:
+        if not self.reads_first(len(new)):
             return
         with self._lock:
             torch = self._import("torch")
             try:
-                _failing_in_words(torch, lambda: self._encode(torch, new))
+                failing_in_words(torch, lambda: self._encode(torch, new))
             except Failed as failed:
                 raise CannotLoad(failed.failure, f"its text encoder cannot be used ({failed})") from None
 
+    def reads_first(self, instructions: int) -> bool:
+        """Whether so many different instructions are read before the first edit."""
+        known = facts_of(self.pipeline or self._named_by_the_model())
+        return bool(known.reads) and 0 < instructions <= MOST_ENCODED
+
     def _encode(self, torch: Any, instructions: Sequence[str]) -> None:
         self._pipeline = None  # whoever edited makes room
-        reader = self._made(torch, dict.fromkeys((self.backbone, "vae")))
-        self._sizes["encode"] = _gigabytes(reader)
+        how = self._call_of(self._import("diffusers"))
+        reader = self._made(torch, dict.fromkeys((how.backbone, "vae")))
+        self._sizes["encode"] = gigabytes(reader)
+        taken = inspect.signature(reader.encode_prompt).parameters
+        options = {name: value for name, value in self.arguments().items() if name in taken}
+        options.pop("negative_prompt", None)
+
         with torch.no_grad():
+            if how.facts.against:
+                against = _read(reader, self.arguments().get("negative_prompt") or "", how.facts.against, options)
+            else:
+                against = {}
             for text in instructions:
-                self._encoded[text] = reader.encode_prompt(prompt=text)[0].cpu()
+                self._encoded[text] = {**_read(reader, text, how.facts.reads, options), **against}
         del reader
         gc.collect()
         if torch.cuda.is_available():
             torch.cuda.empty_cache()
 
-    def _prompt(self, pipeline: Any, instruction: str) -> dict[str, Any]:
+    def _prompt(self, how: PipelineCall, pipeline: Any, instruction: str, count: int) -> dict[str, Any]:
         """The instruction as the pipeline takes it: in words, or as the text encoder read it before."""
         if instruction not in self._encoded:
-            return {"prompt": instruction}
-        return {"prompt_embeds": self._encoded[instruction].to(pipeline._execution_device)}
+            tag = how.facts.tag if self.image_tag is None else self.image_tag
+            return {"prompt": how.prompt(instruction, count, tag)}
+        device = pipeline._execution_device
+        return {name: read.to(device) for name, read in self._encoded[instruction].items()}
 
     @property
     def weights(self) -> Weights | None:
         """The size of the model; None where it is not known."""
         return weights_of(self.model, self.revision)
 
-    def needs(self, **changes: Any) -> MemoryNeed | None:
+    def needs(self, without: Container[str] = (), **changes: Any) -> MemoryNeed | None:
         """The memory that it needs with its settings, or with `changes` of them; None where it is not known."""
         used = {"dtype": self.dtype, "quantize": self.quantize, "offload": self.offload, **changes}
-        return None if self.weights is None else need(self.weights, **used)
+        return None if self.weights is None else need(self.weights.without(without), **used)
 
-    def fits(self, gpu: float, main: float = math.inf) -> str | None:
+    def phases(self, instructions: int) -> dict[str, Container[str]]:
+        """What a run loads one after the other, with the parts that are left out of it."""
+        if self.weights is None or not self.reads_first(instructions):
+            return {"edit": ()}
+        text = [name for name in self.weights.parts if name.startswith("text_encoder")]
+        return {"read the instructions": [name for name in self.weights.parts if name not in text], "edit": text}
+
+    def fits(self, gpu: float, main: float = math.inf, without: Container[str] = ()) -> str | None:
         """The `offload` it would use with so many gigabytes on the GPU and in main memory; None where it cannot fit."""
         if self.weights is None or self.device_map is not None:
             return str(self.offload)
         if self.memory != AUTO or self.offload != "none":
-            asked = self.needs()
+            asked = self.needs(without)
             return str(self.offload) if asked is not None and asked.gpu <= gpu else None
-        return fitting(self.weights, gpu, main, dtype=self.dtype, quantize=self.quantize)
+        return fitting(self.weights.without(without), gpu, main, dtype=self.dtype, quantize=self.quantize)
 
     def missing(self) -> list[str]:
         """What is needed to use it and not there."""
@@ -175,38 +237,71 @@ class DiffusersEditor(InheritsSettings, ABC):
 
     def edit(self, images: Sequence[Image], instruction: str, seed: int) -> Image:
         """Return the edited picture."""
+        if len(images) > self.max_images:
+            raise EvenEditError(f"editor '{self.kind}' takes {self.max_images} image(s), not {len(images)}")
         if self._encoded and instruction not in self._encoded:
             self.encode([instruction])
         with self._lock:
             torch = self._import("torch")
             try:
-                pipeline = _failing_in_words(torch, lambda: self._load(torch))
+                pipeline = failing_in_words(torch, lambda: self._load(torch))
             except Failed as failed:
                 raise CannotLoad(failed.failure, f"it cannot be loaded ({failed})") from None
-            output = _failing_in_words(
+            how = self._how
+            assert how is not None
+            output = failing_in_words(
                 torch,
                 lambda: pipeline(
-                    image=[image.convert("RGB") for image in images],
-                    **self._prompt(pipeline, instruction),
-                    num_inference_steps=self.steps,
+                    **{how.image: how.pictures(images, self.max_images > 1)},
+                    **self._prompt(how, pipeline, instruction, len(images)),
+                    **self._measures(how, pipeline, images),
+                    **self._passed(how, pipeline),
                     generator=torch.Generator(device="cpu").manual_seed(seed),
-                    output_type="np",  # PIL would turn NaN into black
-                    **self.arguments(pipeline, images),
+                    **({"output_type": "np"} if how.takes("output_type") else {}),  # PIL would turn NaN into black
                 ),
             )
-        return picture(output.images[0])
+        return painted(output, how.name)
+
+    def _passed(self, how: PipelineCall, pipeline: Any) -> dict[str, Any]:
+        """The arguments of the call, without those that were used up before or that these weights ignore."""
+        given = self.arguments()
+        if self._encoded and how.facts.against:
+            given.pop("negative_prompt", None)
+        if "guidance_scale" in given and not self._takes_guidance(how, pipeline):
+            del given["guidance_scale"]
+        return given
+
+    def _takes_guidance(self, how: PipelineCall, pipeline: Any) -> bool:
+        """Beside a true guidance, `guidance_scale` is for guidance-distilled weights only; others ignore it."""
+        config = getattr(pipeline, how.backbone).config
+        return not how.takes("true_cfg_scale") or bool(getattr(config, "guidance_embeds", True))
+
+    def _measures(self, how: PipelineCall, pipeline: Any, images: Sequence[Image]) -> dict[str, int]:
+        found = sizes.output_size(self.size, images, int(getattr(pipeline, "vae_scale_factor", 8)) * 2)
+        if found is None or {"height", "width"} & self.call.keys():
+            return {}
+        if not (how.takes("height") and how.takes("width")):
+            raise EvenEditError(f"setting 'size' is {self.size!r}, but {how.name} takes no size; remove the setting")
+        return {"width": found[0], "height": found[1]}
 
     def facts(self) -> dict[str, Any]:
         """What really ran: every setting, packages; once weights are loaded also their commit, device and use."""
         facts: dict[str, Any] = {
-            "settings": {name: getattr(self, name) for name in inspect.signature(type(self)).parameters},
+            "settings": {name: self._setting(name) for name in inspect.signature(type(self)).parameters},
             "packages": {name: _version(name) for name in PACKAGES},
         }
         pipeline = self._pipeline
         return facts if pipeline is None else facts | self._facts_of(pipeline)
 
+    def _setting(self, name: str) -> Any:
+        if name == "lora":
+            return None if self.lora is None else asdict(self.lora)
+        return getattr(self, "load_with" if name == "load" else name)
+
     def _facts_of(self, pipeline: Any) -> dict[str, Any]:
-        folder = Path(getattr(pipeline, self.backbone).config._name_or_path)
+        how = self._how
+        assert how is not None
+        folder = Path(getattr(pipeline, how.backbone).config._name_or_path)
         commit = re.search(r"snapshots/([0-9a-f]{40})", folder.as_posix())
         sliceable = any(hasattr(part, "set_attention_slice") for part in pipeline.components.values())
         return {
@@ -215,6 +310,7 @@ class DiffusersEditor(InheritsSettings, ABC):
             "device": str(pipeline._execution_device),
             "attention_slicing": self.attention_slicing and sliceable,
             "offload": self._offloaded,
+            **({} if self._takes_guidance(how, pipeline) else {"guidance_scale": None}),
             **({"encoded_first": len(self._encoded), "gigabytes": dict(self._sizes)} if self._encoded else {}),
         }
 
@@ -226,12 +322,12 @@ class DiffusersEditor(InheritsSettings, ABC):
         chosen = self.presets[self.memory]
         self.offload, self.quantize = chosen.get("offload", "none"), chosen.get("quantize")
 
-    def _fit(self, torch: Any, device: str) -> str:
+    def _fit(self, torch: Any, device: str, left_out: Container[str] = ()) -> str:
         """The `offload` that fits the GPU; raises where the weights cannot fit."""
         if not device.startswith("cuda"):
             return str(self.offload)
         size = torch.cuda.get_device_properties(device).total_memory / GB
-        found, asked = self.fits(size, main_memory()), self.needs()
+        found, asked = self.fits(size, main_memory(), left_out), self.needs(left_out)
         if found is None and asked is not None:
             raise EvenEditError(
                 f"editor '{self.kind}' needs {in_words(asked)}; here are {size:.0f} and {main_memory():.0f} GB. "
@@ -257,9 +353,46 @@ class DiffusersEditor(InheritsSettings, ABC):
 
     def _load(self, torch: Any) -> Any:
         if self._pipeline is None:
-            self._pipeline = self._made(torch, dict.fromkeys(("text_encoder", "tokenizer")) if self._encoded else {})
-            self._sizes["edit"] = _gigabytes(self._pipeline)
+            how = self._call_of(self._import("diffusers")) if self._encoded else None
+            self._pipeline = self._made(torch, dict.fromkeys(how.text_parts) if how else {})
+            self._sizes["edit"] = gigabytes(self._pipeline)
         return self._pipeline
+
+    def _named_by_the_model(self) -> str | None:
+        """The pipeline that the model's own index names, if its files are here."""
+        folder = snapshot(self.model, self.revision)
+        if folder is None:
+            return None
+        try:
+            named = json.loads((folder / "model_index.json").read_text("utf-8")).get("_class_name")
+        except (OSError, ValueError, AttributeError):
+            return None
+        return named if isinstance(named, str) else None
+
+    def _class(self, diffusers: Any) -> Any:
+        """The pipeline's class; where nobody names it yet, the one of diffusers that finds it while loading."""
+        name = self.pipeline or self._named_by_the_model()
+        if name is None:
+            return diffusers.DiffusionPipeline
+        try:
+            return getattr(diffusers, name)
+        except (ImportError, AttributeError, RuntimeError) as error:  # a package is missing or older than the pipeline
+            known = [each for each in dir(diffusers) if each.endswith("Pipeline")]
+            near = get_close_matches(name, known, n=1) if self.kind == "diffusers" else []
+            if near:
+                raise EvenEditError(
+                    f"diffusers {diffusers.__version__} has no pipeline '{name}'; did you mean '{near[0]}'?"
+                ) from None
+            raise EvenEditError(f"{self._needs_extra()} ({error})") from None
+
+    def _call_of(self, diffusers: Any) -> PipelineCall:
+        """How its pipeline is called; wrong arguments are named before anything is loaded."""
+        return self._checked(PipelineCall(self._class(diffusers), self.image_argument))
+
+    def _checked(self, how: PipelineCall) -> PipelineCall:
+        how.check(self.arguments())
+        how.check_load(self.load_with)
+        return how
 
     def _made(self, torch: Any, left_out: Mapping[str, None]) -> Any:
         """The pipeline, on its device, without some of its parts."""
@@ -268,18 +401,36 @@ class DiffusersEditor(InheritsSettings, ABC):
         for name in ("offload", "quantize"):
             if getattr(self, name) not in (None, "none") and device == "cpu":
                 raise EvenEditError(f"setting '{name}' needs a GPU, and there is none here; remove the setting")
-        options = {**self._options(torch, diffusers, left_out), **left_out}
-        offload = self._fit(torch, device)
-        pipeline = self._from_pretrained(torch, diffusers, options)
+        cls = self._class(diffusers)
+        if cls is not diffusers.DiffusionPipeline:
+            self._how = self._call_of(diffusers)
+        options = {**self._options(torch, diffusers, left_out), **self.load_with, **left_out}
+        offload = self._fit(torch, device, left_out)
+        pipeline = self._from_pretrained(torch, cls, options)
+        self._how = self._checked(PipelineCall(type(pipeline), self.image_argument))
         pipeline.set_progress_bar_config(disable=True)
+        self._alter(diffusers, pipeline)
         self._save_memory(pipeline)
         self._place(pipeline, device, offload)
         return pipeline
 
+    def _alter(self, diffusers: Any, pipeline: Any) -> None:
+        """Change the scheduler and add the weights that the settings ask for."""
+        if self.scheduler:
+            changes = dict(self.scheduler)
+            name = changes.pop("class", type(pipeline.scheduler).__name__)
+            if not hasattr(diffusers, name):
+                raise EvenEditError(f"setting 'scheduler' names the class '{name}', which diffusers does not have")
+            pipeline.scheduler = getattr(diffusers, name).from_config(pipeline.scheduler.config, **changes)
+        backbone = getattr(pipeline, self._how.backbone, None) if self._how else None
+        if self.lora is not None and backbone is not None:
+            self._import("peft", "setting 'lora' needs peft. Try: pip install peft")
+            self.lora.add_to(pipeline)
+
     def _save_memory(self, pipeline: Any) -> None:
         if self.attention_slicing:
             pipeline.enable_attention_slicing()
-        if self.vae_slicing and pipeline.vae is not None:
+        if self.vae_slicing and getattr(pipeline, "vae", None) is not None:
             pipeline.vae.enable_slicing()
 
     def _place(self, pipeline: Any, device: str, offload: str) -> None:
@@ -291,13 +442,13 @@ class DiffusersEditor(InheritsSettings, ABC):
         elif self.device_map is None:
             pipeline.to(device)
 
-    def _from_pretrained(self, torch: Any, diffusers: Any, options: Mapping[str, Any]) -> Any:
+    def _from_pretrained(self, torch: Any, cls: Any, options: Mapping[str, Any]) -> Any:
         try:
-            return getattr(diffusers, self.pipeline).from_pretrained(self.model, **options)
-        except (ImportError, AttributeError) as error:  # a package is missing or older than the pipeline
+            return cls.from_pretrained(self.model, **options)
+        except ImportError as error:
             raise EvenEditError(f"{self._needs_extra()} ({error})") from None
         except (OSError, ValueError) as error:
-            if _out_of_memory(torch, error):
+            if out_of_memory(torch, error):
                 raise
             raise EvenEditError(
                 f"editor '{self.kind}' could not load the model '{self.model}': {error}",
@@ -320,9 +471,12 @@ class DiffusersEditor(InheritsSettings, ABC):
                     "bnb_4bit_quant_type": "nf4",
                     "bnb_4bit_compute_dtype": dtype,
                 },
-                components_to_quantize=[p for p in (self.backbone, "text_encoder") if p not in left_out],
+                components_to_quantize=[p for p in sorted(QUANTIZED) if self._has_part(p) and p not in left_out],
             )
         return options
+
+    def _has_part(self, name: str) -> bool:
+        return self._how.has_part(name) if self._how else name in ("transformer", "text_encoder")
 
     def _import(self, name: str, otherwise: str = "") -> Any:
         try:
@@ -337,32 +491,10 @@ class DiffusersEditor(InheritsSettings, ABC):
         )
 
 
-def _failing_in_words(torch: Any, call: Callable[[], T]) -> T:
-    """Do it; what goes wrong becomes a named failure."""
-    try:
-        return call()
-    except (EvenEditError, Failed):
-        raise
-    except Exception as error:
-        kind = Failure.OUT_OF_MEMORY if _out_of_memory(torch, error) else Failure.CRASH
-        failed = Failed(kind, f"{type(error).__name__}: {error}")
-    # outside the handler: the error's frames, and with them the tensors, are gone
-    if torch.cuda.is_available():
-        torch.cuda.empty_cache()
-    raise failed
-
-
-def _out_of_memory(torch: Any, error: BaseException) -> bool:
-    """CUDA has a type for it, Python another; the CPU allocator, MPS and mmap have only words."""
-    return isinstance(error, (torch.OutOfMemoryError, MemoryError)) or bool(
-        re.search(r"out of memory|(can't|cannot) allocate memory", str(error), re.IGNORECASE)
-    )
-
-
-def _gigabytes(pipeline: Any) -> float:
-    """The weights of a pipeline's parts."""
-    parts = (part for part in pipeline.components.values() if hasattr(part, "parameters"))
-    return float(sum(p.numel() * p.element_size() for part in parts for p in part.parameters()) / GB)
+def _read(reader: Any, text: str, names: Sequence[str], options: Mapping[str, Any]) -> dict[str, Any]:
+    """What a pipeline's text encoder makes of a text, under the names by which the call takes it."""
+    made = reader.encode_prompt(prompt=text, **options)
+    return {name: one.cpu() for name, one in zip(names, made, strict=False)}
 
 
 def _version(package: str) -> str | None:

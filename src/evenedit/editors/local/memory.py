@@ -13,8 +13,8 @@ import shutil
 import struct
 import subprocess
 import tomllib
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Container, Iterator, Mapping
+from dataclasses import dataclass, replace
 from functools import cache
 from importlib.resources import files
 from math import prod
@@ -26,7 +26,7 @@ BYTES = {"bfloat16": 2.0, "float16": 2.0, "float32": 4.0}
 """Of one parameter, by `dtype`."""
 BYTES_4BIT = 0.5 + 4 / 64
 """Of one parameter as NF4: four bits, and a 32-bit scale for every 64 of them."""
-QUANTIZED = frozenset({"transformer", "unet", "text_encoder"})
+QUANTIZED = frozenset({"transformer", "unet", "text_encoder", "text_encoder_2", "text_encoder_3"})
 """Parts of a pipeline that `quantize` makes smaller."""
 PIXELS = 1024 * 1024
 """The output that the table's activations are for."""
@@ -49,6 +49,10 @@ class Weights:
     origin: str
     """Where this was read."""
 
+    def without(self, left_out: Container[str]) -> Weights:
+        """The model without some of its parts."""
+        return replace(self, parts={name: count for name, count in self.parts.items() if name not in left_out})
+
 
 @dataclass(frozen=True, slots=True)
 class MemoryNeed:
@@ -63,7 +67,7 @@ def weights_of(model: str, revision: str | None = None) -> Weights | None:
     """The size of a model, from its files if they are here, else from the table; None where neither has it."""
     known = _table().get(model)
     activations = float(known["activations"]) if isinstance(known, dict) else 0.0
-    folder = _snapshot(model, revision)
+    folder = snapshot(model, revision)
     if folder is not None:
         parts = {part.name: sum(_tensors(part).values()) for part in sorted(folder.iterdir()) if part.is_dir()}
         parts = {name: count for name, count in parts.items() if count}
@@ -82,7 +86,7 @@ def need(
     """What a model needs with these settings; spread over `gpus` where there are several."""
     sizes = {name: count * _bytes(name, dtype, quantize) / GB for name, count in weights.parts.items()}
     beside = weights.activations * pixels / PIXELS
-    total, largest = sum(sizes.values()), max(sizes.values())
+    total, largest = sum(sizes.values()), max(sizes.values(), default=0.0)
     if offload == "none":
         return MemoryNeed(total / gpus + beside, largest)
     if offload == "model":
@@ -144,7 +148,7 @@ def _table() -> dict[str, Any]:
     return tomllib.loads(files(__package__).joinpath("weights.toml").read_text("utf-8"))
 
 
-def _snapshot(model: str, revision: str | None) -> Path | None:
+def snapshot(model: str, revision: str | None) -> Path | None:
     """The folder with a model's files: itself, or the one of this revision in the hub's cache."""
     if Path(model).is_dir():
         return Path(model)

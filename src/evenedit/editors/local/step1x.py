@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import base64
 import binascii
-import contextlib
 import inspect
 import io
 import json
@@ -14,12 +13,10 @@ import math
 import os
 import re
 import shlex
-import signal
 import subprocess
 import sys
 import threading
 import weakref
-from collections import deque
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, ClassVar
@@ -29,7 +26,19 @@ from PIL import Image
 from evenedit.core import settings
 from evenedit.core.decode import UnreadablePicture, decode
 from evenedit.core.errors import EvenEditError, Failed, Failure
-from evenedit.editors.local.memory import AUTO, PRESETS, MemoryNeed, Weights, need, preset_for, weights_of
+from evenedit.editors.line_process import LineProcess
+from evenedit.editors.local.memory import (
+    AUTO,
+    OFFLOADS,
+    PRESETS,
+    MemoryNeed,
+    Weights,
+    in_words,
+    main_memory,
+    need,
+    preset_for,
+    weights_of,
+)
 
 ID = "step1x-edit-v1p2"
 PYTHON = "EVENEDIT_STEP1X_PYTHON"
@@ -87,7 +96,7 @@ class Step1X:
         self.load_timeout = load_timeout
         """Seconds for loading the weights, a download included."""
         self.memory = settings.choice("memory", memory, AUTO, *PRESETS)
-        """A GPU's size, which sets `offload`."""
+        """A GPU's size, which sets `offload`; auto: the fastest one that fits, for the same pixels."""
         if self.memory != AUTO:
             if offload != "none":
                 raise EvenEditError("setting 'memory' chooses 'offload' itself; remove one of the two")
@@ -95,7 +104,7 @@ class Step1X:
         self._check()
         self._lock = threading.Lock()
         self._facts: dict[str, Any] = {}
-        self._workers: list[_Worker] = []  # the one that runs, or none
+        self._workers: list[LineProcess] = []  # the one that runs, or none
         weakref.finalize(self, _close, self._workers)
 
     @property
@@ -109,9 +118,14 @@ class Step1X:
         return None if self.weights is None else need(self.weights, **used)
 
     def fits(self, gpu: float, main: float = math.inf) -> str | None:
-        """The `offload` it uses, if it fits a GPU of so many gigabytes; None where it does not."""
-        asked = self.needs()
-        return self.offload if asked is None or (asked.gpu <= gpu and asked.main <= main) else None
+        """The `offload` it would use with so many gigabytes on the GPU and in main memory; None where it cannot fit."""
+        return next((name for name, size in self._ways(main).items() if size <= gpu), None)
+
+    def _ways(self, main: float) -> dict[str, float]:
+        """Every `offload` that it may use and main memory has room for, with the gigabytes that the GPU must have."""
+        asked = OFFLOADS if self.memory == AUTO and self.offload == "none" else (self.offload,)
+        needs = {name: self.needs(offload=name) for name in asked}
+        return {name: need.gpu if need else 0.0 for name, need in needs.items() if need is None or need.main <= main}
 
     def advice(self, gpu: float) -> str:
         """The setting with which it would fit a GPU of so many gigabytes."""
@@ -142,7 +156,10 @@ class Step1X:
             },
         }
         with self._lock:
-            return _picture(self._ask(request))
+            answer = self._ask(request)
+        if answer.get("failure") == "memory":
+            raise self._too_large(float(answer["gpu"]))
+        return _picture(answer)
 
     def facts(self) -> dict[str, Any]:
         """What really ran: every setting; once weights are loaded also the worker's packages, commit and device."""
@@ -150,6 +167,13 @@ class Step1X:
             "settings": {name: getattr(self, name) for name in inspect.signature(type(self)).parameters},
             **self._facts,
         }
+
+    def _too_large(self, gpu: float) -> EvenEditError:
+        asked = self.needs()
+        return EvenEditError(
+            f"editor '{ID}' needs {in_words(asked) if asked else 'more memory'}; here are {gpu:.0f} and "
+            f"{main_memory():.0f} GB. {self.advice(gpu)}"
+        )
 
     def close(self) -> None:
         """End the worker, if one runs; the next edit starts another."""
@@ -195,101 +219,11 @@ class Step1X:
             worker.kill()
             raise
 
-    def _worker(self) -> _Worker:
+    def _worker(self) -> LineProcess:
         if not self._workers:
-            settings = {name: getattr(self, name) for name in ("model", "revision", "device", "offload")}
-            self._workers.append(_Worker(self.python, settings))
+            told = {name: getattr(self, name) for name in ("model", "revision", "device", "offload")}
+            self._workers.append(_started(self.python, {**told, "ways": self._ways(main_memory())}))
         return self._workers[0]
-
-
-class _Worker:
-    """The process in Step1X's environment."""
-
-    def __init__(self, python: str, settings: dict[str, Any]) -> None:
-        self.loaded = False
-        try:
-            self.process = subprocess.Popen(
-                [python, "-u", str(_WORKER), json.dumps(settings)],
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.PIPE,
-                start_new_session=True,  # Ctrl-C lets the edit under way finish; and kill() gets its children
-            )
-        except OSError as error:
-            raise EvenEditError(
-                f"study.toml asks for editor '{ID}', which runs in an environment of its own, and its interpreter "
-                f"{python} cannot be started: {error.strerror}. Try: evenedit editors setup step1x"
-            ) from None
-        self._tail: deque[str] = deque(maxlen=20)
-        self._listener = threading.Thread(target=self._listen, daemon=True)
-        self._listener.start()
-
-    def ask(self, request: dict[str, Any] | None, timeout: float) -> dict[str, Any]:
-        """Send a request, if there is one, and wait for one answer."""
-        assert self.process.stdin and self.process.stdout
-        expired = threading.Event()
-
-        def expire() -> None:
-            expired.set()
-            self._signal()
-
-        timer = threading.Timer(timeout, expire)
-        timer.daemon = True
-        timer.start()
-        try:
-            if request is not None:
-                with contextlib.suppress(OSError):  # it is gone; its last words may be there to read
-                    self.process.stdin.write(json.dumps(request).encode() + b"\n")
-                    self.process.stdin.flush()
-            line = self.process.stdout.readline()
-        finally:
-            timer.cancel()
-        if expired.is_set():
-            raise Failed(Failure.TIMEOUT, f"no answer from the Step1X worker within {timeout:g} s")
-        try:
-            answer: dict[str, Any] = json.loads(line)
-        except ValueError:
-            self.kill()
-            output = "\n".join([line.decode(errors="replace"), *self._tail]).strip()
-            code = self.process.returncode
-            message = f"the Step1X worker died (exit code {code}); it ended with:\n{output}"
-            raise Failed(Failure.CRASH, message) from None
-        return answer
-
-    def close(self) -> None:
-        """Let it go: it ends with its input."""
-        assert self.process.stdin
-        with contextlib.suppress(OSError):
-            self.process.stdin.close()
-        with contextlib.suppress(subprocess.TimeoutExpired):
-            self.process.wait(5)
-        self.kill()
-
-    def kill(self) -> None:
-        """End it now, with whatever it started, and leave nothing open."""
-        self._signal()
-        self.process.wait()
-        self._listener.join(5)
-        for pipe in (self.process.stdin, self.process.stdout, self.process.stderr):
-            assert pipe
-            with contextlib.suppress(OSError):  # what was not yet written goes nowhere
-                pipe.close()
-
-    def _signal(self) -> None:
-        if self.process.poll() is None:
-            with contextlib.suppress(ProcessLookupError):
-                if os.name == "posix":
-                    os.killpg(self.process.pid, signal.SIGKILL)
-                else:
-                    self.process.kill()
-
-    def _listen(self) -> None:
-        """Read standard error as it comes, so that the worker never waits for us; keep the end of it."""
-        assert self.process.stderr
-        for line in self.process.stderr:
-            text = line.decode(errors="replace").rstrip()
-            if text:
-                self._tail.append(text.rsplit("\r", 1)[-1])
 
 
 def default_folder() -> Path:
@@ -350,6 +284,17 @@ def _picture(answer: dict[str, Any]) -> Image.Image:
     return picture
 
 
-def _close(workers: list[_Worker]) -> None:
+def _started(python: str, told: dict[str, Any]) -> LineProcess:
+    """The process in Step1X's environment."""
+    try:
+        return LineProcess([python, "-u", str(_WORKER), json.dumps(told)], "the Step1X worker")
+    except OSError as error:
+        raise EvenEditError(
+            f"study.toml asks for editor '{ID}', which runs in an environment of its own, and its interpreter "
+            f"{python} cannot be started: {error.strerror}. Try: evenedit editors setup step1x"
+        ) from None
+
+
+def _close(workers: list[LineProcess]) -> None:
     while workers:
         workers.pop().close()

@@ -6,6 +6,7 @@ Imports nothing of evenedit, which is not installed there. Speaks JSON, one obje
     ▶ {"loaded": {what was loaded}}                 before the first answer only
     ▶ {"image": base64 PNG, "prompt": as reworded in thinking mode, or null}
     ▶ {"failure": kind, "message": …}               kind: one of evenedit's failures, or "setup"
+    ▶ {"failure": "memory", "gpu": gigabytes}       nothing was loaded: the GPU is too small
 
 Ends when its input does, even amid an edit, so that it never outlives whoever started it.
 """
@@ -31,6 +32,14 @@ REAL = "diffusers:Step1XEditPipelineV1P2"
 PACKAGES = ("torch", "diffusers", "transformers", "accelerate")
 
 
+class TooSmall(Exception):
+    """The GPU has no room for the weights."""
+
+    def __init__(self, gpu: float) -> None:
+        super().__init__(f"the GPU has {gpu:.0f} GB")
+        self.gpu = gpu
+
+
 class Problem(Exception):
     """A failure with a name."""
 
@@ -53,6 +62,8 @@ def main() -> None:
                 pipeline, facts = load(settings)
                 say(answers, {"loaded": facts})
             say(answers, edit(pipeline, request))
+        except TooSmall as error:
+            say(answers, {"failure": "memory", "gpu": error.gpu})
         except Exception as error:
             kind, message = describe(error)
             say(answers, {"failure": kind, "message": message})
@@ -99,6 +110,7 @@ def load(settings: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
     except (ImportError, AttributeError, RuntimeError) as error:  # the fork raises RuntimeError for what it misses
         raise Problem("setup", f"this environment has no {name}: {error}") from error
     device = find_device(torch, settings["device"])
+    offload = fitting(torch, device, settings)
     options = {"torch_dtype": torch.bfloat16, "local_files_only": os.path.isdir(settings["model"])}  # noqa: PTH112
     if settings["revision"] is not None:
         options["revision"] = settings["revision"]
@@ -108,12 +120,13 @@ def load(settings: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
         if describe(error)[0] == "out_of_memory":
             raise
         raise Problem("setup", f"the model '{settings['model']}' could not be loaded: {error}") from error
-    place(pipeline, settings["offload"], device)
+    place(pipeline, offload, device)
     return pipeline, {
         "packages": {package: installed(package) for package in PACKAGES},
         "pipeline": kind.__name__,
         "commit": commit_of(pipeline),
         "device": device,
+        "offload": offload,
         "dtype": "bfloat16",
     }
 
@@ -123,6 +136,17 @@ def find_device(torch: Any, wanted: str) -> str:
     if wanted != "auto":
         return wanted
     return "cuda" if torch.cuda.is_available() else "mps" if torch.backends.mps.is_available() else "cpu"
+
+
+def fitting(torch: Any, device: str, settings: dict[str, Any]) -> str:
+    """The first way to place the weights for which the GPU has room; on other devices, the one that was asked for."""
+    if not device.startswith("cuda"):
+        return str(settings["offload"])
+    gpu = torch.cuda.get_device_properties(device).total_memory / 1e9
+    for way, needed in settings["ways"].items():
+        if needed <= gpu:
+            return str(way)
+    raise TooSmall(gpu)
 
 
 def place(pipeline: Any, offload: str, device: str) -> None:

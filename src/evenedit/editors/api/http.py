@@ -1,0 +1,358 @@
+"""Any service over HTTP as an editor: what is sent, and where the picture is in the answer, stand in the study file.
+
+    submit  ─▶  the picture, or a job  ─▶  poll until it is done  ─▶  the picture, by URL, base64 or as the body
+
+What counts as a refusal: the service says so by a status of a job, by a code of an error, or by a flag in the answer,
+each of which the settings (or the preset) name. Everything else that brings no picture is a failure.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import time
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote, urlsplit
+
+import httpx
+from PIL.Image import Image
+
+from evenedit.core import settings
+from evenedit.core.errors import EvenEditError, Failed, Failure
+from evenedit.core.hashing import digest
+from evenedit.core.interfaces import Refusal
+from evenedit.core.settings import InheritsSettings
+from evenedit.editors.api.template import LEFT_OUT, at, filled, places, used
+from evenedit.providers.calls import Declined, Provider, to_image, to_png
+
+POLL = {"url", "status", "done", "failed", "every", "result", "error"}
+REFUSAL = {"statuses", "words", "flags"}
+NO_KEY = "EVENEDIT_NO_KEY"
+WHILE_WAITING = 100_000
+"""Most looks at one job; the time limit ends it before."""
+
+
+class HttpError(Exception):
+    """An answer with an error status, as the border between us and providers reads it."""
+
+    def __init__(self, response: httpx.Response) -> None:
+        super().__init__(f"{response.status_code}")
+        self.status_code = response.status_code
+        self.response = response
+        try:
+            told = response.json()
+        except ValueError:
+            told = {}
+        self.body = _error_of(told)
+
+
+class KeylessProvider(Provider[httpx.Client]):
+    """A service that may do without a key."""
+
+    def _connected(self) -> httpx.Client:
+        if self._key_env != NO_KEY:
+            return super()._connected()
+        with self._lock:
+            if self._client is None:
+                self._client = self._connect("")
+            return self._client
+
+
+class HttpEditor(InheritsSettings):
+    """Edits by requests to a URL."""
+
+    remote = True
+
+    def __init__(
+        self,
+        *,
+        url: str,
+        model: str = "",
+        headers: Mapping[str, str] | None = None,
+        body: Mapping[str, Any] | None = None,
+        form: Mapping[str, Any] | None = None,
+        path: str | None = None,
+        upload: Mapping[str, Any] | None = None,
+        picture: str = "",
+        poll: Mapping[str, Any] | None = None,
+        refusal: Mapping[str, Any] | None = None,
+        api_key_env: str | None = None,
+        timeout: float = 180.0,
+        attempts: int = 5,
+        max_images: int = 1,
+    ) -> None:
+        self.url = settings.text("url", url)
+        self.model = model
+        """The name by which it is priced, and the place {model}."""
+        self.headers = settings.table("headers", headers)
+        """Sent with every request; {key} is the secret in `api_key_env`."""
+        self.body = settings.table("body", body)
+        """What is sent as JSON."""
+        self.form = settings.table("form", form)
+        """What is sent as multipart fields; {image} and {image2} are files there."""
+        self.path = path
+        """A JSON file that is the place {workflow}."""
+        self.upload = settings.table("upload", upload)
+        """Pictures sent before: url, form, and name, where the answer says what the service calls them."""
+        self.picture = picture
+        """Where the picture is in the answer, such as images.0.url; empty: the answer is the picture."""
+        self.poll = _known("poll", settings.table("poll", poll), POLL)
+        """How a job is followed: url, status, done, failed, every, result, error."""
+        self.refusal = _known("refusal", settings.table("refusal", refusal), REFUSAL)
+        """What is a refusal: statuses of a job, words that are codes of errors, flags in the answer."""
+        self.timeout = settings.number("timeout", timeout)
+        """Seconds for one edit, waiting in a queue included."""
+        self.max_images = settings.count("max_images", max_images)
+        """The number of input images it takes at most."""
+        if bool(self.body) == bool(self.form):
+            raise EvenEditError("give what is sent as 'body' (JSON) or as 'form' (multipart), and not both")
+        self._workflow = self._read_workflow()
+        places_used = used(self.body) | used(self.form) | used(self._workflow)
+        if "instruction" not in places_used:
+            raise EvenEditError("nothing that is sent has a place for the {instruction}")
+        self.seed_sent = "seed" in places_used
+        self.provider = KeylessProvider(
+            self.connect, model=model or urlsplit(url).netloc, key_env=api_key_env or NO_KEY, attempts=attempts
+        )
+        self.api_key_env = api_key_env
+        self.pause: Callable[[float], None] = time.sleep
+        """Waits between two looks at a job."""
+
+    def connect(self, key: str) -> httpx.Client:
+        """A client; the secret is put into the headers of each request to the service alone."""
+        self._key = key
+        return httpx.Client(timeout=self.timeout, follow_redirects=False)
+
+    def missing(self) -> list[str]:
+        """What is needed to use it and not there."""
+        if self.api_key_env is None or os.environ.get(self.api_key_env, "").strip():
+            return []
+        return [f"it needs a key. Try: export {self.api_key_env}=…"]
+
+    def facts(self) -> dict[str, Any]:
+        """What was sent: the model, whether a seed, and which workflow."""
+        found = {"url": self.url, "model": self.model, "seed_sent": self.seed_sent}
+        return {**found, "workflow": digest(self._workflow)} if self._workflow else found
+
+    def edit(self, images: Sequence[Image], instruction: str, seed: int) -> Image | Refusal:
+        """Return the edited picture, or the service's refusal with its reason."""
+        if len(images) > self.max_images:
+            raise EvenEditError(f"this service takes {self.max_images} image(s), {len(images)} are asked for")
+        pictures = [to_png(image) for image in images]
+        try:
+            return self.provider.call(lambda client: self._edit(client, pictures, instruction, seed))
+        except Declined as declined:
+            return Refusal(str(declined))
+
+    # -- one edit ------------------------------------------------------------------------------------------
+
+    def _edit(self, client: httpx.Client, pictures: Sequence[bytes], instruction: str, seed: int) -> Image | Refusal:
+        until = time.monotonic() + self.timeout
+        names = [self._uploaded(client, picture) for picture in pictures] if self.upload else []
+        values = places(pictures, instruction, seed, names, model=self.model)
+        values["workflow"] = filled(self._workflow, values) if self._workflow else LEFT_OUT
+        answer = self._read(self._sent(client, values, pictures))
+        if self.poll:
+            answer = self._waited(client, answer, values, until)
+        for flag in self.refusal.get("flags", ()):
+            if at(answer, flag):
+                return Refusal(f"{flag} is {json.dumps(at(answer, flag))}")
+        return self._picture(client, answer, values)
+
+    def _uploaded(self, client: httpx.Client, picture: bytes) -> str:
+        answer = self._read(self._posted(client, str(self.upload["url"]), self.upload.get("form", {}), [picture], {}))
+        name = at(answer, str(self.upload.get("name", "name")))
+        if not isinstance(name, str):
+            raise Failed(Failure.SERVER, f"the answer to the upload names no file: {_short(answer)}")
+        return name
+
+    def _sent(self, client: httpx.Client, values: Mapping[str, Any], pictures: Sequence[bytes]) -> httpx.Response:
+        if self.form:
+            return self._posted(client, self.url, self.form, pictures, values)
+        return self._ask(client, "POST", str(filled(self.url, values)), json=filled(self.body, values))
+
+    def _posted(
+        self,
+        client: httpx.Client,
+        url: str,
+        form: Mapping[str, Any],
+        pictures: Sequence[bytes],
+        values: Mapping[str, Any],
+    ) -> httpx.Response:
+        """A multipart request: {image} and {image2} are files, all else is text."""
+        files: list[tuple[str, Any]] = []
+        for name, value in form.items():
+            found = re.fullmatch(r"\{image(2?)\}", value) if isinstance(value, str) else None
+            if found is None:
+                text = filled(value, values)
+                if text is not LEFT_OUT:
+                    files.append((name, (None, str(text))))
+            elif len(pictures) > bool(found[1]):
+                number = 1 + bool(found[1])
+                files.append(
+                    (
+                        name,
+                        (f"image{number}-{digest(pictures[number - 1].hex())}.png", pictures[number - 1], "image/png"),
+                    )
+                )
+        return self._ask(client, "POST", str(filled(url, values)), files=files)
+
+    def _waited(self, client: httpx.Client, job: Any, values: Mapping[str, Any], until: float) -> Any:
+        """The job's last answer; raises where it failed, was refused or takes too long."""
+        known = {**values, **({"id": at(job, "id")} if at(job, "id") is not None else {})}
+        known |= {name: value for name, value in job.items() if isinstance(value, str)} if isinstance(job, dict) else {}
+        stated = str(self.poll.get("url", ""))
+        url = str(filled(stated, known)) if "{" in stated else str(at(job, stated) or "")
+        if not url.startswith("http"):
+            raise Failed(Failure.SERVER, f"the answer names no job to follow: {_short(job)}")
+        for _ in range(WHILE_WAITING):
+            answer = self._looked(client, url, until)
+            status = at(answer, str(self.poll.get("status", "status")))
+            reason = at(answer, str(self.poll["error"])) if "error" in self.poll else None
+            if status in self.refusal.get("statuses", ()):
+                raise Declined(_told(str(status), reason))
+            if status in self.poll.get("done", ()):
+                where = self.poll.get("result")
+                return (
+                    self._read(self._ask(client, "GET", str(at(answer, where) or at(job, where)))) if where else answer
+                )
+            if status in self.poll.get("failed", ()):
+                self._decline_by_words(_told(str(status), reason))
+                raise Failed(Failure.SERVER, f"the job ended with {_told(str(status), reason)}")
+            if time.monotonic() > until:
+                raise Failed(Failure.TIMEOUT, f"the job is not done within {self.timeout:g} s (last status: {status})")
+            self.pause(float(self.poll.get("every", 1.0)))
+        raise Failed(Failure.TIMEOUT, "the job is never done")
+
+    def _looked(self, client: httpx.Client, url: str, until: float) -> Any:
+        """How a job stands. A look that fails is repeated: to send the request again would be to pay twice."""
+        while True:
+            try:
+                return self._read(self._ask(client, "GET", url))
+            except (HttpError, httpx.TransportError) as error:
+                status = getattr(error, "status_code", 500)
+                if (status < 500 and status != 429) or time.monotonic() > until:
+                    raise
+            self.pause(float(self.poll.get("every", 1.0)))
+
+    def _picture(self, client: httpx.Client, answer: Any, values: Mapping[str, Any]) -> Image:
+        if isinstance(answer, bytes):
+            return to_image(answer)
+        if "{" in self.picture:  # a URL made of what stands in the answer
+            found: Any = _from_places(self.picture, answer, values)
+        else:
+            found = at(answer, self.picture)
+        if isinstance(found, list) and found:
+            found = found[0]
+        if not isinstance(found, str) or not found:
+            raise Failed(Failure.BAD_IMAGE, f"no picture at '{self.picture}' in the answer: {_short(answer)}")
+        if found.startswith("data:"):
+            return to_image(found.partition(",")[2])
+        if found.startswith("http"):
+            response = client.get(found, follow_redirects=True)  # without the key: it is another machine's
+            if response.status_code >= 400:
+                raise HttpError(response)
+            return to_image(response.content)
+        return to_image(found)
+
+    # -- requests ------------------------------------------------------------------------------------------
+
+    def _ask(self, client: httpx.Client, method: str, url: str, **content: Any) -> httpx.Response:
+        response = client.request(method, url, headers=self._headers(url), **content)
+        if response.status_code >= 400:
+            self._decline_by_words(response.text)
+            raise HttpError(response)
+        return response
+
+    def _headers(self, url: str) -> dict[str, str]:
+        """The headers, with the secret only where the request goes to the service itself."""
+        ours = _domain(url) == _domain(self.url)
+        return {
+            name: str(value).replace("{key}", self._key)
+            for name, value in self.headers.items()
+            if ours or "{key}" not in str(value)
+        }
+
+    def _decline_by_words(self, text: str) -> None:
+        for word in self.refusal.get("words", ()):
+            if word.lower() in text.lower():
+                raise Declined(_told(word, _error_of(_parsed(text)).get("message") or text))
+
+    def _read(self, response: httpx.Response) -> Any:
+        if response.headers.get("content-type", "").startswith("image/"):
+            return response.content
+        try:
+            return response.json()
+        except ValueError:
+            raise Failed(
+                Failure.SERVER, "the answer is neither JSON nor a picture; check 'url' if this lasts"
+            ) from None
+
+    def _read_workflow(self) -> Any:
+        if self.path is None:
+            if "workflow" in used(self.body):
+                raise EvenEditError("what is sent has a place for the {workflow}; name its file by 'path'")
+            return None
+        try:
+            return json.loads(Path(self.path).read_text("utf-8"))
+        except (OSError, ValueError) as error:
+            raise EvenEditError(f"the workflow {self.path} cannot be read: {error}") from None
+
+
+def _known(name: str, given: dict[str, Any], allowed: set[str]) -> dict[str, Any]:
+    unknown = sorted(given.keys() - allowed)
+    if unknown:
+        raise EvenEditError(f"setting '{name}' has {', '.join(unknown)}; it takes: {', '.join(sorted(allowed))}")
+    return given
+
+
+def _from_places(template: str, answer: Any, values: Mapping[str, Any]) -> str | None:
+    """A URL whose places are paths into the answer, or known before."""
+    missing = False
+
+    def value(place: re.Match[str]) -> str:
+        nonlocal missing
+        found = at(answer, place[1])
+        found = values.get(place[1]) if found is None else found
+        missing = missing or found is None
+        return quote(str(found))
+
+    made = re.sub(r"\{([^{}]+)\}", value, template)
+    return None if missing else made
+
+
+def _error_of(told: Any) -> dict[str, Any]:
+    """Code and message of an error, in the shapes that services use."""
+    body = told.get("error", told) if isinstance(told, Mapping) else {}
+    if isinstance(body, str):
+        return {"message": body}
+    detail = body.get("detail") if isinstance(body, Mapping) else None
+    if isinstance(detail, list) and detail and isinstance(detail[0], Mapping):
+        return {"code": str(detail[0].get("type", "")), "message": str(detail[0].get("msg", ""))}
+    if isinstance(detail, str):
+        return {"message": detail, **({"code": body["code"]} if isinstance(body.get("code"), str) else {})}
+    return dict(body) if isinstance(body, Mapping) else {}
+
+
+def _parsed(text: str) -> Any:
+    try:
+        return json.loads(text)
+    except ValueError:
+        return {}
+
+
+def _domain(url: str) -> str:
+    """A service's own name: its machines differ by region in front of it."""
+    host = urlsplit(url).hostname or ""
+    return host if re.fullmatch(r"[\d.:]+|localhost", host) else ".".join(host.split(".")[-2:])
+
+
+def _told(*parts: Any) -> str:
+    return ": ".join(str(part).strip() for part in parts if part)[:1000]
+
+
+def _short(answer: Any) -> str:
+    return json.dumps(answer, default=str)[:300]

@@ -1,0 +1,59 @@
+"""Weights that are added to a pipeline's: LoRA, also those that make do with few steps."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from evenedit.core import settings
+from evenedit.core.errors import EvenEditError
+
+NAME = "study"
+"""What the added weights are called inside the pipeline."""
+
+
+@dataclass(frozen=True, slots=True)
+class Lora:
+    """The setting `lora`."""
+
+    model: str
+    """A hub id, a folder or a file."""
+    weight_name: str | None = None
+    """The file in it."""
+    revision: str | None = None
+    scale: float = 1.0
+
+    @classmethod
+    def read(cls, given: str | Mapping[str, Any]) -> Lora:
+        """From a study file: the model alone, or a table."""
+        told = {"model": given} if isinstance(given, str) else dict(settings.table("lora", given))
+        unknown = sorted(told.keys() - {"model", "weight_name", "revision", "scale"})
+        if unknown or "model" not in told:
+            raise EvenEditError(
+                f"setting 'lora' is {given!r}; it must be a model, or a table with model and, if needed, weight_name, "
+                "revision and scale"
+            )
+        return cls(
+            settings.text("lora.model", told["model"]),
+            told.get("weight_name"),
+            told.get("revision"),
+            settings.number("lora.scale", told.get("scale", 1.0)),
+        )
+
+    def add_to(self, pipeline: Any) -> None:
+        """Load the weights into a pipeline."""
+        options = {"weight_name": self.weight_name, "revision": self.revision}
+        try:
+            pipeline.load_lora_weights(
+                self.model,
+                adapter_name=NAME,
+                local_files_only=Path(self.model).exists(),
+                **{name: value for name, value in options.items() if value is not None},
+            )
+            pipeline.set_adapters([NAME], [self.scale])
+        except (AttributeError, OSError, ValueError) as error:
+            raise EvenEditError(
+                f"the LoRA '{self.model}' could not be added to {type(pipeline).__name__}: {error}"
+            ) from None

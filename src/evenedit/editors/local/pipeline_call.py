@@ -1,0 +1,166 @@
+"""How a pipeline of diffusers is called, found from the signature of its class: images, prompt, wrong arguments."""
+
+from __future__ import annotations
+
+import inspect
+import tomllib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from difflib import get_close_matches
+from functools import cache
+from importlib.resources import files
+from typing import Any
+
+import numpy as np
+from PIL.Image import Image
+
+from evenedit.core.errors import EvenEditError, Failed, Failure
+from evenedit.editors.pixels import picture
+
+IMAGE_NAMES = ("image", "images", "input_images", "reference_images", "init_image")
+"""Parameters under which pipelines take the pictures to edit, the most usual first."""
+LOAD_OPTIONS = frozenset(
+    {"variant", "use_safetensors", "low_cpu_mem_usage", "max_memory", "custom_pipeline", "custom_revision"}
+    | {"trust_remote_code", "cache_dir", "token", "use_onnx", "offload_folder", "offload_state_dict", "disable_mmap"}
+)
+"""Arguments of `from_pretrained` beside the parts of a pipeline."""
+
+
+@cache
+def table() -> dict[str, Any]:
+    """Presets by id, and what is known of pipeline classes beside their signature."""
+    return tomllib.loads(files(__package__).joinpath("pipelines.toml").read_text("utf-8"))
+
+
+@dataclass(frozen=True, slots=True)
+class PipelineFacts:
+    """What the signature of a pipeline's class does not tell."""
+
+    several: bool = False
+    """Whether a list of images is several references for one picture, and no batch."""
+    reads: tuple[str, ...] = ()
+    """Where its text encoder sees the instruction alone: the names under which a call takes what it read."""
+    against: tuple[str, ...] = ()
+    """The same for the negative prompt."""
+    tag: str = ""
+    """What stands in the prompt for image number {n}."""
+
+
+@cache
+def facts_of(pipeline: str | None) -> PipelineFacts:
+    """What is known of a pipeline class; nothing of most."""
+    known = table()["classes"].get(pipeline, {})
+    return PipelineFacts(
+        known.get("several", False),
+        tuple(known.get("reads", ())),
+        tuple(known.get("against", ())),
+        known.get("tag", ""),
+    )
+
+
+class PipelineCall:
+    """How one class of pipelines is called."""
+
+    def __init__(self, cls: type, image_argument: str | None = None) -> None:
+        self.name = cls.__name__
+        self._parameters = inspect.signature(cls.__call__).parameters
+        self._parts = inspect.signature(cls.__init__).parameters  # type: ignore[misc]
+        self.facts = facts_of(self.name)
+        self.image = self._image(image_argument)
+
+    @property
+    def backbone(self) -> str:
+        """The pipeline's part that denoises."""
+        return "unet" if "unet" in self._parts else "transformer"
+
+    @property
+    def text_parts(self) -> list[str]:
+        """The pipeline's parts that read the instruction."""
+        return [name for name in self._parts if name.startswith(("text_encoder", "tokenizer"))]
+
+    def takes(self, name: str) -> bool:
+        """Whether it can be called with this argument."""
+        return name in self._parameters
+
+    def has_part(self, name: str) -> bool:
+        """Whether the pipeline is made of a part of this name."""
+        return name in self._parts
+
+    def check(self, given: Mapping[str, Any]) -> None:
+        """Refuse arguments that the pipeline would not take, with its own signature."""
+        ours = {"self", "kwargs", "prompt", "generator", "output_type", "return_dict", self.image}
+        allowed = [name for name in self._parameters if name not in ours]
+        for name in given:
+            if name in ours:
+                raise EvenEditError(f"setting 'call' has '{name}', which EvenEdit passes itself; remove it")
+            if name not in allowed:
+                raise EvenEditError(
+                    f"{self.name} takes no argument '{name}'{_near(name, allowed)}. It takes: {', '.join(allowed)}"
+                )
+
+    def check_load(self, given: Mapping[str, Any]) -> None:
+        """Refuse arguments of loading that diffusers would ignore."""
+        parts = [name for name, p in self._parts.items() if name != "self" and p.default is not p.empty]
+        allowed = [*sorted(LOAD_OPTIONS), *parts]
+        for name in given:
+            if name not in allowed:
+                raise EvenEditError(
+                    f"setting 'load' has '{name}', which {self.name} is not loaded with{_near(name, allowed)}. "
+                    f"It takes: {', '.join(allowed)}"
+                )
+
+    def pictures(self, images: Sequence[Image], several: bool) -> Any:
+        """The images as the pipeline takes them: one, a list, or a list for each prompt."""
+        found = [image.convert("RGB") for image in images]
+        if self.facts.tag:  # prompts and images are lists of the same length
+            return [found]
+        return found if several or self.image.endswith("s") else found[0]
+
+    def prompt(self, instruction: str, count: int, tag: str) -> Any:
+        """The instruction as the pipeline takes it, with a place for each image where it wants that."""
+        tags = "".join(tag.replace("{n}", str(number)) for number in range(1, count + 1))
+        words = f"{tags} {instruction}" if tags else instruction
+        return [words] if self.facts.tag else words
+
+    def _image(self, wanted: str | None) -> str:
+        if wanted is not None:
+            if wanted not in self._parameters:
+                raise EvenEditError(
+                    f"setting 'image_argument' is {wanted!r}, which {self.name} does not take. It takes: "
+                    f"{', '.join(name for name in self._parameters if name != 'self')}"
+                )
+            return wanted
+        found = next((name for name in IMAGE_NAMES if name in self._parameters), None)
+        if found is None:
+            raise EvenEditError(
+                f"{self.name} has no argument for a picture that is known here. Name it by 'image_argument'; it takes: "
+                f"{', '.join(name for name in self._parameters if name != 'self')}"
+            )
+        return found
+
+
+def painted(output: Any, name: str) -> Image:
+    """The picture in what a pipeline returned; the last frame where it returned a video."""
+    values = next(
+        (getattr(output, n) for n in ("images", "image", "frames") if getattr(output, n, None) is not None), None
+    )
+    if values is None or len(values) == 0:
+        raise Failed(Failure.BAD_IMAGE, f"{name} returned {type(output).__name__}, which holds no picture")
+    if len(values) > 1:
+        raise EvenEditError(
+            f"{name} made {len(values)} pictures of one request: it takes a list of images as a batch. Leave "
+            "'max_images' at 1"
+        )
+    made = values[0]
+    if getattr(output, "frames", None) is not None:
+        made = made[-1]
+    if isinstance(made, np.ndarray):
+        return picture(made)
+    if not isinstance(made, Image):
+        raise Failed(Failure.BAD_IMAGE, f"{name} returned {type(made).__name__}, which is no picture")
+    return picture(np.asarray(made.convert("RGB")) / 255)
+
+
+def _near(name: str, known: Sequence[str]) -> str:
+    near = get_close_matches(name, known, n=1)
+    return f"; did you mean '{near[0]}'?" if near else ""

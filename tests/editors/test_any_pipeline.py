@@ -1,0 +1,212 @@
+"""One contract for any pipeline of diffusers that edits: a study file names it, and not a line of Python."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from evenedit.core import plugins
+from evenedit.core.errors import EvenEditError
+from evenedit.editors.local.pipeline_call import painted
+
+torch = pytest.importorskip("torch")
+
+import diffusers  # noqa: E402
+from diffusers.pipelines.longcat_image import pipeline_longcat_image_edit as longcat  # noqa: E402
+from diffusers.pipelines.qwenimage import pipeline_qwenimage_edit as qwen_one  # noqa: E402
+from diffusers.pipelines.qwenimage import pipeline_qwenimage_edit_plus as qwen_plus  # noqa: E402
+
+import tiny_edit_pipelines  # noqa: E402
+
+SHARED: dict[str, Any] = {"device": "cpu", "dtype": "float32"}
+SETTINGS: dict[str, dict[str, Any]] = {
+    "FluxKontextPipeline": {"call": {"max_area": 64 * 64, "_auto_resize": False}},
+    "FluxImg2ImgPipeline": {"call": {"strength": 0.5}, "size": "first"},
+    "OmniGenPipeline": {"size": [64, 64], "call": {"max_input_image_size": 64}},
+    "QwenImageEditPipeline": {"size": 64, "call": {"negative_prompt": " "}},
+    "QwenImageEditPlusPipeline": {"size": 64, "call": {"negative_prompt": " "}},
+    "QwenImageImg2ImgPipeline": {"size": 64, "call": {"negative_prompt": " ", "strength": 0.5}},
+    "StableDiffusionImg2ImgPipeline": {"call": {"strength": 0.5}},
+    "StableDiffusionXLImg2ImgPipeline": {"call": {"strength": 0.5}},
+    "StableDiffusionXLInstructPix2PixPipeline": {"size": "first"},
+    "ZImageOmniPipeline": {"size": "first", "dtype": "bfloat16"},  # diffusers 0.42 takes no other
+}
+SEVERAL = (
+    "Flux2KleinKVPipeline",
+    "Flux2KleinPipeline",
+    "Flux2Pipeline",
+    "OmniGenPipeline",
+    "QwenImageEditPlusPipeline",
+    "ZImageOmniPipeline",
+)
+READS_FIRST = ("Flux2KleinPipeline", "Flux2Pipeline", "FluxKontextPipeline")
+
+
+@pytest.fixture(scope="module", autouse=True)
+def small_and_calm() -> Iterator[None]:
+    """One thread, and inputs of Qwen and LongCat at 64 px in place of 1024."""
+    threads, sizes = torch.get_num_threads(), (qwen_plus.VAE_IMAGE_SIZE, qwen_plus.CONDITION_IMAGE_SIZE)
+    torch.set_num_threads(1)
+    qwen_plus.VAE_IMAGE_SIZE = qwen_plus.CONDITION_IMAGE_SIZE = 64 * 64
+    real = {module: module.calculate_dimensions for module in (qwen_one, longcat)}
+    for module, rule in real.items():
+        module.calculate_dimensions = lambda area, ratio, rule=rule: rule(64 * 64, ratio)
+    yield
+    torch.set_num_threads(threads)
+    qwen_plus.VAE_IMAGE_SIZE, qwen_plus.CONDITION_IMAGE_SIZE = sizes
+    for module, rule in real.items():
+        module.calculate_dimensions = rule
+
+
+@pytest.fixture(scope="module")
+def folders(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """Every pipeline, saved when it is first asked for."""
+    root = tmp_path_factory.mktemp("pipelines")
+
+    class Saved(dict[str, Path]):
+        def __missing__(self, name: str) -> Path:
+            self[name] = tiny_edit_pipelines.save(name, root / name)
+            return self[name]
+
+    return Saved()
+
+
+def portrait(shade: int = 90) -> Image.Image:
+    across, down = np.meshgrid(np.linspace(-1, 1, 64), np.linspace(-1, 1, 64))
+    pixels = np.stack([across * 60 + 120, down * 60 + 120, across * down * 60 + 120], axis=-1)
+    pixels[across**2 + down**2 < 0.5] = (shade, shade // 2, 255 - shade)
+    return Image.fromarray(pixels.astype(np.uint8))
+
+
+def told(name: str, folders: dict[str, Path], **more: Any) -> dict[str, Any]:
+    """What a study file says of the editor: its class is in the model's own index."""
+    own = SETTINGS.get(name, {})
+    call = {"num_inference_steps": 2, **own.get("call", {}), **more.pop("call", {})}
+    return {"model": str(folders[name]), **SHARED, **own, "call": call, **more}
+
+
+def build(name: str, folders: dict[str, Path], **more: Any) -> Any:
+    return plugins.build("editors", "diffusers", told(name, folders, **more))
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("name", tiny_edit_pipelines.NAMES)
+def test_a_pipeline_edits_and_the_same_request_gives_the_same_pixels(name, folders):
+    if name == "OmniGenPipeline":
+        pytest.importorskip("torchvision")  # its processor needs it
+    assert not plugins.problems("editors", "diffusers", told(name, folders))
+    editor = build(name, folders)
+    first = editor.edit([portrait()], "As a nurse", 1)
+    assert (first.mode, first.size) == ("RGB", (64, 64))
+    assert first.tobytes() == editor.edit([portrait()], "As a nurse", 1).tobytes()
+    others = [([portrait()], "As a nurse", 2), ([portrait()], "As a pilot", 1), ([portrait(220)], "As a nurse", 1)]
+    for change, other in zip(("seed", "instruction", "portrait"), others, strict=True):
+        assert first.tobytes() != editor.edit(*other).tobytes(), f"another {change} makes another picture"
+    assert editor.facts()["pipeline"] == name
+    taken = plugins.images_taken("diffusers", told(name, folders))
+    assert taken == editor.max_images == (2 if name in SEVERAL else 1)
+    if taken > 1:
+        both = editor.edit([portrait(30), portrait(220)], "Show both", 1).tobytes()
+        assert both != editor.edit([portrait(220), portrait(30)], "Show both", 1).tobytes()
+        assert both != editor.edit([portrait(30)], "Show both", 1).tobytes()
+    else:
+        with pytest.raises(EvenEditError, match="takes 1 image"):
+            editor.edit([portrait(), portrait()], "Show both", 1)
+    if editor.reads_first(1):
+        assert name in READS_FIRST
+        reading = build(name, folders)
+        reading.encode(["As a nurse"])
+        assert reading.edit([portrait()], "As a nurse", 1).tobytes() == first.tobytes()
+        assert reading._pipeline.text_encoder is None and reading.facts()["encoded_first"] == 1
+    else:
+        assert name not in READS_FIRST
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_wrong_arguments_are_named_with_the_pipelines_own_signature_before_anything_is_loaded(folders, monkeypatch):
+    name = "StableDiffusionInstructPix2PixPipeline"
+    monkeypatch.setattr(getattr(diffusers, name), "from_pretrained", lambda *_a, **_k: pytest.fail("it was loaded"))
+    with pytest.raises(EvenEditError, match=r"no argument 'guidance'.*image_guidance_scale, negative_prompt"):
+        build(name, folders, call={"guidance": 3}).edit([portrait()], "As a cook", 1)
+    with pytest.raises(EvenEditError, match="did you mean 'guidance_scale'"):
+        build(name, folders, call={"guidence_scale": 3}).edit([portrait()], "As a cook", 1)
+    with pytest.raises(EvenEditError, match="'call' has 'prompt', which EvenEdit passes itself"):
+        build(name, folders, call={"prompt": "x"}).edit([portrait()], "As a cook", 1)
+    with pytest.raises(EvenEditError, match=r"setting 'load' has 'varient'.*did you mean 'variant'"):
+        build(name, folders, load={"varient": "fp16"}).edit([portrait()], "As a cook", 1)
+    with pytest.raises(EvenEditError, match=r"'image_argument' is 'picture', which .* does not take"):
+        build(name, folders, image_argument="picture").edit([portrait()], "As a cook", 1)
+    with pytest.raises(EvenEditError, match="did you mean 'FluxKontextPipeline'"):
+        build(name, folders, pipeline="FluxContextPipeline").edit([portrait()], "As a cook", 1)
+    with pytest.raises(EvenEditError, match="has no argument for a picture"):
+        build(name, folders, pipeline="StableDiffusionPipeline").edit([portrait()], "As a cook", 1)
+
+
+def test_a_list_that_is_taken_as_a_batch_is_said():
+    two = SimpleNamespace(images=np.ones((2, 8, 8, 3)))
+    with pytest.raises(EvenEditError, match="made 2 pictures of one request: it takes a list of images as a batch"):
+        painted(two, "SomePipeline")
+    video = SimpleNamespace(frames=np.stack([np.zeros((1, 8, 8, 3)), np.ones((1, 8, 8, 3))], axis=1))
+    assert painted(video, "SomePipeline").getpixel((0, 0)) == (255, 255, 255), "the last frame"
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_lora_and_scheduler_change_the_pixels_and_a_wrong_lora_is_named(folders, tmp_path):
+    peft = pytest.importorskip("peft")
+    name = "StableDiffusionInstructPix2PixPipeline"
+    plain = build(name, folders)
+    first = plain.edit([portrait()], "As a cook", 1).tobytes()
+    pipeline = plain._pipeline
+    pipeline.unet.add_adapter(peft.LoraConfig(r=2, target_modules=["to_q", "to_v"], init_lora_weights=False))
+    layers = peft.utils.get_peft_model_state_dict(pipeline.unet)
+    getattr(diffusers, name).save_lora_weights(tmp_path, unet_lora_layers=layers)
+    added = build(name, folders, lora=str(tmp_path))
+    assert added.edit([portrait()], "As a cook", 1).tobytes() != first
+    assert added.facts()["settings"]["lora"] == {
+        "model": str(tmp_path),
+        "weight_name": None,
+        "revision": None,
+        "scale": 1.0,
+    }
+    off = build(name, folders, lora={"model": str(tmp_path), "scale": 0.0})
+    assert off.edit([portrait()], "As a cook", 1).tobytes() == first
+    with pytest.raises(EvenEditError, match="could not be added"):
+        build(name, folders, lora=str(tmp_path / "absent")).edit([portrait()], "As a cook", 1)
+    with pytest.raises(EvenEditError, match="setting 'lora'"):
+        build(name, folders, lora={"path": "x"})
+    other = build(name, folders, scheduler={"class": "EulerDiscreteScheduler", "timestep_spacing": "trailing"})
+    assert other.edit([portrait()], "As a cook", 1).tobytes() != first
+
+
+@pytest.mark.parametrize("ident", ["flux1-kontext-dev", "instruct-pix2pix"])
+@pytest.mark.filterwarnings("ignore")
+def test_a_preset_is_the_pipeline_with_its_settings(ident, folders):
+    from evenedit.editors.local.pipelines import known
+
+    cls = known(ident)
+    call = SETTINGS.get(cls.preset["pipeline"], {}).get("call", {})
+    editor = plugins.build(
+        "editors", ident, {"model": str(folders[cls.preset["pipeline"]]), "steps": 2, **SHARED, "call": call}
+    )
+    made = editor.edit([portrait()], "As a cook", 3)
+    used = {name: value for name, value in cls.preset["arguments"].items() if name != "steps"}
+    generic = build(cls.preset["pipeline"], folders, call=used)
+    assert made.tobytes() == generic.edit([portrait()], "As a cook", 3).tobytes()
+
+
+def test_every_preset_is_installed_dated_and_says_where_it_comes_from():
+    from evenedit.editors.local.pipeline_call import PipelineCall, table
+    from evenedit.editors.local.pipelines import known
+
+    for ident, preset in table()["presets"].items():
+        assert plugins.installed("editors")[ident].load() is known(ident)
+        assert preset["source"] and preset["date"] >= "2026-11-16"
+        how = PipelineCall(getattr(diffusers, preset["pipeline"]))
+        how.check(known(ident)().arguments())
+        assert plugins.identity("editors", ident, {})["model"] == preset["model"]
+    for name in table()["classes"]:
+        assert hasattr(diffusers, name), f"diffusers {diffusers.__version__} has no {name}"
