@@ -41,6 +41,7 @@ from evenedit.run.collecting import collect
 from evenedit.run.describing import DescribingStage
 from evenedit.run.editing import EditingStage
 from evenedit.run.measuring import MeasuringStage
+from evenedit.run.models_in_use import model_notices
 from evenedit.run.rating import RatingStage
 from evenedit.run.summary import RunSummary, summarise
 from evenedit.storage.store import Store
@@ -90,6 +91,8 @@ class Runner:
                 "the study names no editor yet; add [[editors]] and [experiments.diagnosis] to study.toml, or give one "
                 'from Python: study.run(editors={"mine": editor})'
             )
+        for notice in model_notices(self.file, self.prices):
+            log.warning(f"note: {notice}")
         self.rating.asking = self.describing.asking = self.asking
         with self.store.running(self.file.sections.executor.lease) as leases, self.editing.staffed():
             self.editing.leases = self.rating.leases = leases

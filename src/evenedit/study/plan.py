@@ -18,6 +18,7 @@ from evenedit.judges.batch_jobs import takes_batches
 from evenedit.judges.feature_prompts import VLMExtractor, extractor_id
 from evenedit.protocol import Factor
 from evenedit.providers.prices import Prices
+from evenedit.run.models_in_use import model_notices, price_notices
 from evenedit.stats.disparity.power import Design, Labels, Power, labels_needed, power
 from evenedit.study.memory import gpu_here, memory_note
 from evenedit.study.study import Study
@@ -162,7 +163,11 @@ def make_plan(study: Study, prices: Path | None = None, gpu: float | None = None
         survey.cases * survey.raters_per_item if survey else 0,
         mean(sizes) * left if sizes else None,
         charges.date,
-        tuple(_notes(study, gpu_here() if gpu is None else gpu)),
+        (
+            *model_notices(file, charges),
+            *price_notices(file, charges),
+            *_notes(study, gpu_here() if gpu is None else gpu),
+        ),
     )
 
 
