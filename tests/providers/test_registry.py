@@ -1,4 +1,4 @@
-"""The registry of models: every fact is dated and names its source, retired models are told, the user's file is on top."""
+"""The registry of models: facts have dates and sources, retired models are told, the user's file goes on top."""
 
 from datetime import date
 from pathlib import Path
@@ -135,7 +135,7 @@ def _by_variable(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Prices:
 )
 def test_a_file_that_cannot_be_used_is_named_with_its_problem(tmp_path: Path, text: str, problem: str):
     (tmp_path / "mine.toml").write_text(text)
-    with pytest.raises(EvenEditError, match="mine.toml") as caught:
+    with pytest.raises(EvenEditError, match=r"mine\.toml") as caught:
         Prices.load(tmp_path / "mine.toml")
     assert problem in str(caught.value)
 

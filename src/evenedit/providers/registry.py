@@ -1,4 +1,4 @@
-"""What is known about the models of services: prices, limits, and when they are retired, each fact with source and date.
+"""What is known about the models of services: prices, limits, retirement; each fact with its source and date.
 
 The file `models.toml` comes with EvenEdit. A file of the user's goes on top of it: `--prices FILE`, or EVENEDIT_MODELS.
 """

@@ -163,11 +163,7 @@ def make_plan(study: Study, prices: Path | None = None, gpu: float | None = None
         survey.cases * survey.raters_per_item if survey else 0,
         mean(sizes) * left if sizes else None,
         charges.date,
-        (
-            *model_notices(file, charges),
-            *price_notices(file, charges),
-            *_notes(study, gpu_here() if gpu is None else gpu),
-        ),
+        tuple(_notes(study, charges, gpu_here() if gpu is None else gpu)),
     )
 
 
@@ -290,9 +286,9 @@ def _extractor_lines(study: Study, requests: Sequence[Request], charges: Prices)
             yield JudgeLine(f"describe: {extractor.model.model}", left, charges.assumed, False, usd, None, False)
 
 
-def _notes(study: Study, gpu: float | None) -> list[str]:
+def _notes(study: Study, charges: Prices, gpu: float | None) -> list[str]:
     file = study.file
-    notes = []
+    notes = [*model_notices(file, charges), *price_notices(file, charges)]
     for editor in file.sections.editors:
         memory = memory_note(editor.plugin, file.located(editor.settings), gpu)
         if memory:
