@@ -66,7 +66,7 @@ class GeminiJudge(RemoteJudge["Client"], GeminiModel):
 
     def send(self, client: Client, ask: Ask) -> Any:
         """One call; the reply as it came: the SDK's own reading drops finishMessage."""
-        from google.genai.types import Content, GenerateContentConfig, Part
+        from google.genai.types import Content, GenerateContentConfig, Part, ThinkingConfig
 
         parts = [
             Part.from_text(text=part) if isinstance(part, str) else Part.from_bytes(data=part, mime_type="image/png")
@@ -76,7 +76,9 @@ class GeminiJudge(RemoteJudge["Client"], GeminiModel):
             model=self.model,
             contents=Content(role="user", parts=parts),
             config=GenerateContentConfig(
-                **self.knobs,
+                thinking_config=ThinkingConfig(**thinking) if (thinking := self.knobs.get("thinkingConfig")) else None,
+                max_output_tokens=self.knobs.get("maxOutputTokens"),
+                media_resolution=self.knobs.get("mediaResolution"),
                 system_instruction=ask.system,
                 temperature=self.temperature,
                 response_mime_type="application/json",
