@@ -90,7 +90,7 @@ def probe_judges(
 ) -> None:
     """Try what an endpoint can do: schemas, pictures, fields.
 
-    Ends with one whole question of the rubric about two plain pictures: some ten short calls in all. Exit code 1
+    Ends with one whole question of the rubric about two plain pictures: some fifteen short calls in all. Exit code 1
     where a judge could not be used as it is set.
     """
     from evenedit.core import plugins
