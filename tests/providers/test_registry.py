@@ -149,6 +149,8 @@ def test_a_tier_has_its_own_price_and_a_server_without_a_key_costs_nothing():
     assert prices.tokens("openai", {"model": "my-vlm", "server": "vllm"}) == {"input": 0.0, "output": 0.0}
     assert prices.tokens("openai", {"model": "my-vlm", "server": "vllm", "api_key_env": "PAID"}) is None
     assert prices.tokens("openai", {"model": "my-vlm", "base_url": "http://elsewhere/v1"}) is None
+    assert prices.describing({"model": "my-vlm", "api_key_env": ""}) == {"input": 0.0, "output": 0.0}
+    assert prices.describing({"model": "my-vlm"}) is None
 
 
 def test_money_is_not_limited_where_a_price_is_not_known(tmp_path: Path):

@@ -56,9 +56,11 @@ class Prices:
         used = {**plugins.defaults("judges", kind), **settings}
         tier = used.get("service_tier")
         price = self.of_model(str(used.get("model")), batch=batch, tier=None if tier in USUAL else str(tier))
-        if price is None and settings.get("api_key_env", "" if used.get("server") else None) == "":
-            return {"input": 0.0, "output": 0.0}  # a server of one's own that asks for no key sends no bill either
-        return price
+        return _free(price, settings.get("api_key_env", "" if used.get("server") else None))
+
+    def describing(self, settings: Mapping[str, Any]) -> Mapping[str, float] | None:
+        """Dollars per token in and out of a model that describes portraits; None where it is not known."""
+        return _free(self.of_model(str(settings.get("model"))), settings.get("api_key_env"))
 
     def of_model(self, model: str, *, batch: bool = False, tier: str | None = None) -> Mapping[str, float] | None:
         """Dollars per token in and out of a model that reads pictures; None where it is not known."""
@@ -75,3 +77,8 @@ class Prices:
         if price is None or tokens is None:
             return 0.0
         return tokens[0] * price["input"] + tokens[1] * price["output"]
+
+
+def _free(price: Mapping[str, float] | None, key: str | None) -> Mapping[str, float] | None:
+    """The price, or nothing where none is known and no key is asked for: such a server is one's own."""
+    return {"input": 0.0, "output": 0.0} if price is None and key == "" else price

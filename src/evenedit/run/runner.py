@@ -201,7 +201,7 @@ class Runner:
             extractor = plugins.build("extractors", plugged.kind, plugged.settings)
             if isinstance(extractor, VLMExtractor):
                 ident, model = extractor_id(plugged.kind, plugged.settings), extractor.model.model
-                price = self._known(self.prices.of_model(model), f"extractor '{model}'")
+                price = self._known(self.prices.describing(plugged.settings), f"extractor '{model}'")
                 self.accounts[ident] = Account(self.budget, price, self.prices.reserve(price, None))
         self.describing.take(list(dict.fromkeys(c.source_ids[0] for c in cases)), sources, collect)
 

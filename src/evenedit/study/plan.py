@@ -281,7 +281,7 @@ def _extractor_lines(study: Study, requests: Sequence[Request], charges: Prices)
         if isinstance(extractor, VLMExtractor):
             known = study.store.features(extractor_id(plugged.kind, plugged.settings))
             left = len(wanted - known.keys())
-            price = charges.of_model(extractor.model.model)
+            price = charges.describing(plugged.settings)
             usd = None if price is None or charges.assumed is None else left * charges.reserve(price, None)
             yield JudgeLine(f"describe: {extractor.model.model}", left, charges.assumed, False, usd, None, False)
 
