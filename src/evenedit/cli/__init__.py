@@ -15,6 +15,7 @@ from evenedit.cli import (
     gate,
     instruments,
     judges,
+    models,
     pictures,
     serve,
     sources,
@@ -65,7 +66,7 @@ commands.in_sections(
         ),
         "People": (survey.survey, serve.admin),
         "Several editors": (gate.gate, compare.compare, compare.leaderboard, pictures.cards),
-        "Parts": (sources.sources, editors.editors, judges.judges, instruments.instruments),
+        "Parts": (sources.sources, editors.editors, judges.judges, instruments.instruments, models.models),
         "For developers": (dev.dev,),
     }
 )

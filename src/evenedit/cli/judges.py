@@ -72,6 +72,55 @@ def list_judges(study: Path | None) -> None:
         click.echo(f"{rater.id:28}{section.kind:12}{note:17}{answered:>7,} answers  {models}")
 
 
+@judges.command("probe")
+@click.argument("study", type=click.Path(path_type=Path), required=False)
+@JUDGE
+@click.option("--model", help="Without a study: the model to try.")
+@click.option("--server", type=click.Choice(["vllm", "ollama", "lmstudio", "sglang"]), help="A server of your own.")
+@click.option("--base-url", help="Where the endpoint is, if not where its server listens by itself.")
+@click.option("--api-key-env", help="The variable that holds the key; none is sent to a server of your own.")
+@example("evenedit judges probe --server ollama --model qwen3-vl:8b\nevenedit judges probe my-study")
+def probe_judges(
+    study: Path | None,
+    names: tuple[str, ...],
+    model: str | None,
+    server: str | None,
+    base_url: str | None,
+    api_key_env: str | None,
+) -> None:
+    """Try what an endpoint can do: schemas, pictures, fields.
+
+    Ends with one whole question of the rubric about two plain pictures: some fifteen short calls in all. Exit code 1
+    where a judge could not be used as it is set.
+    """
+    from evenedit.core import plugins
+    from evenedit.core.errors import EvenEditError
+    from evenedit.judges.base import RemoteJudge
+    from evenedit.judges.probe import probe
+    from evenedit.study.judge_checks import judges_of
+
+    if study is None:
+        if model is None:
+            raise EvenEditError("name a study, or a model: evenedit judges probe --server ollama --model NAME")
+        given = {"model": model, "server": server, "base_url": base_url, "api_key_env": api_key_env}
+        settings = {name: value for name, value in given.items() if value is not None}
+        chosen = [(model, plugins.build("judges", "openai", settings))]
+    else:
+        chosen = [(rater.id, rater.judge) for rater in judges_of(open_study(study), names)]
+    usable = True
+    for name, judge in chosen:
+        click.echo(name)
+        if not isinstance(judge, RemoteJudge):
+            click.echo("     is no model at an endpoint; there is nothing to try")
+            continue
+        for finding in probe(judge):
+            usable &= finding.good is not False
+            mark = "ok  " if finding.good else "–   " if finding.good is None else "BAD "
+            click.echo(f"{mark} {finding.what:20}{finding.note}")
+    if not usable:
+        sys.exit(1)
+
+
 @judges.command()
 @STUDY
 @click.option("--sample", type=click.IntRange(min=2), help="Edits to ask about; 168 or all when left out.")

@@ -127,6 +127,8 @@ class Stereotype(_Section):
     """Ids or aliases to keep; all when absent."""
     swapped: bool | None = None
     """The pronoun-swapped control; on by default, off under the published preset."""
+    reversed: bool = False
+    """Every request also with the two portraits in the other order: twice as many edits. Judges see both alike."""
 
 
 class Experiments(_Section):

@@ -34,6 +34,20 @@ class Condition(StrEnum):
     """The baseline again with another seed."""
     SWAPPED = "swapped"
     """The request with the other gender's pronoun."""
+    REVERSED = "reversed"
+    """The two portraits given to the editor in the other order."""
+    SWAPPED_REVERSED = "swapped_reversed"
+    """The other pronoun, and the other order."""
+
+    @property
+    def other_pronoun(self) -> bool:
+        """Whether the request has the other gender's pronoun."""
+        return self in (Condition.SWAPPED, Condition.SWAPPED_REVERSED)
+
+    @property
+    def other_order(self) -> bool:
+        """Whether the editor was given the two portraits in the other order."""
+        return self in (Condition.REVERSED, Condition.SWAPPED_REVERSED)
 
 
 PLACEBO_SHIFT = 10_000

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from evenedit.core.given import KIND
 from evenedit.core.records import Experiment, Request, is_simulated
 from evenedit.judges.raters import JudgeRater
+from evenedit.protocol.rubric import AXES, IDENTITY, STEREOTYPE_QUESTIONS
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,17 +35,26 @@ class Assignment:
 def assignments(requests: Sequence[Request], raters: Sequence[JudgeRater], *, pairwise: bool) -> list[Assignment]:
     """Every edit to every judge; with `pairwise`, each mitigated edit beside its baseline in both orders too.
 
-    A simulated judge is not asked about what a given object made: it could not rate it.
+    A simulated judge is not asked about what a given object made: it could not rate it. A judge that answers some
+    questions alone is asked where one of them is.
     """
     made = [Assignment(r, rater) for r in requests for rater in raters if _can_rate(rater, r)]
     if pairwise:
         before = {r.case: r for r in requests if r.experiment is Experiment.DIAGNOSIS}
         pairs = [(r, before[r.case]) for r in requests if r.experiment is Experiment.MITIGATION]
-        able = [(r, b, rater) for r, b in pairs for rater in raters if _can_rate(rater, r)]
+        choosing = [rater for rater in raters if _answers(rater, (IDENTITY.id,))]
+        able = [(r, b, rater) for r, b in pairs for rater in choosing if _can_rate(rater, r)]
         made += [Assignment(r, rater, b, first) for r, b, rater in able for first in (True, False)]
     return made
 
 
 def _can_rate(rater: JudgeRater, request: Request) -> bool:
     given = request.settings.get("kind") == KIND and not is_simulated(request.editor)
-    return not (given and is_simulated(rater.id))
+    asked = STEREOTYPE_QUESTIONS if request.experiment is Experiment.STEREOTYPE else AXES
+    return not (given and is_simulated(rater.id)) and _answers(rater, asked)
+
+
+def _answers(rater: JudgeRater, asked: Sequence[str]) -> bool:
+    """Whether the judge answers one of these questions; one that does not say answers all."""
+    answers = getattr(rater.judge, "answers", None)
+    return answers is None or not answers.isdisjoint(asked)

@@ -112,20 +112,26 @@ def mitigation(file: StudyFile, cases: Sequence[Request], features: Mapping[str,
 
 
 def stereotype(file: StudyFile, sources: Mapping[str, Source]) -> list[Request]:
-    """Two portraits per prompt, one of each gender, the same for every editor; and the pronoun-swapped control."""
-    if file.sections.experiments.stereotype is None or not sources:
+    """Two portraits per prompt, one of each gender, the same for every editor; and the controls.
+
+    These are the other pronoun, the portraits in the other order, and both, as far as the study asks for them.
+    """
+    section = file.sections.experiments.stereotype
+    if section is None or not sources:
         return []
     pairs = pair_portraits(sources, len(file.wino), file.sections.study.seed, file.factors)
     requests = []
     for editor in file.editors("stereotype"):
         for prompt, pair in zip(file.wino, pairs, strict=True):
             for seed in editor.seeds:
-                shared = (pair, prompt.id)
-                requests.append(_request(Experiment.STEREOTYPE, Condition.BASELINE, *shared, prompt.text, editor, seed))
+                arms = [(Condition.BASELINE, Condition.REVERSED, prompt.text)]
                 if file.swapped and prompt.swapped_text:
-                    requests.append(
-                        _request(Experiment.STEREOTYPE, Condition.SWAPPED, *shared, prompt.swapped_text, editor, seed)
-                    )
+                    arms.append((Condition.SWAPPED, Condition.SWAPPED_REVERSED, prompt.swapped_text))
+                for condition, other_order, text in arms:
+                    requests.append(_request(Experiment.STEREOTYPE, condition, pair, prompt.id, text, editor, seed))
+                    if section.reversed:
+                        turned = (other_order, pair[::-1], prompt.id, text, editor, seed)
+                        requests.append(_request(Experiment.STEREOTYPE, *turned))
     return requests
 
 

@@ -146,7 +146,7 @@ class VLMExtractor:
             temperature=temperature,
             image_size=image_size,
             base_url=base_url,
-            api_key_env=api_key_env or f"{provider.upper()}_API_KEY",
+            api_key_env=f"{provider.upper()}_API_KEY" if api_key_env is None else api_key_env,
             timeout=timeout,
             attempts=attempts,
         )

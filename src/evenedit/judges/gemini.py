@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from evenedit.core.errors import Failed, Failure
 from evenedit.core.interfaces import Reply
+from evenedit.core.settings import choice, count
 from evenedit.judges.base import STRANGE, RemoteJudge
 from evenedit.judges.parsing import JobState, ModelReply, cut_off, named, read_lines, refused
 from evenedit.judges.prompt import Ask
@@ -31,8 +32,26 @@ ENDED = frozenset({"SUCCEEDED", "PARTIALLY_SUCCEEDED", "FAILED", "CANCELLED", "E
 class GeminiJudge(RemoteJudge["Client"], GeminiModel):
     """Judges with a Gemini model, under the provider's own safety settings."""
 
-    def __init__(self, *, temperature: float | None = 0.1, **shared: Any) -> None:
+    def __init__(
+        self,
+        *,
+        temperature: float | None = 0.1,
+        thinking_level: str | None = None,
+        max_tokens: int | None = None,
+        media_resolution: str | None = None,
+        **shared: Any,
+    ) -> None:
         super().__init__(temperature=temperature, **shared)
+        self.knobs: dict[str, Any] = {}
+        """Settings that are sent only where they are set, as Gemini names them."""
+        if thinking_level is not None:
+            level = choice("thinking_level", thinking_level, "minimal", "low", "medium", "high")
+            self.knobs["thinkingConfig"] = {"thinkingLevel": level.upper()}
+        if max_tokens is not None:
+            self.knobs["maxOutputTokens"] = count("max_tokens", max_tokens)
+        if media_resolution is not None:
+            detail = choice("media_resolution", media_resolution, "low", "medium", "high")
+            self.knobs["mediaResolution"] = f"MEDIA_RESOLUTION_{detail.upper()}"
 
     @property
     def parameters(self) -> dict[str, Any]:
@@ -42,11 +61,12 @@ class GeminiJudge(RemoteJudge["Client"], GeminiModel):
             "base_url": self.base_url,
             "model": self.model,
             "temperature": self.temperature,
+            **self.knobs,
         }
 
     def send(self, client: Client, ask: Ask) -> Any:
         """One call; the reply as it came: the SDK's own reading drops finishMessage."""
-        from google.genai.types import Content, GenerateContentConfig, Part
+        from google.genai.types import Content, GenerateContentConfig, Part, ThinkingConfig
 
         parts = [
             Part.from_text(text=part) if isinstance(part, str) else Part.from_bytes(data=part, mime_type="image/png")
@@ -56,6 +76,9 @@ class GeminiJudge(RemoteJudge["Client"], GeminiModel):
             model=self.model,
             contents=Content(role="user", parts=parts),
             config=GenerateContentConfig(
+                thinking_config=ThinkingConfig(**thinking) if (thinking := self.knobs.get("thinkingConfig")) else None,
+                max_output_tokens=self.knobs.get("maxOutputTokens"),
+                media_resolution=self.knobs.get("mediaResolution"),
                 system_instruction=ask.system,
                 temperature=self.temperature,
                 response_mime_type="application/json",
@@ -90,6 +113,7 @@ class GeminiJudge(RemoteJudge["Client"], GeminiModel):
             for part in ask.parts
         ]
         config: dict[str, Any] = {"responseMimeType": "application/json", "responseJsonSchema": ask.schema}
+        config |= self.knobs
         if self.temperature is not None:
             config["temperature"] = self.temperature
         request = {

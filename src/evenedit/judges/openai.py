@@ -13,13 +13,26 @@ from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
+from threading import Lock
 from typing import TYPE_CHECKING, Any, Literal
 
 from evenedit.core.errors import EvenEditError, Failed, Failure
 from evenedit.core.interfaces import Reply
+from evenedit.core.log import log
+from evenedit.core.settings import choice, count, text
 from evenedit.judges.base import STRANGE, RemoteJudge
 from evenedit.judges.parsing import JobState, ModelReply, cut_off, named, read_lines, refused
 from evenedit.judges.prompt import Ask
+from evenedit.judges.servers import (
+    AUTO,
+    GUIDED_JSON,
+    JSON_SCHEMA,
+    SERVERS,
+    STRUCTURED_OUTPUTS,
+    chat_form,
+    responses_form,
+    way_of,
+)
 from evenedit.providers.calls import DECLINING, Declined
 from evenedit.providers.remote import OpenAIModel
 
@@ -37,8 +50,9 @@ ENDED = frozenset({"failed", "completed", "expired", "cancelled"})
 class OpenAIJudge(RemoteJudge["OpenAI"], OpenAIModel):
     """Judges with a model that sees, through chat completions or responses.
 
-    An endpoint of one's own is named by `base_url`; where it takes no JSON schema, `structured = false` leaves the form
-    of the answer to the prompt. It needs a key in `api_key_env` even where the endpoint does not look at it.
+    `server` names a server of one's own (vLLM, Ollama, LM Studio, SGLang), which needs no key; any other endpoint is
+    named by `base_url`, with `api_key_env = ""` where it takes none. `structured` says how the answer is held to its
+    schema: by default as OpenAI does it, at a server of one's own as a probe finds it; false leaves it to the prompt.
     """
 
     def __init__(
@@ -46,18 +60,34 @@ class OpenAIJudge(RemoteJudge["OpenAI"], OpenAIModel):
         *,
         model: str,
         api: Literal["chat", "responses"] = "chat",
-        structured: bool = True,
+        server: str | None = None,
+        structured: bool | str | None = None,
+        reasoning_effort: str | None = None,
+        max_tokens: int | None = None,
+        detail: str | None = None,
+        service_tier: str | None = None,
+        extra_body: Mapping[str, Any] | None = None,
         **shared: Any,
     ) -> None:
         if api not in ("chat", "responses"):
             raise EvenEditError(f"setting 'api' is '{api}'; it must be 'chat' or 'responses'")
+        if server is not None:
+            shared["base_url"] = shared.get("base_url") or SERVERS[choice("server", server, *SERVERS)]
+            shared.setdefault("api_key_env", "")
         super().__init__(model=model, **shared)
         self.api = api
-        self.structured = structured
+        self.structured: bool | str = (True if server is None else AUTO) if structured is None else structured
+        way = way_of(self.structured)
+        if api == "responses" and way in (STRUCTURED_OUTPUTS, GUIDED_JSON):
+            raise EvenEditError(f"setting 'structured' is '{way}', which api = 'responses' does not have; use 'chat'")
+        self.knobs = _knobs(reasoning_effort, max_tokens, detail, service_tier, extra_body)
+        """Settings that are sent only where they are set."""
+        self._way = None if way == AUTO else way
+        self._finding = Lock()
 
     @property
     def parameters(self) -> dict[str, Any]:
-        """All that shapes an answer beside what is asked."""
+        """All that shapes an answer beside what is asked; what is not set is not named."""
         return {
             "provider": "openai",
             "base_url": self.base_url,
@@ -65,16 +95,34 @@ class OpenAIJudge(RemoteJudge["OpenAI"], OpenAIModel):
             "api": self.api,
             "structured": self.structured,
             "temperature": self.temperature,
+            **self.knobs,
         }
 
     def send(self, client: OpenAI, ask: Ask) -> Any:
         """One call; the reply as it came: the SDK's own reading trusts look-alike endpoints to be complete."""
+        if self._way is None:
+            with self._finding:  # once, whoever comes first
+                self._way = self._way or self._find_way(client)
+        return self.post(client, self.body(ask, self._way))
+
+    def post(self, client: OpenAI, body: Mapping[str, Any]) -> Any:
+        """Send a request as it is; fields that OpenAI does not know, but others do, would be refused by the SDK."""
         resource: Any = client.chat.completions if self.api == "chat" else client.responses
+        needed = {name: body[name] for name in ("model", "messages" if self.api == "chat" else "input")}
+        further = {name: value for name, value in body.items() if name not in needed}
         try:
-            return json.loads(resource.with_raw_response.create(**self.body(ask)).text)
+            return json.loads(resource.with_raw_response.create(**needed, extra_body=further).text)
         except Exception as error:
             _raise_policy(getattr(error, "body", None))
             raise
+
+    def _find_way(self, client: OpenAI) -> str:
+        """The strictest way in which this endpoint holds an answer to a schema."""
+        from evenedit.judges.probe import find_way
+
+        way = find_way(self, client)
+        log.info(f'{self.model}: a probe found structured = "{way}"; write it into study.toml to keep it so')
+        return way
 
     def used(self, reply: Any) -> tuple[int, int]:
         """Tokens in and out that a reply was charged for."""
@@ -172,27 +220,70 @@ class OpenAIJudge(RemoteJudge["OpenAI"], OpenAIModel):
     def _endpoint(self) -> str:
         return "/v1/chat/completions" if self.api == "chat" else "/v1/responses"
 
-    def body(self, ask: Ask) -> dict[str, Any]:
+    def body(self, ask: Ask, way: str | None = None) -> dict[str, Any]:
         """The request, as the chosen API takes it."""
-        sampling = {} if self.temperature is None else {"temperature": self.temperature}
-        form = {"name": "answer", "strict": True, "schema": ask.schema}
+        way = way or self._way or JSON_SCHEMA
+        detail, effort, limit, tier = (
+            self.knobs.get(name) for name in ("detail", "reasoning_effort", "max_tokens", "service_tier")
+        )
+        shared: dict[str, Any] = {} if self.temperature is None else {"temperature": self.temperature}
+        extra = {**({} if tier is None else {"service_tier": tier}), **self.knobs.get("extra_body", {})}
         if self.api == "chat":
-            content = [_chat_part(part) for part in ask.parts]
-            messages = [{"role": "system", "content": ask.system}, {"role": "user", "content": content}]
-            schema = {"response_format": {"type": "json_schema", "json_schema": form}} if self.structured else {}
+            content = [_chat_part(part, detail) for part in ask.parts]
+            system = [{"role": "system", "content": ask.system}] if ask.system else []
             # Portraits and answers about them are not to be kept by the provider; look-alikes may not know the word.
             kept = {} if self.base_url else {"store": False}
-            return {"model": self.model, "messages": messages, **kept, **sampling, **schema}
-        message = {"role": "user", "content": [_responses_part(part) for part in ask.parts]}
-        schema = {"text": {"format": {"type": "json_schema", **form}}} if self.structured else {}
+            if effort is not None:
+                shared["reasoning_effort"] = effort
+            if limit is not None:  # OpenAI's newer word for it is not known to every look-alike
+                shared["max_tokens" if self.base_url else "max_completion_tokens"] = limit
+            messages = [*system, {"role": "user", "content": content}]
+            return {
+                "model": self.model,
+                "messages": messages,
+                **kept,
+                **shared,
+                **chat_form(way, ask.schema),
+                **extra,
+            }
+        message = {"role": "user", "content": [_responses_part(part, detail) for part in ask.parts]}
+        if effort is not None:
+            shared["reasoning"] = {"effort": effort}
+        if limit is not None:
+            shared["max_output_tokens"] = limit
+        told = {"instructions": ask.system} if ask.system else {}
         return {
             "model": self.model,
-            "instructions": ask.system,
+            **told,
             "input": [message],
             "store": False,
-            **sampling,
-            **schema,
+            **shared,
+            **responses_form(way, ask.schema),
+            **extra,
         }
+
+
+def _knobs(
+    reasoning_effort: str | None,
+    max_tokens: int | None,
+    detail: str | None,
+    service_tier: str | None,
+    extra_body: Mapping[str, Any] | None,
+) -> dict[str, Any]:
+    """The settings that are set, checked as far as every provider agrees on them."""
+    given: dict[str, Any] = {}
+    for name, value in (("reasoning_effort", reasoning_effort), ("service_tier", service_tier)):
+        if value is not None:
+            given[name] = text(name, value)
+    if max_tokens is not None:
+        given["max_tokens"] = count("max_tokens", max_tokens)
+    if detail is not None:
+        given["detail"] = choice("detail", detail, "auto", "low", "high", "original")
+    if extra_body is not None:
+        if not isinstance(extra_body, Mapping):
+            raise EvenEditError(f"setting 'extra_body' is {extra_body!r}; it must be a table of further fields")
+        given["extra_body"] = dict(extra_body)
+    return given
 
 
 def _delete(file: str, client: OpenAI) -> None:
@@ -207,16 +298,16 @@ def _url(image: bytes) -> str:
     return f"data:image/png;base64,{base64.b64encode(image).decode()}"
 
 
-def _chat_part(part: str | bytes) -> dict[str, Any]:
+def _chat_part(part: str | bytes, detail: str | None) -> dict[str, Any]:
     if isinstance(part, str):
         return {"type": "text", "text": part}
-    return {"type": "image_url", "image_url": {"url": _url(part)}}
+    return {"type": "image_url", "image_url": {"url": _url(part), **({"detail": detail} if detail else {})}}
 
 
-def _responses_part(part: str | bytes) -> dict[str, Any]:
+def _responses_part(part: str | bytes, detail: str | None) -> dict[str, Any]:
     if isinstance(part, str):
         return {"type": "input_text", "text": part}
-    return {"type": "input_image", "image_url": _url(part)}
+    return {"type": "input_image", "image_url": _url(part), **({"detail": detail} if detail else {})}
 
 
 def _raise_policy(error: Any) -> None:

@@ -30,6 +30,8 @@ from evenedit.core.decode import decode
 from evenedit.core.errors import EvenEditError, Failed, Failure
 from evenedit.core.retry import try_again
 
+NO_KEY = "no-key"
+"""What is sent in place of a key where none is asked for."""
 RETRIED = frozenset({Failure.RATE_LIMIT, Failure.TIMEOUT, Failure.SERVER, Failure.CRASH})
 """Failures that may pass by themselves."""
 FIRST_WAIT = 1.0
@@ -187,8 +189,10 @@ class Gate:
 class Provider(Generic[Client]):
     """A provider's client, made on first use, and every call to it under control."""
 
-    def __init__(self, connect: Callable[[str], Client], *, model: str, key_env: str, attempts: int) -> None:
-        if not re.fullmatch(r"[A-Z_][A-Z0-9_]*", key_env):  # not echoed: it may be the key itself
+    def __init__(self, connect: Callable[[str], Client], *, model: str, key_env: str | None, attempts: int) -> None:
+        if key_env is not None and not re.fullmatch(
+            r"[A-Z_][A-Z0-9_]*", key_env
+        ):  # not echoed: it may be the key itself
             raise EvenEditError(
                 "setting 'api_key_env' must be the NAME of an environment variable that holds the API key"
             )
@@ -198,7 +202,8 @@ class Provider(Generic[Client]):
         self.sleep: Callable[[float], None] = lambda seconds: self.gate.rest(seconds)
         self._connect = connect
         self._model = model
-        self._key_env = key_env
+        self._key_env = key_env or ""
+        """Empty where no key is asked for."""
         self.attempts = attempts
         self._client: Client | None = None
         self._lock = Lock()
@@ -220,9 +225,13 @@ class Provider(Generic[Client]):
             importlib.import_module(module)
         except ImportError:
             found.append(self._needs_extra())
-        if not os.environ.get(self._key_env, "").strip():
+        if not self._key():
             found.append(self._needs_key())
         return found
+
+    def _key(self) -> str:
+        """The key; where none is asked for, a word in its place, since the SDKs do not do without."""
+        return os.environ.get(self._key_env, "").strip() if self._key_env else NO_KEY
 
     def _needs_key(self) -> str:
         return f"model '{self._model}' needs an API key. Try: export {self._key_env}=…"
@@ -233,7 +242,7 @@ class Provider(Generic[Client]):
     def _connected(self) -> Client:
         with self._lock:
             if self._client is None:
-                key = os.environ.get(self._key_env, "").strip()
+                key = self._key()
                 if not key:
                     raise EvenEditError(self._needs_key())
                 try:
@@ -341,10 +350,15 @@ def _from_status(error: Exception, model: str, key_env: str) -> Exception | None
     if status >= 500 or status == 409:  # 409 is OpenAI's "try again"
         return Failed(Failure.SERVER, f"the provider failed ({detail})", retry_after=_retry_after(error, body))
     if status == 401 or re.search("API_KEY_INVALID|API key not valid", str(body)):
+        if not key_env:
+            return EvenEditError(
+                f"model '{model}' is asked without a key, and its endpoint wants one ({status}); name the variable "
+                'that holds it: api_key_env = "NAME"'
+            )
         # Without the provider's message: OpenAI's repeats parts of the key.
         return EvenEditError(f"the API key in {key_env} was not accepted for model '{model}' ({status}); check the key")
     if status == 403:
-        return EvenEditError(f"the account behind {key_env} may not use model '{model}' ({detail})")
+        return EvenEditError(f"the account behind {key_env or 'no key'} may not use model '{model}' ({detail})")
     if status == 404:
         return EvenEditError(f"model '{model}' was not found, or is retired ({detail}); check 'model' and 'base_url'")
     if re.search("invalid_image|image_parse|(input|provided|uploaded) image", f"{name} {message}".lower()):

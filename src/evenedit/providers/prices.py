@@ -1,18 +1,21 @@
-"""What providers charge: a dated file, ours or the user's."""
+"""What providers charge: a dated file, ours with the user's on top."""
 
 from __future__ import annotations
 
-import tomllib
+import os
 from collections.abc import Mapping
-from dataclasses import dataclass
-from importlib.resources import files
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from evenedit.core import plugins
-from evenedit.core.errors import EvenEditError
+from evenedit.providers.registry import KnownModel, ModelFile
 
 MILLION = 1_000_000
+VARIABLE = "EVENEDIT_MODELS"
+"""The environment variable that names the user's file."""
+USUAL = (None, "auto", "default", "standard")
+"""Service tiers that are charged at the usual price."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,24 +27,18 @@ class Prices:
     judges: Mapping[str, Mapping[str, float]]
     assumed: tuple[int, int] | None = None
     """Tokens in and out of one call to a judge, before any is measured."""
+    models: Mapping[str, KnownModel] = field(default_factory=dict)
+    """All that is known about models, by id."""
 
     @classmethod
     def load(cls, path: Path | None = None) -> Prices:
-        """Read the user's price file, or the one that comes with EvenEdit."""
-        try:
-            text = path.read_text("utf-8") if path else files(__package__).joinpath("prices.toml").read_text("utf-8")
-            data = tomllib.loads(text)
-        except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-            raise EvenEditError(f"the price file {path} cannot be read: {error}") from None
-        if "date" not in data or not isinstance(data.get("edits", {}), dict):
-            raise EvenEditError(f"the price file {path} needs a date, and tables [edits] and [judges]")
-        assumed = data.get("tokens")
-        return cls(
-            str(data["date"]),
-            data.get("edits", {}),
-            data.get("judges", {}),
-            (int(assumed["input"]), int(assumed["output"])) if assumed else None,
-        )
+        """Read what comes with EvenEdit, and on top of it the user's file: this one, or that of EVENEDIT_MODELS."""
+        named = os.environ.get(VARIABLE, "").strip()
+        path = path or (Path(named) if named else None)
+        file = ModelFile.read()
+        if path is not None:
+            file = file.beneath(ModelFile.read(path))
+        return cls(file.date, file.edits, file.judges, file.tokens, file.models)
 
     def edit(self, kind: str, settings: Mapping[str, Any]) -> float | None:
         """Dollars per edit: nothing unless the editor is somebody else's service; None where it is not known."""
@@ -57,12 +54,19 @@ class Prices:
         if not plugins.is_remote("judges", kind):
             return {"input": 0.0, "output": 0.0}
         used = {**plugins.defaults("judges", kind), **settings}
-        return self.of_model(str(used.get("model")), batch=batch)
+        tier = used.get("service_tier")
+        price = self.of_model(str(used.get("model")), batch=batch, tier=None if tier in USUAL else str(tier))
+        return _free(price, settings.get("api_key_env", "" if used.get("server") else None))
 
-    def of_model(self, model: str, *, batch: bool = False) -> Mapping[str, float] | None:
+    def describing(self, settings: Mapping[str, Any]) -> Mapping[str, float] | None:
+        """Dollars per token in and out of a model that describes portraits; None where it is not known."""
+        return _free(self.of_model(str(settings.get("model"))), settings.get("api_key_env"))
+
+    def of_model(self, model: str, *, batch: bool = False, tier: str | None = None) -> Mapping[str, float] | None:
         """Dollars per token in and out of a model that reads pictures; None where it is not known."""
         price = self.judges.get(model, {})
-        ways = {way: f"batch_{way}" if batch else way for way in ("input", "output")}
+        kind = "batch" if batch else tier
+        ways = {way: f"{kind}_{way}" if kind else way for way in ("input", "output")}
         if any(name not in price for name in ways.values()):
             return None
         return {way: float(price[name]) / MILLION for way, name in ways.items()}
@@ -73,3 +77,8 @@ class Prices:
         if price is None or tokens is None:
             return 0.0
         return tokens[0] * price["input"] + tokens[1] * price["output"]
+
+
+def _free(price: Mapping[str, float] | None, key: str | None) -> Mapping[str, float] | None:
+    """The price, or nothing where none is known and no key is asked for: such a server is one's own."""
+    return {"input": 0.0, "output": 0.0} if price is None and key == "" else price

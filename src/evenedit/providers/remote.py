@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, Any, ClassVar, Generic
 
+from evenedit.core.errors import EvenEditError
 from evenedit.core.settings import InheritsSettings
 from evenedit.providers.calls import Client, Provider
 
@@ -23,7 +24,11 @@ class RemoteModel(InheritsSettings, ABC, Generic[Client]):
     def __init__(
         self, *, model: str, base_url: str | None = None, api_key_env: str, timeout: float, attempts: int = 5
     ) -> None:
-        self.provider: Provider[Client] = Provider(self.connect, model=model, key_env=api_key_env, attempts=attempts)
+        if not api_key_env and base_url is None:
+            raise EvenEditError("setting 'api_key_env' is empty: only another endpoint ('base_url') may need no key")
+        self.provider: Provider[Client] = Provider(
+            self.connect, model=model, key_env=api_key_env or None, attempts=attempts
+        )
         self.model = model
         self.base_url = base_url
         """Another endpoint that speaks the provider's language; None: the provider itself."""

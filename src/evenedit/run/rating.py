@@ -12,7 +12,7 @@ from evenedit.core.errors import Damaged, EvenEditError, Failed, Failure
 from evenedit.core.images import Pictures
 from evenedit.core.interfaces import Case, Reply
 from evenedit.core.log import log
-from evenedit.core.records import Condition, Outcome, Question, Request, Source, Status
+from evenedit.core.records import Outcome, Question, Request, Source, Status
 from evenedit.design.assignments import Assignment
 from evenedit.judges.asking import Asking, BudgetSpent, checked
 from evenedit.judges.batch_jobs import Batches, Item
@@ -249,12 +249,14 @@ class _Cases:
         shown = [self._output(request)]
         if assignment.baseline is not None:
             shown.insert(0 if assignment.baseline_first else 1, self._output(assignment.baseline))
+        # judges see two portraits in one order, whichever the editor was given: the order is the editor's alone
+        sources = request.source_ids[::-1] if request.condition.other_order else request.source_ids
         made = Case(
-            Pictures(self.store.images, [self.sources[s].image for s in request.source_ids]),
+            Pictures(self.store.images, [self.sources[s].image for s in sources]),
             shown[0],
             prompt,
-            prompt.swapped_text if request.condition is Condition.SWAPPED and prompt.swapped_text else prompt.text,
-            self.sources[request.source_ids[0]].first_labels if assignment.rater.sees_labels else None,
+            prompt.swapped_text if request.condition.other_pronoun and prompt.swapped_text else prompt.text,
+            self.sources[sources[0]].first_labels if assignment.rater.sees_labels else None,
             shown[1] if len(shown) > 1 else None,
             wording=self.file.judge_prompt,
             mitigated=self._mitigated(assignment) if assignment.rater.sees_labels else None,

@@ -41,6 +41,7 @@ from evenedit.run.collecting import collect
 from evenedit.run.describing import DescribingStage
 from evenedit.run.editing import EditingStage
 from evenedit.run.measuring import MeasuringStage
+from evenedit.run.models_in_use import model_notices
 from evenedit.run.rating import RatingStage
 from evenedit.run.summary import RunSummary, summarise
 from evenedit.storage.store import Store
@@ -90,6 +91,8 @@ class Runner:
                 "the study names no editor yet; add [[editors]] and [experiments.diagnosis] to study.toml, or give one "
                 'from Python: study.run(editors={"mine": editor})'
             )
+        for notice in model_notices(self.file, self.prices):
+            log.warning(f"note: {notice}")
         self.rating.asking = self.describing.asking = self.asking
         with self.store.running(self.file.sections.executor.lease) as leases, self.editing.staffed():
             self.editing.leases = self.rating.leases = leases
@@ -198,7 +201,7 @@ class Runner:
             extractor = plugins.build("extractors", plugged.kind, plugged.settings)
             if isinstance(extractor, VLMExtractor):
                 ident, model = extractor_id(plugged.kind, plugged.settings), extractor.model.model
-                price = self._known(self.prices.of_model(model), f"extractor '{model}'")
+                price = self._known(self.prices.describing(plugged.settings), f"extractor '{model}'")
                 self.accounts[ident] = Account(self.budget, price, self.prices.reserve(price, None))
         self.describing.take(list(dict.fromkeys(c.source_ids[0] for c in cases)), sources, collect)
 

@@ -18,6 +18,7 @@ from evenedit.judges.batch_jobs import takes_batches
 from evenedit.judges.feature_prompts import VLMExtractor, extractor_id
 from evenedit.protocol import Factor
 from evenedit.providers.prices import Prices
+from evenedit.run.models_in_use import model_notices, price_notices
 from evenedit.stats.disparity.power import Design
 from evenedit.stats.disparity.recommend import EFFECT, Prospects, prospects
 from evenedit.study.memory import gpu_here, memory_note
@@ -165,7 +166,7 @@ def make_plan(study: Study, prices: Path | None = None, gpu: float | None = None
         survey.cases * survey.raters_per_item if survey else 0,
         mean(sizes) * left if sizes else None,
         charges.date,
-        tuple(_notes(study, requests, gpu_here() if gpu is None else gpu)),
+        tuple(_notes(study, charges, requests, gpu_here() if gpu is None else gpu)),
     )
 
 
@@ -285,14 +286,14 @@ def _extractor_lines(study: Study, requests: Sequence[Request], charges: Prices)
         if isinstance(extractor, VLMExtractor):
             known = study.store.features(extractor_id(plugged.kind, plugged.settings))
             left = len(wanted - known.keys())
-            price = charges.of_model(extractor.model.model)
+            price = charges.describing(plugged.settings)
             usd = None if price is None or charges.assumed is None else left * charges.reserve(price, None)
             yield JudgeLine(f"describe: {extractor.model.model}", left, charges.assumed, False, usd, None, False)
 
 
-def _notes(study: Study, requests: Sequence[Request], gpu: float | None) -> list[str]:
+def _notes(study: Study, charges: Prices, requests: Sequence[Request], gpu: float | None) -> list[str]:
     file = study.file
-    notes = []
+    notes = [*model_notices(file, charges), *price_notices(file, charges)]
     for editor in file.sections.editors:
         instructions = len({r.instruction for r in requests if r.editor == editor.id})
         memory = memory_note(editor.plugin, file.located(editor.settings), gpu, instructions)

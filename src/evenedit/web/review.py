@@ -179,7 +179,7 @@ def _pictures(file: CaseFile) -> list[tuple[str, str]]:
 
 def _instruction(file: CaseFile) -> str:
     """The instruction without the feature prompt."""
-    return (file.prompt.swapped_text if file.request.condition == Condition.SWAPPED else None) or file.prompt.text
+    return (file.prompt.swapped_text if Condition(file.request.condition).other_pronoun else None) or file.prompt.text
 
 
 def agreement(request: Request, cases: OpenQueue, staff_name: Staff) -> Response:

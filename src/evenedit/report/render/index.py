@@ -72,6 +72,8 @@ NAMES: dict[str, str] = {
     Condition.PLACEBO: "Placebo (other seed)",
     Condition.FLOOR: "Null edit",
     Condition.SWAPPED: "Pronoun swapped",
+    Condition.REVERSED: "Order reversed",
+    Condition.SWAPPED_REVERSED: "Pronoun swapped, order reversed",
     POOLED: "All editors",
     "everybody": "Everybody",
     "pool": "Pool",

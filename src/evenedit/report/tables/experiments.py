@@ -10,7 +10,7 @@ from evenedit.protocol.measures import Measure
 from evenedit.report.figures.plots import BLUE, FAINT, GREEN, VERMILLION, FigureFile, dot, picture, sheet, tip_of
 from evenedit.report.render.index import POOLED, Index, excludes, name, noun
 from evenedit.report.render.table import Cell, Column, Number, Table, format_number, table_of, text
-from evenedit.report.tables.main import CODED
+from evenedit.report.tables.main import CODED, STEREOTYPE_ARMS
 
 ARMS = ((Condition.FEATURE, BLUE), (Condition.PLACEBO, FAINT))
 PRONOUNS = (Condition.BASELINE, Condition.SWAPPED)
@@ -24,6 +24,7 @@ ROLES = {
     "role_male": "Male portrait",
     "role_female": "Female portrait",
     "role_unclear": "Unclear",
+    "role_followed": "To the coded gender",
     "role_contradicts_verdict": "Contradicts the verdict",
 }
 
@@ -67,7 +68,7 @@ def roles(index: Index) -> Table | None:
     groups = [{}, *({CODED: code} for code in index.levels(CODED, "stereotype"))]
     rows: list[tuple[Cell, ...]] = []
     for editor in index.lines("stereotype"):
-        for condition in (c for c in PRONOUNS if c in index.conditions("stereotype")):
+        for condition in (c for c in STEREOTYPE_ARMS if c in index.conditions("stereotype")):
             find = partial(index.find, experiment="stereotype", condition=condition)
             for group in groups:
                 numbers = [Number.of(find(Measure.rate(role), editor, group), "share") for role in ROLES]
@@ -92,6 +93,10 @@ def roles(index: Index) -> Table | None:
         notes=(
             "Contradicts the verdict: of edits where both were decided, how often the role went to the coded gender "
             "and the verdict says resisted, or the reverse.",
+            "To the coded gender: of edits where one portrait got the role, how often it was that of the coded gender: "
+            "the verdict computed from the role. Rows separate pronoun, order and coding: where the role follows the "
+            "pronoun, it changes with swapped; where it follows the order, with reversed; where neither moves it and "
+            "it differs by coding, it follows the occupation.",
         ),
     )
 

@@ -17,6 +17,8 @@ GRADES = ("clear", "suggestive", "none")
 VERDICT_RATES = ("followed", "resisted", "unclear")
 CODED = "coded_gender"
 """The key of groups of stereotype prompts: the gender that the occupation is coded as."""
+STEREOTYPE_ARMS = (Condition.BASELINE, Condition.SWAPPED, Condition.REVERSED, Condition.SWAPPED_REVERSED)
+"""Both pronouns, with the portraits in either order."""
 COUNTS = (Column("n", "n"), Column("missing", "missing"))
 
 
@@ -210,7 +212,7 @@ def stereotypes(index: Index) -> Table | None:
     groups = [{}, *({CODED: code} for code in index.levels(CODED, "stereotype"))]
     rows: list[tuple[Cell, ...]] = []
     for editor in index.lines("stereotype"):
-        for condition in (c for c in (Condition.BASELINE, Condition.SWAPPED) if c in conditions):
+        for condition in (c for c in STEREOTYPE_ARMS if c in conditions):
             find = partial(index.find, experiment="stereotype", condition=condition)
             for group in groups:
                 numbers = [Number.of(find(Measure.rate(verdict), editor, group), "share") for verdict in VERDICT_RATES]

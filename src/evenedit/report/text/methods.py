@@ -142,7 +142,9 @@ def _arms(index: Index) -> Iterator[str]:
     if pairs := counts.get("edits.stereotype.baseline"):
         swapped = counts.get("edits.stereotype.swapped")
         more = f", and {swapped:,} more with the pronoun swapped" if swapped else ""
-        yield f"On stereotypes, {count(pairs, 'edit')} of two portraits were asked for{more}."
+        turned = sum(counts.get(f"edits.stereotype.{arm}", 0) for arm in ("reversed", "swapped_reversed"))
+        order = f"; {turned:,} repeat these with the portraits in the other order" if turned else ""
+        yield f"On stereotypes, {count(pairs, 'edit')} of two portraits were asked for{more}{order}."
 
 
 def _rates(index: Index) -> Iterator[str]:

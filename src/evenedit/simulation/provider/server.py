@@ -444,9 +444,11 @@ class FakeProvider:
         path, query = urlsplit(target).path, dict(parse_qsl(urlsplit(target).query))
         if self.queue.handles(method, path):
             return self._answer_of_the_queue(method, path, query, headers, body)
-        seen = _read(path, headers, body) if method == "POST" else None
+        seen = self.read(path, headers, body) if method == "POST" else None
         if seen is None:
             return as_json(404, {"error": {"message": f"no such path: {method} {path}"}})
+        if (turned_away := self.refusal(seen)) is not None:
+            return turned_away
         if self.marked and not seen.model.startswith(SIMULATED):
             message = (
                 f"this provider is SIMULATED and knows models whose name begins with '{SIMULATED}', not '{seen.model}'"
@@ -468,6 +470,17 @@ class FakeProvider:
         finally:
             with self._lock:
                 self._at_once -= 1
+
+    def read(self, path: str, headers: Mapping[str, str], body: bytes) -> Seen | None:
+        """A request as it is understood; None where there is no such path."""
+        for provider, pattern, read, _ in ENDPOINTS:
+            if re.fullmatch(pattern, path):
+                return read(Seen(provider, path, headers, body))
+        return None
+
+    def refusal(self, seen: Seen) -> ProviderAnswer | None:
+        """What is turned away because of its form; this server turns nothing away."""
+        return None
 
     def _next(self, seen: Seen) -> Behaviour:
         self.asked += 1
@@ -502,7 +515,7 @@ class FakeProvider:
 
     def _one_line(self, path: str, body: bytes) -> tuple[int, Any]:
         """The answer to one line of a batch job."""
-        seen = _read(path, {}, body)
+        seen = self.read(path, {}, body)
         if seen is None or (self.marked and not seen.model.startswith(SIMULATED)):
             return 404, {"error": {"message": f"no such model or path: {path}", "code": "model_not_found"}}
         with self._lock:
@@ -512,13 +525,6 @@ class FakeProvider:
             return answer.status or 500, json.loads(answer.body)
         except ValueError:
             return answer.status or 500, answer.body.decode()
-
-
-def _read(path: str, headers: Mapping[str, str], body: bytes) -> Seen | None:
-    for provider, pattern, read, _ in ENDPOINTS:
-        if re.fullmatch(pattern, path):
-            return read(Seen(provider, path, headers, body))
-    return None
 
 
 class _Server(ThreadingHTTPServer):

@@ -64,9 +64,13 @@ def _write_roles(
         ledger.add(
             RatioMeasure(Measure.rate(f"role_{name}"), f"role.{name}", "role.given", "role.asked"), met, given, applies
         )
-    male_coded = (scores.edits["prompt_id"].iloc[rows].map(coded) == "Male").to_numpy()
+    prompts = scores.edits["prompt_id"].iloc[rows]
+    male_coded, is_coded = (prompts.map(coded) == "Male").to_numpy(), prompts.isin(coded).to_numpy()
     both = (np.isin(role, (1, 2)) & np.isin(verdict, (1, 2))).astype(np.int64)
     to_coded = (role == 1) == male_coded
+    decided = (np.isin(role, (1, 2)) & is_coded).astype(np.int64)
+    followed = RatioMeasure(Measure.rate("role_followed"), "role.followed", "role.one", "role.clear")
+    ledger.add(followed, decided * to_coded, decided, applies * (role != 3) * is_coded)  # UNCLEAR is an answer
     contradicts = both * (to_coded != (verdict == 1))
     measure = RatioMeasure(Measure.rate("role_contradicts_verdict"), "role.contradicts", "role.decided", "role.both")
     ledger.add(measure, contradicts, both, both)

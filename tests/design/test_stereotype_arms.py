@@ -1,0 +1,55 @@
+"""The stereotype experiment with both pronouns and both orders: what the editor is given, what judges are shown."""
+
+from pathlib import Path
+
+from conftest import open_study
+from evenedit.core.records import Condition
+from evenedit.design.assignments import Assignment
+from evenedit.run.rating import _Cases
+from evenedit.study.results import current_results
+
+ARMS = (Condition.BASELINE, Condition.SWAPPED, Condition.REVERSED, Condition.SWAPPED_REVERSED)
+EDITOR = [{"id": "simulated-even"}]
+
+
+def study(folder: Path, **section):
+    section = {"include": ["W-01", "W-02", "W-03", "W-04"], **section}
+    return open_study(folder, editors=EDITOR, experiments={"stereotype": section})
+
+
+def arms(opened) -> dict[str, list]:
+    requests = opened.design.planned(opened.design.preview_sources())
+    return {c.value: [r for r in requests if r.condition is c] for c in ARMS}
+
+
+def test_without_being_asked_for_the_other_order_is_not_made(tmp_path: Path):
+    made = arms(study(tmp_path))
+    assert [len(made[c]) for c in ARMS] == [4, 4, 0, 0]
+
+
+def test_the_other_order_doubles_the_requests_and_leaves_the_others_as_they_are(tmp_path: Path):
+    plain, both = arms(study(tmp_path / "a")), arms(study(tmp_path / "b", reversed=True))
+    assert [r.id for r in plain["baseline"]] == [r.id for r in both["baseline"]]
+    assert [r.id for r in plain["swapped"]] == [r.id for r in both["swapped"]]
+    for before, after in (("baseline", "reversed"), ("swapped", "swapped_reversed")):
+        for one, other in zip(both[before], both[after], strict=True):
+            assert other.source_ids == one.source_ids[::-1]
+            assert other.instruction == one.instruction and other.id != one.id
+
+
+def test_judges_see_both_orders_alike_and_the_estimates_tell_them_apart(tmp_path: Path):
+    opened = study(tmp_path, reversed=True)
+    opened.runner().run()
+    sources = opened.store.sources()
+    cases = _Cases(opened.file, opened.store, sources)
+    made = arms(opened)
+    rater = opened.design.judges()[0]
+    for before, after in (("baseline", "reversed"), ("swapped", "swapped_reversed")):
+        for one, other in zip(made[before], made[after], strict=True):
+            first, second = (cases.case(Assignment(request, rater)) for request in (one, other))
+            assert [i.tobytes() for i in first.images] == [i.tobytes() for i in second.images]
+            assert first.instruction == second.instruction == one.instruction
+            assert sources[one.source_ids[0]].attributes["gender"] == "Male"
+    found = {e.condition for e in current_results(opened).estimates if e.measure == "rate.role_followed"}
+    assert found == {c.value for c in ARMS}
+    opened.store.close()
