@@ -23,6 +23,7 @@ from evenedit.config.sections import (
     Mitigation,
     PaySection,
     PlatformSection,
+    QuestionnaireSection,
     Sections,
     SurveySection,
 )
@@ -46,6 +47,7 @@ __all__ = [
     "Mitigation",
     "PaySection",
     "PlatformSection",
+    "QuestionnaireSection",
     "StudyFile",
     "SurveySection",
 ]
@@ -149,6 +151,8 @@ class StudyFile:
             del body["factors"]
         if self.sections.findings == FindingsSection():
             del body["findings"]
+        if body["survey"] and body["survey"]["questionnaire"] is None:
+            del body["survey"]["questionnaire"]
         if (diagnosis := body["experiments"]["diagnosis"]) and diagnosis["requests"] is None:
             del diagnosis["requests"]
         return digest([body, [p.text for p in self.prompts], [p.text for p in self.wino]])

@@ -20,8 +20,21 @@ from evenedit.study.live_report import LiveReport
 from evenedit.study.live_run import LiveRun
 from evenedit.study.study import Study
 from evenedit.survey import retention
+from evenedit.survey.languages import BUILT_IN, Languages
 from evenedit.survey.sessions import SurveyService
-from evenedit.web import accounts, admin, curation, gallery, pictures, probes, report, review, run, survey
+from evenedit.web import (
+    accounts,
+    admin,
+    curation,
+    gallery,
+    pictures,
+    probes,
+    questionnaire,
+    report,
+    review,
+    run,
+    survey,
+)
 from evenedit.web.access_log import AccessLogMiddleware, open_log
 from evenedit.web.audit_log import AuditLog
 from evenedit.web.auth import StaffAuthentication
@@ -77,6 +90,8 @@ def create_app(study: Study, setup: Setup | None = None) -> FastAPI:
     app.state.simulated = _simulated(study.file)
     app.state.navigation = {"/admin": "Overview"}
     """The navigation of the pages for staff: titles by path."""
+    asked = study.file.sections.survey
+    app.state.languages = Languages(study.file.folder, asked.languages if asked else BUILT_IN)
     app.state.log = AuditLog(study.store.folder)
     app.state.authentication = StaffAuthentication(study.store, setup, app.state.log)
     if study.file.sections.survey is not None and study.store.edits():  # before that there is nothing to show
@@ -89,7 +104,7 @@ def create_app(study: Study, setup: Setup | None = None) -> FastAPI:
             "/admin/rejections": "Decisions",
             "/admin/consent": "Consent",
         }
-        for routes in survey.routers():
+        for routes in (*survey.routers(), questionnaire.router()):
             app.include_router(routes)
     for asset in (PALETTE, *ASSETS):
         app.add_api_route(f"/static/{asset.name}", _file(asset), include_in_schema=False)

@@ -13,7 +13,7 @@ from starlette.exceptions import HTTPException
 
 from evenedit.web.pages import page
 from evenedit.web.security_headers import HEADERS
-from evenedit.web.translations import LANGUAGES, language_of, texts
+from evenedit.web.translations import language_of
 
 LONGEST_PATH = 500
 """Characters of the path to which a visitor returns after signing in."""
@@ -80,10 +80,16 @@ def wants_page(request: Request) -> bool:
 
 def _answer(request: Request, problem: HttpProblem) -> Response:
     if wants_page(request):
-        language = language_of(request, LANGUAGES)
-        hint = texts(language)["error"]["hint"]
+        known = request.app.state.languages
+        language = language_of(request, known.codes)
         answer: Response = page(
-            request, "error.html", problem.status, message=str(problem), hint=hint, language=language
+            request,
+            "error.html",
+            problem.status,
+            message=str(problem),
+            hint=known.texts(language)["error"]["hint"],
+            language=language,
+            direction=known.direction(language),
         )
     else:
         body = ErrorMessage(type=problem.type, message=str(problem), **problem.more)
