@@ -9,7 +9,11 @@ import sqlalchemy as sa
 
 from evenedit.core.errors import EvenEditError
 from evenedit.core.suppression import SMALLEST
+from evenedit.report.contents import all_tables
+from evenedit.report.render.index import Index
+from evenedit.results.results import Results
 from evenedit.storage.survey_schema import profile_consents, profiles
+from evenedit.study.results import results_of
 from evenedit.survey import export, retention
 from evenedit.survey.answers import PeopleRatings
 from evenedit.survey.consent import ConsentText
@@ -177,6 +181,34 @@ def test_prolifics_export_is_taken_as_far_as_each_person_agreed(platform, tmp_pa
     assert stored(platform).count(("student", None, "expired")) == 2
     again = import_profiles(file, platform.database, platform.section, "me")
     assert again == found and len(stored(platform)) == 11, "reading it again replaces it"
+
+
+def test_table_17_is_printed_from_prolifics_export(made, tmp_path):
+    """The paper's own counts for sex and ethnicity, among thirty people."""
+    loaded = copy_study(made, tmp_path / "t", **ALL | {"raters_per_item": 8}, questionnaire={"from_platform": True})
+    service = open_service(loaded)
+    ethnicity = ["White"] * 17 + ["Black"] * 8 + ["Mixed"] * 2 + ["Other"] * 2 + ["Asian"]
+    student = ["No"] * 15 + ["Yes"] * 12 + ["DATA_EXPIRED"] * 3
+    rows = []
+    for n in range(30):
+        finish(service, f"pid{n}")
+        row = {"Participant id": f"pid{n}", "Age": str(21 + n), "Sex": "Female" if n % 2 else "Male"}
+        rows.append(row | {"Ethnicity simplified": ethnicity[n], "Student status": student[n]})
+    file = prolific_file(tmp_path / "e.csv", rows)
+    import_profiles(file, service.database, service.section, "me", consented=True)
+    service.close()
+    results = results_of(loaded, loaded.table())
+    page = str(all_tables(Index(results))["table17"].to_html())
+    for text in ("Female", "White", "17", "56.7%", "Black", "26.7%", "35.5 ± 8.8 years", "No"):
+        assert text in page, text
+    for name in ("Mixed", "Asian", "Other<"):
+        assert name not in page, name
+    shown = {(c.question, answer): n for c in results.participants for answer, n in c.counts.items()}
+    assert shown["ethnicity", "White"] == 17 and shown["student", "No"] == 15
+    assert ("student", "Yes") not in shown, "12 who study and 3 who are missing are shown together"
+    assert {t.question for t in results.rater_tests} >= {"sex", "ethnicity"} and results.rater_rates
+    assert Results.from_json(results.to_json()) == results
+    assert "pid" not in results.to_json()
 
 
 def test_consent_revoked_on_prolific_deletes_what_was_stored(platform, tmp_path):

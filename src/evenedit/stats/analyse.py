@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -33,6 +34,9 @@ from evenedit.stats.engine.permutation import tested_gaps
 from evenedit.stats.engine.rules import AnalysisRules
 from evenedit.stats.findings.evidence import PanelEvidence, share_tests
 from evenedit.stats.findings.findings import Everything, with_findings
+from evenedit.stats.rater_groups.effects import rater_effects, rater_tests
+from evenedit.stats.rater_groups.holds import rater_holds
+from evenedit.stats.rater_groups.rates import rater_rates
 from evenedit.stats.robustness.leave_one_out import leave_one_out, seed_spread
 from evenedit.stats.robustness.missing_bounds import bounds
 from evenedit.stats.robustness.multiverse import multiverse
@@ -113,6 +117,10 @@ def analyse(
         powered=tuple(_powered(scores, judged, rules, inclusion or {}, estimated, contrasted)),
         multiverse=tuple(multiverse(table, rules, tested)),
         measured=tuple(found for found, _ in instruments),
+        participants=table.profiles.counts if table.profiles else (),
+        rater_tests=tuple(rater_tests(table, rules)),
+        rater_effects=tuple(rater_effects(table, rules)),
+        rater_rates=tuple(rater_rates(table, rules)),
         counts=counts(scores) | makeup(table),
         factors=table.factors,
         simulated=tuple(
@@ -120,7 +128,8 @@ def analyse(
         ),
         agreement=compared(),  # the last, so that all else is done meanwhile
     )
-    return with_findings(Everything(table, scores, rules, evidence, results, mitigated))
+    results = with_findings(Everything(table, scores, rules, evidence, results, mitigated))
+    return replace(results, rater_holds=tuple(rater_holds(results, table, rules)))
 
 
 def _agreement(judged: Scores, rules: AnalysisRules) -> tuple[Agreement, ...]:
