@@ -27,11 +27,13 @@ from evenedit.web import (
     admin,
     curation,
     gallery,
+    monitor,
     pictures,
     probes,
     questionnaire,
     report,
     review,
+    reviewers,
     run,
     survey,
 )
@@ -100,6 +102,7 @@ def create_app(study: Study, setup: Setup | None = None) -> FastAPI:
         app.state.previews = Limit(tries=20, counted="previews begun")
         app.state.removals = Limit(tries=5, counted="requests")
         app.state.navigation |= {
+            monitor.PATH: monitor.TITLE,
             "/admin/people": "Participants",
             "/admin/rejections": "Decisions",
             "/admin/consent": "Consent",
@@ -111,6 +114,7 @@ def create_app(study: Study, setup: Setup | None = None) -> FastAPI:
     app.mount("/static", StaticFiles(directory=HERE / "static"), name="static")
     app.include_router(admin.router())
     app.include_router(accounts.router())
+    app.include_router(monitor.router())
     app.include_router(pictures.router())
     if study.file.sections.editors:
         app.state.gallery = LiveGallery(study)
@@ -126,8 +130,9 @@ def create_app(study: Study, setup: Setup | None = None) -> FastAPI:
         app.state.navigation |= {"/curate": "Portraits"}
         app.include_router(curation.router())
     if study.file.sections.judges and study.store.edits():
-        app.state.navigation |= {"/review": "Review"}
+        app.state.navigation |= {"/review": "Review", reviewers.PATH: reviewers.TITLE}
         app.include_router(review.router())
+        app.include_router(reviewers.router())
     handle_errors(app)
     app.state.navigation |= {accounts.PATH: "Accounts"}
     if hasattr(app.state, "survey"):

@@ -54,7 +54,7 @@ def router() -> APIRouter:
     return routes
 
 
-def _queue(request: Request) -> ReviewQueue:
+def open_queue(request: Request) -> ReviewQueue:
     """The study's review queue, opened at the first visit."""
     state = request.app.state
     if not hasattr(state, "review"):
@@ -71,7 +71,7 @@ def _rater(staff_name: Staff) -> str:
         raise HttpProblem(403, f"This account cannot review: {error}") from None
 
 
-OpenQueue = Annotated[ReviewQueue, Depends(_queue)]
+OpenQueue = Annotated[ReviewQueue, Depends(open_queue)]
 Rater = Annotated[str, Depends(_rater)]
 
 
