@@ -9,6 +9,7 @@ from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse, RedirectResponse, Response
 from pydantic import BaseModel
+from sqlalchemy.exc import DataError
 from starlette.exceptions import HTTPException
 
 from evenedit.web.pages import page
@@ -120,6 +121,11 @@ def _on_http(request: Request, error: Exception) -> Response:
     return _answer(request, HttpProblem(status))
 
 
+def _on_unstorable(request: Request, error: Exception) -> Response:
+    """A text or number that the database cannot hold, such as a NUL character on PostgreSQL: nothing was stored."""
+    return _answer(request, HttpProblem(422))
+
+
 def _on_failure(request: Request, error: Exception) -> Response:
     """An unexpected exception: its details go to the server's log only."""
     answer = _answer(request, HttpProblem(500))
@@ -132,4 +138,5 @@ def handle_errors(app: FastAPI) -> None:
     app.add_exception_handler(HttpProblem, _on_problem)
     app.add_exception_handler(RequestValidationError, _on_invalid)
     app.add_exception_handler(HTTPException, _on_http)
+    app.add_exception_handler(DataError, _on_unstorable)
     app.add_exception_handler(Exception, _on_failure)
