@@ -155,7 +155,9 @@ def kill_surveys(folder: Path, kills: int, seed: int = SEED, url: str = "") -> l
     folder.mkdir(parents=True, exist_ok=True)
     if url:
         (folder / DATABASE_URL).write_text(url, "utf-8")
-    study_of(folder).run()
+    study = study_of(folder)
+    study.run()
+    study.store.close()
     everybody = seat(folder, len(WAYS) * WORKERS)
     chance = random.Random(seed)
     found = []
