@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import date
@@ -9,7 +10,7 @@ from typing import Any, get_args
 
 from pydantic import BaseModel, ValidationError
 
-from evenedit.config.sections import EditorSection, Plugged, Sections
+from evenedit.config.sections import LANGUAGE, EditorSection, Plugged, Sections
 from evenedit.core import plugins
 from evenedit.core.errors import EvenEditError
 from evenedit.core.records import SIMULATED, is_simulated
@@ -34,6 +35,7 @@ def problems(file: Sections) -> Iterator[str]:
     yield from _threshold_problems(file)
     yield from _ensemble_problems(file)
     yield from _retention_problems(file)
+    yield from _language_problems(file)
     yield from _questionnaire_problems(file)
     platform = file.survey.platform if file.survey else None
     if platform and platform.kind == "prolific" and platform.signed and not platform.origin:
@@ -62,6 +64,12 @@ def _retention_problems(file: Sections) -> Iterator[str]:
         date.fromisoformat(until or "2000-01-01")
     except ValueError:
         yield f"survey.ethics.keep_until is '{until}', which is no day; write one like \"2028-12-31\""
+
+
+def _language_problems(file: Sections) -> Iterator[str]:
+    for code in file.survey.languages if file.survey else ():
+        if not re.fullmatch(LANGUAGE, code):
+            yield f'survey.languages: \'{code}\' is no code of a language; write one like "en" or "pt-BR"'
 
 
 def _questionnaire_problems(file: Sections) -> Iterator[str]:

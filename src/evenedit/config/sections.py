@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -10,7 +10,7 @@ Missing = Literal["exclude", "neutral-3"]
 Preset = Literal["default", "published"]
 FACTOR_NAME = "[a-z][a-z0-9_]*"
 """What a factor may be called: it names columns of tables."""
-LANGUAGE = "^[a-z]{2,3}(-[A-Za-z0-9]{2,8})*$"
+LANGUAGE = "[a-z]{2,3}(-[A-Za-z0-9]{2,8})*"
 """The code of a language: `ar`, `pt-BR`."""
 
 
@@ -376,7 +376,7 @@ class SurveySection(_Section):
     """A slot is offered again after so many minutes without an answer."""
     dashboard: bool = False
     """Participants pick their task, as published; by default they are given the next slot."""
-    languages: list[Annotated[str, Field(pattern=LANGUAGE)]] = Field(default=["en", "ko"], min_length=1)
+    languages: list[str] = Field(default=["en", "ko"], min_length=1)
     """The languages a participant can choose from: `en`, `ko`, or the code of a file `languages/<code>.toml` in the
     study's folder."""
     quotas: dict[Literal["disagreement", "drift", "erasure", "skin", "routine"], float] = {}
