@@ -11,8 +11,11 @@ class ParticipantCounts:
     """How the participants of one survey answered one question about themselves."""
 
     survey: int
+    """1, 2 or 3."""
     question: str
+    """What was asked: age, sex, or the id of a question of the study's own."""
     title: str
+    """How tables print it."""
     people: int
     """Participants whose ratings count."""
     counts: Mapping[str, int]

@@ -19,6 +19,7 @@ class RaterTest:
     factor: str | None
     """What the portraits are grouped by; None for a level."""
     axis: str
+    """The question of the rubric."""
     value: float | None
     """Of `own`, points of the scale; None elsewhere."""
     low: float | None
@@ -28,6 +29,7 @@ class RaterTest:
     p_adjusted: float
     """Adjusted for every test of this list (Westfall and Young)."""
     raters: int
+    """People whose ratings are compared."""
     faces: int
     n: int
     """Ratings."""
@@ -45,6 +47,7 @@ class RaterEffect:
     raters: str
     """The group of raters."""
     axis: str
+    """The question of the rubric."""
     group: Mapping[str, str]
     """The group of portraits."""
     value: float
@@ -69,6 +72,7 @@ class RaterRate:
     low: float | None
     high: float | None
     people: int
+    """Raters of the group."""
     n: int
     """Ratings of baseline outputs."""
     method: str
@@ -88,6 +92,7 @@ class RaterHold:
     low: float | None
     high: float | None
     people: int
+    """Raters of the group."""
     n: int
     """Their ratings of these edits."""
     holds: Literal["yes", "same_direction", "opposite_direction", "opposite", "unknown"]
