@@ -74,6 +74,9 @@ def test_the_whole_way_from_the_task_through_the_questions_to_the_monitor(site: 
         assert "2, 2, 4" in page and "Where people disagree most" in page
         assert "Kenya" not in page, "five of seven, so the two others would be given away"
         assert MISSING not in page.split("Who rated")[1]
+        consents = staff.get("/admin/consent").text
+        assert "7 people" in consents and "5 people" in consents, "to take part, and to say who they are"
+        assert "No speaker has checked the edit requests in 한국어" in consents
         part = staff.get("/admin/monitor/state").text
         assert "<html" not in part and "Agreement so far" in part
 
