@@ -80,8 +80,14 @@ uvicorn.run(app, host="127.0.0.1", port=int(sys.argv[2]), log_level="error", acc
 """
 
 
+DATABASE_URL = "database.url"
+"""A file in the study's folder that names its PostgreSQL database; without it the study is on SQLite."""
+
+
 def study_of(folder: Path) -> Study:
-    return Study.of(StudyFile.parse(STUDY, folder))
+    url = folder / DATABASE_URL
+    store = {"store": {"url": url.read_text("utf-8")}} if url.is_file() else {}
+    return Study.of(StudyFile.parse({**STUDY, **store}, folder))
 
 
 def service_of(study: Study) -> SurveyService:

@@ -24,6 +24,7 @@ PROOFS = (
     "load",
     "multilevel",
     "power",
+    "rater_groups",
     "services",
     "survey_kills",
     "texts",

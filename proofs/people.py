@@ -87,13 +87,15 @@ class Person:
 
 def seat(folder: Path, count: int) -> list[Person]:
     """So many people who have a seat in the survey of a study that was run."""
-    service = service_of(study_of(folder))
+    study = study_of(folder)
+    service = service_of(study)
     people = []
     for number in range(count):
         token = seated(service, f"p{number}")
         places = [(item.id, asked.slot, asked.question.id) for item in service.items(token) for asked in item.asked]
         people.append(Person(f"p{number}", token, places))
     service.close()
+    study.store.close()
     return people
 
 
@@ -105,7 +107,8 @@ async def all_take_part(people: list[Person], port: int, seconds: float, pace: f
 
 def lost(folder: Path, people: list[Person]) -> int:
     """Acknowledged answers that are not on disk: neither the same nor a later one of the same person and place."""
-    service = service_of(study_of(folder))
+    study = study_of(folder)
+    service = service_of(study)
     missing = 0
     for person in people:
         token = service.arrive(Arrival("panel", person.name)).token
@@ -115,4 +118,5 @@ def lost(folder: Path, people: list[Person]) -> int:
             is_there = kept > number or (kept == number and stored[item].get((slot, question)) == value)
             missing += not is_there
     service.close()
+    study.store.close()
     return missing

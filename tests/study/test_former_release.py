@@ -103,7 +103,8 @@ def of_everybody(row: dict[str, Any]) -> bool:
 
 def as_told_then(row: dict[str, Any]) -> dict[str, Any]:
     """A row without what a later release makes otherwise: the interval of a rate, since few events no longer speak for
-    themselves alone; every interval over everybody; the interval of a gap in the judges' error; p of people's rank tests, which now permute faces."""
+    themselves alone; every interval over everybody; the interval of a gap in the judges' error; p of people's rank
+    tests, which now permute faces."""
     changed: tuple[str, ...] = ()
     statistic = str(row.get("statistic", ""))
     if is_rate(row) or of_everybody(row) or statistic == "mean_difference_gap":

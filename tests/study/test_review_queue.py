@@ -431,3 +431,20 @@ def test_of_many_at_once_one_settles_a_case(store):
     assert reviews.in_force() == {case.id: [again]} and len(Reviews(store).of(case.id)) == 2
     assert next(again.ratings()).kind is Kind.REVIEW and next(again.ratings()).reason == "seen twice"
     assert settled(answered(*reviews.in_force()[case.id]), 1) == {"skin_tone": 4}
+
+
+def test_cases_are_dealt_evenly_and_offered_to_their_reviewers_alone(study) -> None:
+    queue = ReviewQueue(study())
+    raters = ["review:ada", "review:bo"]
+    dealt = queue.deal(raters)
+    assert sum(dealt.values()) == queue.standing().waiting and abs(dealt["review:ada"] - dealt["review:bo"]) <= 1
+    mine = {case.request_id for case, _ in queue.waiting("review:ada")}
+    theirs = {case.request_id for case, _ in queue.waiting("review:bo")}
+    assert not mine & theirs and len(mine) == dealt["review:ada"]
+    assert queue.waiting("review:cy") == [] and queue.next("review:cy") is None
+    first = queue.next("review:ada")
+    assert first is not None and first.request_id in mine
+    settle(queue, "review:ada", first.request_id)
+    loads = {load.rater: load for load in queue.workloads(raters)}
+    assert (loads["review:ada"].done, loads["review:ada"].waiting) == (1, dealt["review:ada"] - 1)
+    assert queue.deal([]) == {} and queue.next("review:cy") is not None, "everybody takes the next again"

@@ -1,13 +1,16 @@
 """Small versions of `python -m proofs survey_kills load`, whose tables are in docs/proofs."""
 
+import pytest
 from bench.survey import study_of
 from proofs.load import part
 from proofs.people import seat
 from proofs.survey_kills import kill_surveys
 
 
-def test_no_acknowledged_answer_is_lost_when_the_service_or_its_server_is_killed(tmp_path):
-    found = kill_surveys(tmp_path, 4)
+@pytest.mark.parametrize("database", ["sqlite", "postgresql"])
+def test_no_acknowledged_answer_is_lost_when_the_service_or_its_server_is_killed(database, request, tmp_path):
+    url = request.getfixturevalue("postgres_url") if database == "postgresql" else ""
+    found = kill_surveys(tmp_path, 4, url=url)
     assert [(each.kills, each.lost) for each in found] == [(2, 0), (2, 0)]
     assert all(each.kept for each in found)
 

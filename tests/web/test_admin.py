@@ -6,6 +6,7 @@ import tomllib
 import zipfile
 from collections.abc import Iterator
 from importlib.resources import files
+from typing import Any
 
 import httpx
 import pandas as pd
@@ -16,6 +17,7 @@ from playwright.sync_api import sync_playwright
 
 from evenedit.protocol import QUESTIONS
 from evenedit.survey.admin import SurveyAdmin
+from evenedit.survey.languages import OPTIONAL
 from evenedit.survey.questions import APPROPRIATE, PREFERENCE, ROLE, checks
 from web_study import PASSWORD, app_of, seated, serving, web_study
 
@@ -163,23 +165,27 @@ def test_a_wrong_resume_code_is_told_and_guessing_is_slowed_down(base: str) -> N
         assert blocked.status_code == 429 and blocked.json()["error"]["type"] == "too_many"
 
 
+def _flat(texts: dict[str, Any], above: str = "") -> Iterator[tuple[str, str]]:
+    """Every text with its name, but for what a language may leave out."""
+    for key, value in texts.items():
+        if above or key not in OPTIONAL:
+            yield from _flat(value, f"{above}{key}.") if isinstance(value, dict) else [(above + key, value)]
+
+
 def test_every_language_says_everything() -> None:
     texts = {
-        code: tomllib.loads(files("evenedit.web").joinpath("translations", f"{code}.toml").read_text("utf-8"))
+        code: tomllib.loads(files("evenedit.survey").joinpath("languages", f"{code}.toml").read_text("utf-8"))
         for code in ("en", "ko")
     }
-    english, korean = ({k: v for k, v in texts[c].items() if k != "questions"} for c in ("en", "ko"))
-    assert {k: set(v) for k, v in english.items() if isinstance(v, dict)} == {
-        k: set(v) for k, v in korean.items() if isinstance(v, dict)
-    }
-    for part, words in english.items():
-        for key, text in words.items() if isinstance(words, dict) else ():
-            fields = {piece.split("}")[0] for piece in text.split("{")[1:]}
-            assert all("{" + name + "}" in korean[part][key] for name in fields), (part, key)
+    english, korean = (dict(_flat(texts[c])) for c in ("en", "ko"))
+    assert english.keys() == korean.keys()
+    for key, text in english.items():
+        fields = {piece.split("}")[0] for piece in text.split("{")[1:]}
+        assert all("{" + name + "}" in korean[key] for name in fields), key
 
 
 def test_every_question_people_get_has_a_korean_wording_with_as_many_answers() -> None:
-    korean = tomllib.loads(files("evenedit.web").joinpath("translations", "ko.toml").read_text("utf-8"))["questions"]
+    korean = tomllib.loads(files("evenedit.survey").joinpath("languages", "ko.toml").read_text("utf-8"))["questions"]
     asked = [q for q in QUESTIONS.values() if q.id not in (PREFERENCE.id, ROLE.id)]
     asked += [PREFERENCE, APPROPRIATE, ROLE]  # asked of people in their own form
     asked += [check.question for survey in (1, 2, 3) for check in checks(survey)]

@@ -45,10 +45,11 @@ def site(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
     study.store.close()
 
 
-@pytest.fixture
-def plain(tmp_path: Path) -> Iterator[TestClient]:
+@pytest.fixture(params=["sqlite", "postgresql"])
+def plain(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[TestClient]:
     """The app of a study without a survey, nobody signed in."""
-    study = open_study(tmp_path)
+    url = request.getfixturevalue("postgres_url") if request.param == "postgresql" else None
+    study = open_study(tmp_path, **({"store": {"url": url}} if url else {}))
     with TestClient(create_app(study, Setup(password=PASSWORD)), follow_redirects=False, headers=OWN) as client:
         yield client
 
@@ -91,6 +92,18 @@ def test_a_platform_id_opens_nobodys_task_and_erases_nothing(site: tuple[str, Fa
             resume = next(word for word in code.replace(">", " ").split() if word.count("-") == 3)
             assert device.post("/survey/resume", data={"code": resume}).url.path == "/survey/task"
         assert victim.get("/survey/items").json()["items"][0]["answers"], "nothing was erased"
+
+
+def test_a_character_that_a_database_cannot_hold_is_refused_and_breaks_nothing(site: tuple[str, FastAPI]) -> None:
+    base, app = site
+    token, _ = app.state.authentication.sign_in("admin", PASSWORD, "192.0.2.10")
+    with httpx.Client(base_url=base, headers=OWN, cookies={"staff": token}) as staff:
+        for path in ("release", "withdraw"):
+            answer = staff.post(f"/admin/{path}", data={"pseudonym": "a\x00b", "sure": "yes"})
+            assert answer.status_code in (404, 422), path
+    with httpx.Client(base_url=base, headers=OWN) as somebody:
+        assert somebody.get("/survey?PROLIFIC_PID=a%00b&STUDY_ID=s&SESSION_ID=x").status_code < 500
+        assert somebody.post("/survey/removal", data={"about": "a\x00b"}).status_code < 500
 
 
 def test_two_who_know_an_id_never_share_a_visit(site: tuple[str, FastAPI]) -> None:

@@ -16,21 +16,32 @@ from filelock import FileLock
 from hypothesis import HealthCheck, given, settings
 from schemathesis.checks import not_a_server_error
 
-from conftest import Command, write_study
+from conftest import Command, open_study, write_study
+from curating import draw_folder
 from evenedit.cli import commands
 from evenedit.core.errors import EvenEditError
+from evenedit.curation.pools import make_pools
 from evenedit.web import server
 from evenedit.web.app import create_app
 from evenedit.web.auth import Accounts
+from evenedit.web.roles import Role, may_open
 from evenedit.web.settings import Setup, check_password, check_production
+from reviewing import CARELESS
 from web_study import PASSWORD, app_of, link, seated, serving, web_study
 
 INJECTION = "x' OR '1'='1'; DROP TABLE survey_participants;--"
 
 
-@pytest.fixture(scope="module")
-def app(tmp_path_factory: pytest.TempPathFactory) -> FastAPI:
-    return app_of(web_study(tmp_path_factory.mktemp("security")))
+@pytest.fixture(scope="module", params=["sqlite", "postgresql"])
+def app(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[FastAPI]:
+    url = None
+    if request.param == "postgresql":
+        server = request.getfixturevalue("postgres")
+        server.psql("DROP SCHEMA public CASCADE; CREATE SCHEMA public;")
+        url = str(server.get_uri())
+    study = web_study(tmp_path_factory.mktemp("security"), url, questionnaire={})
+    yield app_of(study)
+    study.store.close()
 
 
 @pytest.fixture(scope="module")
@@ -363,6 +374,36 @@ def test_no_request_of_an_owner_breaks_the_server(app: FastAPI, base: str) -> No
     assert len(staff) > 12
     for operation in staff:
         _try_out(operation, {"staff": token}, 5)
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, FastAPI]]:
+    """A study that has every page of staff, all of them in its description, and an account of each role."""
+    folder = tmp_path_factory.mktemp("whole")
+    make_pools(draw_folder(folder / "data", 1, size=32), folder / "pools", seeds=[1])
+    study = open_study(folder / "study", **CARELESS, curation={"pools": str(folder / "pools")})
+    study.run()
+    for role in Role:
+        Accounts(study.store).add(f"{role}-person", role, PASSWORD)
+    app = app_of(study, Setup())
+    for part in app.routes:
+        router = getattr(part, "original_router", None)
+        for route in router.routes if router else ():
+            route.include_in_schema = True
+    with serving(app) as base:
+        yield base, app
+    study.store.close()
+
+
+@pytest.mark.parametrize("role", list(Role))
+def test_no_request_of_any_role_breaks_the_server(whole: tuple[str, FastAPI], role: Role) -> None:
+    base, app = whole
+    token, _ = app.state.authentication.sign_in(f"{role}-person", PASSWORD, "192.0.2.77")
+    known = [found.ok() for found in schemathesis.openapi.from_url(f"{base}/openapi.json").get_all_operations()]
+    mine = [one for one in known if may_open(role, one.path) and not one.path.endswith(("login", "logout", "remove"))]
+    assert len(mine) >= {Role.OWNER: 30, Role.RESEARCHER: 30, Role.REVIEWER: 7, Role.CURATOR: 8}[role]
+    for operation in mine:
+        _try_out(operation, {"staff": token}, 3)
 
 
 def _try_out(operation: Any, cookies: dict[str, str], most: int = 10) -> None:

@@ -186,6 +186,28 @@ def export(study: Path, out: Path | None) -> None:
             click.echo(path)
 
 
+@survey.command()
+@STUDY
+@example("evenedit survey participants my-study")
+def participants(study: Path) -> None:
+    """Show who rated: the paper's Table 17.
+
+    Answers of fewer than five people are put together.
+    """
+    from evenedit.survey.answers import PeopleRatings
+    from evenedit.survey.profiles import OTHER
+
+    known = PeopleRatings(open_study(study).file).profiles
+    if known is None or not known.counts:
+        click.echo("nothing is known of the participants, or of fewer than five")
+        return
+    for row in known.counts:
+        cells = [*row.counts.items(), *([(OTHER, row.rest)] if row.rest else [])]
+        told = ", ".join(f"{answer} {n} ({n / row.people:.1%})" for answer, n in cells)
+        ages = "" if row.mean is None else f"{row.mean:.1f} ± {row.deviation:.1f} years; "
+        click.echo(f"survey {row.survey}, {row.people} people, {row.title}: {ages}{told}")
+
+
 @survey.command("import")
 @STUDY
 @click.argument("files", nargs=-1, required=True, type=click.Path(path_type=Path))
@@ -359,6 +381,41 @@ def follow(study: Path, ident: str, approve: bool) -> None:
             click.echo(f"check {submission.id}: not completed here, or with another code ({submission.code or 'none'})")
         for case in Rejections(service).waiting():
             click.echo(f"{case.pseudonym} failed {case.failed} of {case.asked} instructed checks and awaits a decision")
+
+
+@prolific.command()
+@STUDY
+@click.argument("file", type=click.Path(path_type=Path))
+@click.option(
+    "--consented", is_flag=True, help="All in the file agreed elsewhere to their data being used, ethnicity included."
+)
+@ACTOR
+@example("evenedit survey prolific demographics my-study prolific_demographic_export.csv")
+def demographics(study: Path, file: Path, consented: bool, actor: str) -> None:
+    """Import Prolific's demographic export.
+
+    Of those who agreed to it; shown are only counts of five people or more.
+    """
+    from evenedit.storage.survey_store import SurveyStore
+    from evenedit.survey.demographics_csv import import_profiles
+
+    loaded = open_study(study)
+    section = _section(loaded)
+    database = SurveyStore(loaded.file.folder, loaded.file.sections.store.url)
+    try:
+        found = import_profiles(file, database, section, actor, consented=consented)
+    finally:
+        database.close()
+    click.echo(f"{file}: {found.rows} rows, stored of {found.people} people")
+    for count, why in (
+        (found.strangers, "never came here"),
+        (found.unasked, "have not agreed to it"),
+        (found.without_sensitive, "stored without what needs a consent of its own (ethnicity)"),
+        (found.revoked, "took back their consent on Prolific for some value or all (CONSENT_REVOKED)"),
+        (found.expired, "have expired data on Prolific (DATA_EXPIRED)"),
+    ):
+        if count:
+            click.echo(f"{count} {why}")
 
 
 @prolific.command()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import date
@@ -9,12 +10,13 @@ from typing import Any, get_args
 
 from pydantic import BaseModel, ValidationError
 
-from evenedit.config.sections import EditorSection, Plugged, Sections
+from evenedit.config.sections import LANGUAGE, EditorSection, Plugged, Sections
 from evenedit.core import plugins
 from evenedit.core.errors import EvenEditError
 from evenedit.core.records import SIMULATED, is_simulated
 from evenedit.protocol import DEFAULT_RATES, FACTORS, QUESTIONS, Factor
 from evenedit.protocol.ensemble import RULES, RULES_OF
+from evenedit.protocol.questionnaire import standard_questions
 
 
 def problems(file: Sections) -> Iterator[str]:
@@ -33,6 +35,8 @@ def problems(file: Sections) -> Iterator[str]:
     yield from _threshold_problems(file)
     yield from _ensemble_problems(file)
     yield from _retention_problems(file)
+    yield from _language_problems(file)
+    yield from _questionnaire_problems(file)
     platform = file.survey.platform if file.survey else None
     if platform and platform.kind == "prolific" and platform.signed and not platform.origin:
         yield "survey.platform.signed needs survey.platform.origin: the https:// address that participants open"
@@ -60,6 +64,38 @@ def _retention_problems(file: Sections) -> Iterator[str]:
         date.fromisoformat(until or "2000-01-01")
     except ValueError:
         yield f"survey.ethics.keep_until is '{until}', which is no day; write one like \"2028-12-31\""
+
+
+def _language_problems(file: Sections) -> Iterator[str]:
+    for code in file.survey.languages if file.survey else ():
+        if not re.fullmatch(LANGUAGE, code):
+            yield f'survey.languages: \'{code}\' is no code of a language; write one like "en" or "pt-BR"'
+
+
+def _questionnaire_problems(file: Sections) -> Iterator[str]:
+    section = file.survey.questionnaire if file.survey else None
+    if section is None:
+        return
+    known = {name: question.options for name, question in standard_questions().items()}
+    for question in section.questions:
+        where = f"survey.questionnaire.questions '{question.id}'"
+        if question.id in known:
+            yield f"{where}: the id is used twice; give each question its own"
+        if len(set(question.options)) < len(question.options):
+            yield f"{where}: an answer occurs twice"
+        for language, texts in question.translations.items():
+            if len(texts.options) != len(question.options):
+                yield f"{where}: {len(question.options)} answers, but {len(texts.options)} in language '{language}'"
+        known[question.id] = tuple(question.options)
+    for name, shares in section.population.items():
+        if name not in known or name == "age":
+            yield f"survey.questionnaire.population: '{name}' is no question with answers to choose from"
+            continue
+        unknown = [answer for answer in shares if answer not in known[name]]
+        if unknown:
+            yield f"survey.questionnaire.population.{name}: '{unknown[0]}' is no answer to the question"
+        if any(share < 0 for share in shares.values()) or not sum(shares.values()) > 0:
+            yield f"survey.questionnaire.population.{name}: shares are 0 or more, and not all 0"
 
 
 def _plugin_problems(

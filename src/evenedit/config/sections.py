@@ -10,6 +10,8 @@ Missing = Literal["exclude", "neutral-3"]
 Preset = Literal["default", "published"]
 FACTOR_NAME = "[a-z][a-z0-9_]*"
 """What a factor may be called: it names columns of tables."""
+LANGUAGE = "[a-z]{2,3}(-[A-Za-z0-9]{2,8})*"
+"""The code of a language: `ar`, `pt-BR`."""
 
 
 class _Section(BaseModel):
@@ -286,10 +288,53 @@ class EthicsSection(EthicsTexts):
     """Number of the protocol, with the board that approved it; "exempt: …" where none is needed."""
     keep_until: str = Field(default="", pattern=r"^(\d{4}-\d\d-\d\d)?$")
     """The last day on which ids of participants are kept ("2028-12-31"); the day after they are deleted."""
-    translations: dict[Literal["en", "ko"], EthicsTexts] = {}
+    translations: dict[str, EthicsTexts] = {}
     """The texts in further languages."""
-    pages: dict[Literal["en", "ko"], str] = {}
+    pages: dict[str, str] = {}
     """Markdown files by language, which stand in place of the texts: `{ en = "consent.en.md" }`."""
+
+
+class QuestionTexts(_Section):
+    """[survey.questionnaire.questions.translations.LANGUAGE]: a question of the study in another language."""
+
+    text: str
+    """The question."""
+    options: list[str] = Field(min_length=2)
+    """Its answers, in the order of the original."""
+
+
+class OwnQuestionSection(_Section):
+    """[[survey.questionnaire.questions]]: a question of the study's own to participants about themselves."""
+
+    id: str = Field(pattern=f"^{FACTOR_NAME}$")
+    """Its name in tables of numbers."""
+    title: str
+    """How tables print it."""
+    text: str
+    """The question, in the first of the survey's languages."""
+    options: list[str] = Field(min_length=2)
+    """The answers to choose from; "prefer not to say" is always one more."""
+    sensitive: bool = False
+    """Asked with a consent of its own, as ethnicity is: health, religion, politics, sexual orientation."""
+    translations: dict[str, QuestionTexts] = {}
+    """The question in further languages."""
+
+
+class QuestionnaireSection(_Section):
+    """[survey.questionnaire]: what participants are asked about themselves, after the task and only if they agree."""
+
+    ask: list[Literal["age", "sex", "ethnicity", "student", "language", "country"]] = [
+        *("age", "sex", "ethnicity", "student", "language", "country")
+    ]
+    """Which of the built-in questions; all by default."""
+    from_platform: bool = False
+    """These come from Prolific's demographic export (`evenedit survey prolific demographics`) and are not asked: the
+    consent page says so, and asks for each person's consent apart from the consent to take part."""
+    questions: list[OwnQuestionSection] = []
+    """The study's own questions."""
+    population: dict[str, dict[str, float]] = {}
+    """Shares to which people's rates are weighted, by question: `{ sex = { Female = 0.5, Male = 0.5 } }`. Where a
+    question is left out, each group weighs the same."""
 
 
 class PlatformSection(_Section):
@@ -339,8 +384,9 @@ class SurveySection(_Section):
     """A slot is offered again after so many minutes without an answer."""
     dashboard: bool = False
     """Participants pick their task, as published; by default they are given the next slot."""
-    languages: list[Literal["en", "ko"]] = Field(default=["en", "ko"], min_length=1)
-    """The languages a participant can choose from."""
+    languages: list[str] = Field(default=["en", "ko"], min_length=1)
+    """The languages a participant can choose from: `en`, `ko`, or the code of a file `languages/<code>.toml` in the
+    study's folder."""
     quotas: dict[Literal["disagreement", "drift", "erasure", "skin", "routine"], float] = {}
     """Shares of the priority sampler."""
     platform: PlatformSection = PlatformSection()
@@ -349,6 +395,8 @@ class SurveySection(_Section):
     """What participants get."""
     ethics: EthicsSection = EthicsSection()
     """What the consent page says beside its own words."""
+    questionnaire: QuestionnaireSection | None = None
+    """What participants are asked about themselves; nothing when left out."""
     exclude: ExclusionSection = ExclusionSection()
     """Whose answers are left out."""
     endings: dict[

@@ -23,6 +23,7 @@ from evenedit.config.sections import (
     Mitigation,
     PaySection,
     PlatformSection,
+    QuestionnaireSection,
     Sections,
     SurveySection,
 )
@@ -47,6 +48,7 @@ __all__ = [
     "Mitigation",
     "PaySection",
     "PlatformSection",
+    "QuestionnaireSection",
     "StudyFile",
     "SurveySection",
 ]
@@ -170,6 +172,8 @@ class StudyFile:
         for name in ("rubric", "judge_prompt"):
             if body["study"][name] is None:
                 del body["study"][name]
+        if body["survey"] and body["survey"]["questionnaire"] is None:
+            del body["survey"]["questionnaire"]
         if (diagnosis := body["experiments"]["diagnosis"]) and diagnosis["requests"] is None:
             del diagnosis["requests"]
         return digest([body, [p.text for p in self.prompts], [p.text for p in self.wino]])

@@ -130,6 +130,8 @@ class Prompt:
     """The text with the other gender's pronoun: the control arm."""
     asks: tuple[str, ...] = ()
     """Axes the prompt asks to change (`age_drift`): what was asked for is shown, and is no drift."""
+    translations: Mapping[str, str] = field(default_factory=dict)
+    """The text in other languages, by language: shown to participants beside the original, never to an editor."""
 
 
 @dataclass(frozen=True, slots=True)

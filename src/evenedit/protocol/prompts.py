@@ -151,6 +151,9 @@ def _parse(text: str, where: str) -> PromptSet:
             problems.append(f"{label}: unknown key {', '.join(unknown)}; known: {', '.join(sorted(known))}")
         if row.get("coded_gender") not in (None, "Male", "Female"):
             problems.append(f"{label}: coded_gender is '{row['coded_gender']}'; use Male or Female")
+        translations = row.get("translations", {})
+        if not isinstance(translations, dict) or not all(isinstance(text, str) for text in translations.values()):
+            problems.append(f'{label}: translations are texts by language, such as {{ ko = "…" }}')
         try:
             asks = asked_axes(row.get("asks", []), targeted=bool(row.get("target_years")))
         except EvenEditError as error:

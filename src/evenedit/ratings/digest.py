@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from dataclasses import asdict
 
 import numpy as np
 import pandas as pd
@@ -25,4 +26,6 @@ def table_digest(table: RatingTable) -> str:
         content.update(np.ascontiguousarray(reading.values).tobytes())
     if table.asks:
         content.update(digest(sorted([prompt, *axes] for prompt, axes in table.asks.items())).encode())
+    if table.profiles:
+        content.update(digest([table.profiles.version, [asdict(c) for c in table.profiles.counts]]).encode())
     return content.hexdigest()[:20]

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from evenedit.core.records import Kind, Status
 from evenedit.protocol import FACTORS, Factor
 from evenedit.protocol.rubric import QUESTION_IDS as QUESTION_IDS
+from evenedit.ratings.profiles import RaterProfiles
 
 STATUSES: tuple[Status, ...] = tuple(Status)
 """A status code is the position here."""
@@ -82,6 +83,8 @@ class RatingTable:
     """What the portraits are grouped by."""
     asks: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """By prompt id, the axes that the prompt asks to change; prompts that ask for none are left out."""
+    profiles: RaterProfiles | None = None
+    """What may be shown of the people who rated, where the study is at hand."""
 
     def of_kind(self, kind: Kind) -> list[int]:
         """Positions of the raters of one kind."""

@@ -12,7 +12,7 @@ from evenedit.report.figures.plots import FigureFile
 from evenedit.report.render.index import Index
 from evenedit.report.render.table import Table
 from evenedit.report.tables import agreement as people
-from evenedit.report.tables import beside, inference, multilevel, sample
+from evenedit.report.tables import beside, inference, multilevel, raters, sample
 from evenedit.report.tables import experiments as arms
 from evenedit.report.tables import instruments as measured
 from evenedit.report.tables import main as tables
@@ -51,6 +51,10 @@ TABLES: dict[str, Callable[[Index], Table | None]] = {
     "table6": sample.judges_beside_people,
     "table9": sample.portraits,
     "table18": sample.sample,
+    "table17": raters.participants,
+    "rater_holds": raters.rater_holds,
+    "rater_tests": raters.rater_tests,
+    "rater_rates": raters.rater_rates,
     "rank_tests": people.rank_tests,
     "judges_alone": checks.judges_alone,
     "confidence": checks.confidence,
@@ -67,7 +71,10 @@ TABLES: dict[str, Callable[[Index], Table | None]] = {
     **APPENDIX,
 }
 """Each table's builder by the table's id."""
-OF_PEOPLE = ("between_people", "two_sided", "rank_tests", "table6", "table18")
+OF_PEOPLE = (
+    *("between_people", "two_sided", "rank_tests", "table6", "table18"),
+    *("table17", "rater_holds", "rater_tests", "rater_rates"),
+)
 """Tables that people's ratings alone can fill."""
 OF_INSTRUMENTS = (
     "measured",
@@ -133,6 +140,7 @@ SECTIONS = (
         ("figure_people", "table6", "figure6"),
         (
             *("judges_people", "judges_people_labels", "judge_error", "between_people", "table18", "two_sided"),
+            *("table17", "rater_holds", "rater_tests", "rater_rates"),
             *("rank_tests", "powered", "agreement", "judges_alone", "confidence"),
         ),
         "How far different raters agree on the same edits. Where people rated, the agreement of one person with the "

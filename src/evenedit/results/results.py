@@ -13,10 +13,12 @@ from evenedit.core.errors import EvenEditError
 from evenedit.core.records import Condition, Estimate
 from evenedit.protocol import FACTORS, Factor, level_code
 from evenedit.protocol.measures import Measure
+from evenedit.ratings.profiles import ParticipantCounts
 from evenedit.results.asked import Asked
 from evenedit.results.finding import Contribution as Contribution
 from evenedit.results.finding import Finding as Finding
 from evenedit.results.multilevel import Multilevel as Multilevel
+from evenedit.results.rater_groups import RaterEffect, RaterHold, RaterRate, RaterTest
 from evenedit.results.reading import parse
 from evenedit.results.sensitivities import EditorNoise as EditorNoise
 from evenedit.results.sensitivities import SecondLabelling as SecondLabelling
@@ -477,6 +479,14 @@ class Results:
     """What the audit shows, worst first."""
     contributions: tuple[Contribution, ...] = ()
     """Which prompts and portraits carry each clear or suggestive finding."""
+    participants: tuple[ParticipantCounts, ...] = ()
+    """Who rated, by what they said about themselves: the paper's Table 17, without cells below five people."""
+    rater_tests: tuple[RaterTest, ...] = ()
+    """Do groups of raters rate differently? None where no two groups of five raters are known."""
+    rater_effects: tuple[RaterEffect, ...] = ()
+    rater_rates: tuple[RaterRate, ...] = ()
+    rater_holds: tuple[RaterHold, ...] = ()
+    """Does each finding hold for raters of each group?"""
     title: str = ""
     """The study's title, or the names of the files that were analysed."""
     prompts: Mapping[str, str] = field(default_factory=dict)

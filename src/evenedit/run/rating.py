@@ -12,7 +12,7 @@ from evenedit.core.errors import Damaged, EvenEditError, Failed, Failure
 from evenedit.core.images import Pictures
 from evenedit.core.interfaces import Case, Reply
 from evenedit.core.log import log
-from evenedit.core.records import Outcome, Question, Request, Source, Status
+from evenedit.core.records import Condition, Outcome, Question, Request, Source, Status
 from evenedit.design.assignments import Assignment
 from evenedit.judges.asking import Asking, BudgetSpent, checked
 from evenedit.judges.batch_jobs import Batches, Item

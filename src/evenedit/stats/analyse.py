@@ -34,6 +34,9 @@ from evenedit.stats.engine.permutation import tested_gaps
 from evenedit.stats.engine.rules import AnalysisRules
 from evenedit.stats.findings.evidence import PanelEvidence, share_tests
 from evenedit.stats.findings.findings import Everything, with_findings
+from evenedit.stats.rater_groups.effects import rater_effects, rater_tests
+from evenedit.stats.rater_groups.holds import rater_holds
+from evenedit.stats.rater_groups.rates import rater_rates
 from evenedit.stats.robustness.editor_noise import editor_noise
 from evenedit.stats.robustness.leave_one_out import leave_one_out, seed_spread
 from evenedit.stats.robustness.missing_bounds import bounds
@@ -118,6 +121,10 @@ def analyse(
         measured=tuple(found for found, _ in instruments),
         second_labels=tuple(second_labelling(scores, found, rules, estimated, tested)),
         noise=tuple(editor_noise(scores, rules, estimated)),
+        participants=table.profiles.counts if table.profiles else (),
+        rater_tests=tuple(rater_tests(table, rules)),
+        rater_effects=tuple(rater_effects(table, rules)),
+        rater_rates=tuple(rater_rates(table, rules)),
         counts=counts(scores) | makeup(table),
         factors=table.factors,
         simulated=tuple(
@@ -129,7 +136,8 @@ def analyse(
         from evenedit.stats.multilevel.maihda import multilevel  # only where it is asked for
 
         results = replace(results, multilevel=multilevel(scores, found, rules, second))
-    return with_findings(Everything(table, scores, rules, evidence, results, mitigated))
+    results = with_findings(Everything(table, scores, rules, evidence, results, mitigated))
+    return replace(results, rater_holds=tuple(rater_holds(results, table, rules)))
 
 
 def _agreement(judged: Scores, rules: AnalysisRules) -> tuple[Agreement, ...]:

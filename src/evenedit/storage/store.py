@@ -348,6 +348,10 @@ class Store:
         query = sa.select(schema.cases).where(schema.cases.c.sample == sample)
         return {r.request_id: r.probability for r in self._rows(query)}
 
+    def samples(self) -> list[str]:
+        """Return the names of the saved samples."""
+        return sorted(r.sample for r in self._rows(sa.select(schema.cases.c.sample).distinct()))
+
     def models(self, rater: str, revision: str) -> dict[str, int]:
         """Return the models that answered for a rater, as the provider named them, each with its number of answers."""
         query = (

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import sqlalchemy as sa
 
-VERSION = 2
+VERSION = 3
 """Counts up when a table changes; `storage/migrations` brings earlier databases up to it."""
 PREVIEW = "preview"
 """The platform of participants who never count."""
@@ -122,6 +122,26 @@ consents = sa.Table(
     metadata,
     sa.Column("participant", sa.Integer, sa.ForeignKey("survey_participants.id"), primary_key=True),
     sa.Column("version", sa.String, sa.ForeignKey("survey_consent_texts.version"), nullable=False),
+    sa.Column("at", sa.Float, nullable=False),
+)
+profile_consents = sa.Table(
+    "survey_profile_consents",
+    metadata,
+    sa.Column("participant", sa.Integer, sa.ForeignKey("survey_participants.id"), primary_key=True),
+    sa.Column("origin", sa.String, primary_key=True),  # questionnaire or platform
+    sa.Column("agreed", sa.Boolean, nullable=False),
+    sa.Column("sensitive", sa.Boolean, nullable=False),  # to ethnicity and the like as well
+    sa.Column("version", sa.String, sa.ForeignKey("survey_consent_texts.version"), nullable=False),
+    sa.Column("at", sa.Float, nullable=False),
+)
+profiles = sa.Table(
+    "survey_profiles",
+    metadata,
+    sa.Column("participant", sa.Integer, sa.ForeignKey("survey_participants.id"), primary_key=True),
+    sa.Column("question", sa.String, primary_key=True),
+    sa.Column("value", sa.String),  # NULL: there is none, and `state` says why
+    sa.Column("state", sa.String, nullable=False),  # answered, withheld, revoked or expired
+    sa.Column("origin", sa.String, nullable=False),  # questionnaire or platform
     sa.Column("at", sa.Float, nullable=False),
 )
 removals = sa.Table(

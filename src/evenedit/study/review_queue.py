@@ -31,6 +31,7 @@ from evenedit.stats.agreement import pairwise as against
 from evenedit.stats.engine.additive import ResampledStatistic, Resampler
 from evenedit.study.gallery.cases import Casebook, CaseFile
 from evenedit.study.results import rules_of
+from evenedit.study.review_workload import Assignments, ReviewerWorkload, workloads
 from evenedit.study.study import Study
 
 NOT_HERE = QUESTION_IDS.index("preference")
@@ -126,6 +127,7 @@ class ReviewQueue:
         self.study = study
         self.reviews = Reviews(study.store)
         self.reviewers = study.file.sections.ensemble.reviewers
+        self.assignments = Assignments(study.store)
         self._read: _Queue | None = None
         self._held: dict[str, dict[str, float]] = {}
 
@@ -162,12 +164,15 @@ class ReviewQueue:
 
     def next(self, rater: str, after: str | None = None) -> ReviewCase | None:
         """Return the next case for this reviewer: the first, or the first after one that was skipped."""
-        reviews = self.reviews.in_force()
+        reviews, dealt = self.reviews.in_force(), self.assignments.by_case()
         order = list(self.cases)
         start = order.index(after) + 1 if after is not None and after in self.cases else 0
         wanted = [
-            i for i in (*order[start:], *order[:start]) if self._is_open(reviews.get(i, []), rater) and i != after
+            i
+            for i in (*order[start:], *order[:start])
+            if self._is_offered(reviews.get(i, []), rater, dealt.get(i)) and i != after
         ]
+        wanted.sort(key=lambda i: rater not in dealt.get(i, ()))  # one's own cases before those of nobody
         free = [
             i for i in wanted if self._lookers(i, rater) < self._looks(reviews.get(i, [])) - len(reviews.get(i, []))
         ]
@@ -176,9 +181,23 @@ class ReviewQueue:
 
     def waiting(self, rater: str) -> list[tuple[ReviewCase, int]]:
         """Return the cases that wait for this reviewer, each with the number of its reviews."""
-        reviews = self.reviews.in_force()
+        reviews, dealt = self.reviews.in_force(), self.assignments.by_case()
         looked = [(case, reviews.get(ident, [])) for ident, case in self.cases.items()]
-        return [(case, len(given)) for case, given in looked if self._is_open(given, rater)]
+        return [
+            (case, len(given)) for case, given in looked if self._is_offered(given, rater, dealt.get(case.request_id))
+        ]
+
+    def deal(self, raters: Sequence[str]) -> dict[str, int]:
+        """Deal the waiting cases evenly to these reviewers; returns how many each got."""
+        reviews = self.reviews.in_force()
+        waiting = {ident: reviews.get(ident, []) for ident in self.cases if not self._is_done(reviews.get(ident, []))}
+        return self.assignments.deal(waiting, raters, self.reviewers)
+
+    def workloads(self, raters: Sequence[str]) -> list[ReviewerWorkload]:
+        """Return how much each of these reviewers, and everybody who has reviewed, has and has done."""
+        reviews = self.reviews.in_force()
+        waiting = [ident for ident in self.cases if not self._is_done(reviews.get(ident, []))]
+        return workloads(raters, self.assignments.by_case(), waiting, self.reviews.history())
 
     def hold(self, request_id: str, rater: str) -> None:
         """Note that a reviewer has a case open, so that others are offered another one."""
@@ -201,6 +220,10 @@ class ReviewQueue:
 
     def _is_open(self, reviews: Sequence[Review], rater: str) -> bool:
         return not self._is_done(reviews) and all(review.rater != rater for review in reviews)
+
+    def _is_offered(self, reviews: Sequence[Review], rater: str, dealt: set[str] | None) -> bool:
+        """Whether a case is open to a reviewer: dealt to them or to nobody, or in need of a third review."""
+        return self._is_open(reviews, rater) and (not dealt or rater in dealt or bool(apart(reviews)))
 
     def _current(self) -> _Queue:
         """The queue by the judges' scores, read again after a run has begun or ended."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -133,7 +133,8 @@ class Study:
 
     def table(self) -> RatingTable:
         """Return every rating so far as the table that the statistics read."""
-        return self.design.table([PeopleRatings(self.file)])
+        people = PeopleRatings(self.file)
+        return replace(self.design.table([people]), profiles=people.profiles)
 
     def results(self) -> Results:
         """Return every estimate of the study: those of its report where nothing changed since, else computed now."""

@@ -12,9 +12,11 @@ import sqlalchemy as sa
 
 from evenedit.config.study_file import StudyFile, SurveySection
 from evenedit.core.records import Kind, Rating, Status
+from evenedit.ratings.profiles import RaterProfiles
 from evenedit.storage import survey_schema as tables
 from evenedit.storage.survey_schema import PREVIEW, answers, items, participants, shown, slots
 from evenedit.storage.survey_store import SurveyStore
+from evenedit.survey.profiles import rater_profiles
 from evenedit.survey.quality import COLUMNS, Quality, assess
 from evenedit.survey.questions import PAIRWISE, PREFERENCE
 from evenedit.survey.tasks import CASE, GOLD, INSTRUCTED
@@ -122,6 +124,14 @@ def people_frame(file: StudyFile, database: SurveyStore) -> tuple[pd.DataFrame, 
     return frame, qualities(frame, section)
 
 
+def counted_answers(frame: pd.DataFrame, quality: Sequence[Quality]) -> pd.DataFrame:
+    """The answers about cases that count: without those of the people whom the study's rules exclude."""
+    excluded = {q.rater for q in quality if q.excluded}
+    frame = frame.assign(output=frame["output"].where(frame["question"] != PREFERENCE.id, frame["mitigated"]))
+    counted = frame["counted"].astype(bool) & (frame["kind"] == CASE) & (frame["output"] != "")
+    return frame[counted & ~frame["rater"].isin(excluded)]
+
+
 class PeopleRatings:
     """The participants' ratings of the study's cases, without the participants its rules exclude."""
 
@@ -131,20 +141,26 @@ class PeopleRatings:
         self._file = file
 
     @cached_property
-    def _answers(self) -> pd.DataFrame:
-        """rater, output, question, value: one row for each answer that counts."""
-        folder, url = self._file.folder, self._file.sections.store.url
-        if self._file.sections.survey is None or not exists(folder, url):
-            return pd.DataFrame(columns=["rater", "output", "question", "value"])
+    def _read(self) -> tuple[pd.DataFrame, RaterProfiles | None]:
+        """Each answer that counts (rater, survey, output, question, value), and what may be shown of who gave them."""
+        folder, url, section = self._file.folder, self._file.sections.store.url, self._file.sections.survey
+        if section is None or not exists(folder, url):
+            return pd.DataFrame(columns=["rater", "survey", "output", "question", "value"]), None
         database = SurveyStore(folder, url, write=False)
         try:
-            frame, quality = people_frame(self._file, database)
+            rated = counted_answers(*people_frame(self._file, database))
+            return rated, rater_profiles(section, database, rated)
         finally:
             database.close()
-        excluded = {q.rater for q in quality if q.excluded}
-        frame = frame.assign(output=frame["output"].where(frame["question"] != PREFERENCE.id, frame["mitigated"]))
-        counted = frame["counted"].astype(bool) & (frame["kind"] == CASE) & (frame["output"] != "")
-        return frame[counted & ~frame["rater"].isin(excluded)]
+
+    @property
+    def _answers(self) -> pd.DataFrame:
+        return self._read[0]
+
+    @property
+    def profiles(self) -> RaterProfiles | None:
+        """What may be shown of the people who rated; None where nothing is known."""
+        return self._read[1]
 
     @property
     def raters(self) -> Sequence[str]:

@@ -9,7 +9,7 @@ import sqlalchemy as sa
 
 from evenedit.config.study_file import EthicsSection, EthicsTexts, SurveySection
 from evenedit.core.hashing import digest
-from evenedit.storage.survey_schema import PREVIEW, consent_texts, consents, participants
+from evenedit.storage.survey_schema import PREVIEW, consent_texts, consents, participants, profile_consents
 from evenedit.storage.survey_store import SurveyStore
 
 FACTS = ("institution", "investigator", "contact", "protocol")
@@ -48,11 +48,20 @@ def keep_consent(db: sa.Connection, insert: Any, participant: int, text: Consent
 
 
 def versions(database: SurveyStore) -> list[ConsentVersion]:
-    """Every version that somebody agreed to, oldest first; previews are not counted."""
+    """Every version that somebody was shown and decided about, oldest first, with who agreed; previews do not count.
+
+    Those of the questionnaire are among them.
+    """
+    apart = sa.select(profile_consents.c.participant, profile_consents.c.version).where(profile_consents.c.agreed)
+    given = sa.select(consents.c.participant, consents.c.version).union(apart).subquery()
     counted = sa.case((participants.c.platform != PREVIEW, 1), else_=0)
     query = (
         sa.select(consent_texts, sa.func.coalesce(sa.func.sum(counted), 0).label("people"))
-        .select_from(consent_texts.outerjoin(consents).outerjoin(participants))
+        .select_from(
+            consent_texts.outerjoin(given, given.c.version == consent_texts.c.version).outerjoin(
+                participants, participants.c.id == given.c.participant
+            )
+        )
         .group_by(*consent_texts.c)
         .order_by(consent_texts.c.first)
     )

@@ -17,7 +17,8 @@ from evenedit.core.spreadsheet import as_csv
 from evenedit.protocol import AXES, QUESTIONS, Factor
 from evenedit.storage.store import Store
 from evenedit.storage.survey_store import SurveyStore
-from evenedit.survey.answers import people_frame
+from evenedit.survey.answers import counted_answers, people_frame
+from evenedit.survey.profiles import participants_frame, rater_profiles
 from evenedit.survey.quality import Quality
 from evenedit.survey.questions import APPROPRIATE, PREFERENCE, ROLE
 from evenedit.survey.tasks import CASE
@@ -35,7 +36,8 @@ def files(file: StudyFile, store: Store, database: SurveyStore) -> dict[str, byt
     """Every table by file name.
 
     ratings: one row per person and output, in the columns that `evenedit analyze --ratings` reads; choices: surveys 2
-    and 3, one row per answer; quality: one row per person.
+    and 3, one row per answer; quality: one row per person; participants: how many people gave which answer about
+    themselves, without small cells. No table says of one person what they said about themselves.
     """
     frame, quality = people_frame(file, database)
     cases = frame[frame["kind"] == CASE]
@@ -46,6 +48,9 @@ def files(file: StudyFile, store: Store, database: SurveyStore) -> dict[str, byt
     ratings = _ratings(cases[cases["survey"] == 1], describe)
     choices = _choices(cases[cases["survey"] != 1], describe)
     tables = {"ratings": ratings, "choices": choices, "quality": _quality(quality)}
+    if section := file.sections.survey:
+        known = rater_profiles(section, database, counted_answers(frame, quality))
+        tables |= {"participants": participants_frame(known)} if known else {}
     out = {f"{name}.csv": as_csv(table) for name, table in tables.items()}
     return out | {f"{name}.parquet": to_parquet(table) for name, table in tables.items()}
 

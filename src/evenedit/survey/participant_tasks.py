@@ -17,6 +17,7 @@ from evenedit.core.records import Condition, Prompt, Question
 from evenedit.storage.store import Store
 from evenedit.storage.survey_schema import items, participants, shown
 from evenedit.storage.survey_store import SurveyStore
+from evenedit.survey.languages import Languages
 from evenedit.survey.questions import asked
 from evenedit.survey.tasks import INSTRUCTED, Material
 from evenedit.survey.visits import AskedQuestion, ParticipantItem, Refused
@@ -60,6 +61,8 @@ class ParticipantTasks:
         self._material = material
         self._file, self._store = file, store
         self._sources = store.sources()
+        section = file.sections.survey
+        self._languages = Languages(file.folder, section.languages if section else ())
         self._key = database.key
         self._known: dict[str, ParticipantTask] = {}
         self._jpeg = lru_cache(PICTURES)(self._encode)
@@ -115,6 +118,7 @@ class ParticipantTasks:
             role=str(prompt.occupation) if row.survey == 3 else "",
             coded=str(prompt.coded_gender) if row.survey == 3 else "",
             instructed=value,
+            translations={} if value else self._translations(prompt, request.condition),
         )
         return TaskPage(
             row.id,
@@ -122,6 +126,10 @@ class ParticipantTasks:
             {pictures[slot]: sha for slot, sha in hashes.items()},
             {(slot, question.id): question for slot, question in questions},
         )
+
+    def _translations(self, prompt: Prompt, condition: str) -> Mapping[str, str]:
+        """The request in other languages; the swapped pronoun is in none."""
+        return self._languages.requests(prompt) if _request_text(prompt, condition) == prompt.text else {}
 
     def _encode(self, sha256: str) -> bytes:
         return jpeg(self._store.images.open(sha256))

@@ -1,6 +1,7 @@
 """Delete what identifies participants after the day that the consent page names. Answers stay, under pseudonyms.
 
-The key of the pseudonyms is replaced as well: from then on nobody can find out whose pseudonym is whose.
+The key of the pseudonyms is replaced as well: from then on nobody can find out whose pseudonym is whose. What
+participants said about themselves goes too; of it stay the counts without small cells.
 """
 
 from __future__ import annotations
@@ -11,8 +12,10 @@ from datetime import UTC, date, datetime
 import sqlalchemy as sa
 
 from evenedit.config.study_file import SurveySection
-from evenedit.storage.survey_schema import events, facts, participants, removals
+from evenedit.storage.survey_schema import events, facts, participants, profile_consents, profiles, removals
 from evenedit.storage.survey_store import SurveyStore, note
+from evenedit.survey import answers
+from evenedit.survey.profiles import KEPT, keep_counts
 
 EVERY = 3600.0
 """Seconds between two looks of a running server at the date."""
@@ -27,13 +30,20 @@ def is_over(section: SurveySection, now: float) -> bool:
 
 def enforce(database: SurveyStore, section: SurveySection, now: float) -> int:
     """Delete the ids of everybody if the day has passed; returns of how many people."""
-    if not is_over(section, now) or not database.rows(sa.select(participants.c.id).where(_identified()).limit(1)):
+    if not is_over(section, now) or not (_any(database, participants, _identified()) or _any(database, profiles)):
         return 0
+    frame = answers.read(database)
+    counts = keep_counts(section, database, answers.counted_answers(frame, answers.qualities(frame, section)))
 
     def work(db: sa.Connection) -> int:
         gone = sa.update(participants).where(_identified())
         count = db.execute(gone.values(external=None, study="", session="", token=None, resume=None)).rowcount
         db.execute(sa.delete(events))
+        db.execute(sa.delete(profiles))
+        db.execute(sa.delete(profile_consents))
+        if counts is not None:
+            db.execute(sa.delete(facts).where(facts.c.key == KEPT))
+            db.execute(sa.insert(facts), {"key": KEPT, "value": counts})
         db.execute(sa.update(removals).values(reply=""))
         db.execute(sa.update(facts).where(facts.c.key == "key").values(value=secrets.token_hex(32)))
         note(db, now, ACTOR, "deleted the ids of participants", {"people": count})
@@ -42,6 +52,11 @@ def enforce(database: SurveyStore, section: SurveySection, now: float) -> int:
     count = database.write(work)
     database.forget_erased()
     return count
+
+
+def _any(database: SurveyStore, table: sa.Table, where: sa.ColumnElement[bool] | None = None) -> bool:
+    query = sa.select(sa.literal(1)).select_from(table).limit(1)
+    return bool(database.rows(query if where is None else query.where(where)))
 
 
 def _identified() -> sa.ColumnElement[bool]:

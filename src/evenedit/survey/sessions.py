@@ -40,13 +40,26 @@ from evenedit.config.study_file import StudyFile, SurveySection
 from evenedit.core.errors import EvenEditError
 from evenedit.core.records import Question
 from evenedit.storage.store import Store
-from evenedit.storage.survey_schema import PREVIEW, answers, consents, decisions, items, log, participants, shown, slots
+from evenedit.storage.survey_schema import (
+    PREVIEW,
+    answers,
+    consents,
+    decisions,
+    items,
+    log,
+    participants,
+    profile_consents,
+    profiles,
+    shown,
+    slots,
+)
 from evenedit.storage.survey_store import SurveyStore, note
 from evenedit.survey import previews, retention
 from evenedit.survey.allocation import lay_out
 from evenedit.survey.consent import ConsentText, keep_consent
 from evenedit.survey.participant_tasks import ParticipantTasks
 from evenedit.survey.platforms import Arrivals
+from evenedit.survey.questionnaire import PLATFORM, keep_decision, platform_questions
 from evenedit.survey.questions import checks
 from evenedit.survey.slots import Slots
 from evenedit.survey.tasks import Material, order
@@ -244,10 +257,19 @@ class SurveyService:
         row = self.database.row(sa.select(participants.c.tries).where(participants.c.token == token))
         return 0 if row is None else max(0, TRIES - int(row.tries))
 
-    def consent(self, token: str, agreed: bool, text: ConsentText | None = None) -> Visit:
+    def consent(
+        self,
+        token: str,
+        agreed: bool,
+        text: ConsentText | None = None,
+        *,
+        profile: bool = False,
+        sensitive: bool = False,
+    ) -> Visit:
         """Record the decision with its time, and with the text that was shown; without consent the visit ends.
 
         With it the next free slot is assigned at once, unless the study has the published dashboard to choose from.
+        `profile` and `sensitive`: they also agree to what the platform knows of them being used, ethnicity included.
         """
 
         def work(db: sa.Connection) -> Visit:
@@ -259,6 +281,9 @@ class SurveyService:
             row = self._move(db, row.id, consented=self.clock(), stage=VisitStage.CHOOSE)
             if text is not None:
                 keep_consent(db, self.database.insert, row.id, text, self.clock())
+            if text is not None and platform_questions(self.section):
+                decided = {"agreed": profile, "sensitive": sensitive}
+                keep_decision(db, self.database.insert, row.id, PLATFORM, text, self.clock(), **decided)
             return _visit(row if self.section.dashboard else self._assign(db, row, None))
 
         return self.database.write(work)
@@ -477,7 +502,7 @@ class SurveyService:
             if row is None:
                 return None
             self.slots.leave(db, row.id)
-            for table in (answers, shown, decisions, consents):
+            for table in (answers, shown, decisions, consents, profiles, profile_consents):
                 db.execute(sa.delete(table).where(table.c.participant == row.id))
             db.execute(sa.delete(participants).where(participants.c.id == row.id))
             for line in db.execute(sa.select(log)).all():

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 
 from evenedit.core.records import Question
@@ -96,6 +96,8 @@ class ParticipantItem:
     """… and the gender it is stereotypically coded with."""
     instructed: int | None = None
     """An instructed check, which says so to the participant: the answer it asks for on every question."""
+    translations: Mapping[str, str] = field(default_factory=dict)
+    """The request in other languages, by language."""
 
     @property
     def note(self) -> str:

@@ -9,7 +9,8 @@ Everybody is known by pseudonym here:
     GET  /admin/withdraw    POST /admin/withdraw (pseudonym, sure=yes): erase somebody who asked for it
     POST /admin/previews/delete  pseudonym: delete a preview
     GET  /admin/rejections  POST /admin/rejections (pseudonym, decision=approve|return|reject, message)
-    GET  /admin/consent     what participants agreed to, by version; requests of pictured people
+    GET  /admin/consent     what participants agreed to, by version; translations that no speaker has checked; requests
+                            of pictured people
     POST /admin/removals    ident, note: what was done about a request
     GET  /admin/export.zip  every table as CSV and Parquet
 """
@@ -204,6 +205,7 @@ def _ethics(routes: APIRouter) -> None:
             lacking=missing(request.app.state.survey.section),
             versions=versions(database),
             removals=removals.requests(database),
+            unchecked=request.app.state.languages.unchecked(),
         )
 
     @routes.post("/removals")

@@ -20,8 +20,23 @@ from evenedit.study.live_report import LiveReport
 from evenedit.study.live_run import LiveRun
 from evenedit.study.study import Study
 from evenedit.survey import retention
+from evenedit.survey.languages import BUILT_IN, Languages
 from evenedit.survey.sessions import SurveyService
-from evenedit.web import accounts, admin, curation, gallery, pictures, probes, report, review, run, survey
+from evenedit.web import (
+    accounts,
+    admin,
+    curation,
+    gallery,
+    monitor,
+    pictures,
+    probes,
+    questionnaire,
+    report,
+    review,
+    reviewers,
+    run,
+    survey,
+)
 from evenedit.web.access_log import AccessLogMiddleware, open_log
 from evenedit.web.audit_log import AuditLog
 from evenedit.web.auth import StaffAuthentication
@@ -77,6 +92,8 @@ def create_app(study: Study, setup: Setup | None = None) -> FastAPI:
     app.state.simulated = _simulated(study.file)
     app.state.navigation = {"/admin": "Overview"}
     """The navigation of the pages for staff: titles by path."""
+    asked = study.file.sections.survey
+    app.state.languages = Languages(study.file.folder, asked.languages if asked else BUILT_IN)
     app.state.log = AuditLog(study.store.folder)
     app.state.authentication = StaffAuthentication(study.store, setup, app.state.log)
     if study.file.sections.survey is not None and study.store.edits():  # before that there is nothing to show
@@ -85,17 +102,19 @@ def create_app(study: Study, setup: Setup | None = None) -> FastAPI:
         app.state.previews = Limit(tries=20, counted="previews begun")
         app.state.removals = Limit(tries=5, counted="requests")
         app.state.navigation |= {
+            monitor.PATH: monitor.TITLE,
             "/admin/people": "Participants",
             "/admin/rejections": "Decisions",
             "/admin/consent": "Consent",
         }
-        for routes in survey.routers():
+        for routes in (*survey.routers(), questionnaire.router()):
             app.include_router(routes)
     for asset in (PALETTE, *ASSETS):
         app.add_api_route(f"/static/{asset.name}", _file(asset), include_in_schema=False)
     app.mount("/static", StaticFiles(directory=HERE / "static"), name="static")
     app.include_router(admin.router())
     app.include_router(accounts.router())
+    app.include_router(monitor.router())
     app.include_router(pictures.router())
     if study.file.sections.editors:
         app.state.gallery = LiveGallery(study)
@@ -111,8 +130,9 @@ def create_app(study: Study, setup: Setup | None = None) -> FastAPI:
         app.state.navigation |= {"/curate": "Portraits"}
         app.include_router(curation.router())
     if study.file.sections.judges and study.store.edits():
-        app.state.navigation |= {"/review": "Review"}
+        app.state.navigation |= {"/review": "Review", reviewers.PATH: reviewers.TITLE}
         app.include_router(review.router())
+        app.include_router(reviewers.router())
     handle_errors(app)
     app.state.navigation |= {accounts.PATH: "Accounts"}
     if hasattr(app.state, "survey"):

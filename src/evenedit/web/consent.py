@@ -11,6 +11,7 @@ from markupsafe import Markup, escape
 from evenedit.config.study_file import EthicsSection, SurveySection
 from evenedit.core.errors import EvenEditError
 from evenedit.survey.consent import FACTS, ConsentText, purpose, translation
+from evenedit.survey.questionnaire import platform_questions
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,26 +34,32 @@ def sheet(section: SurveySection, folder: Path, words: dict[str, Any], language:
     if file := next((file for code, file in ethics.pages.items() if code == language), ""):
         parts = [("", _markdown(folder / file, _blanks(section))), (w["time_title"], _paragraphs(plan))]
     else:
-        parts = _own_parts(section, w, language, plan)
+        parts = _own_parts(section, words, language, plan)
     shown = tuple((title, text) for title, text in parts if text)
     plain = [f"{title}: {value}" for title, value in facts]
     plain += [f"{title}\n{Markup(text).striptags()}".strip() for title, text in shown]
     plain += [w["adult"], w["agreed"]]
+    asked = platform_questions(section)
+    plain += [w["optional"], w["profile"]] if asked else []
+    plain += [w["sensitive"]] if any(question.sensitive for question in asked) else []
     return ConsentSheet(facts, shown, ConsentText(language, "\n\n".join(plain)))
 
 
-def _own_parts(section: SurveySection, w: dict[str, str], language: str, plan: str) -> list[tuple[str, Markup]]:
+def _own_parts(section: SurveySection, words: dict[str, Any], language: str, plan: str) -> list[tuple[str, Markup]]:
     """The built-in parts with what the study file adds to them."""
+    w = words["consent"]
     ethics, first = section.ethics, section.languages[0]
     texts = translation(ethics, language) or (ethics if language == first else None)
     risks, data, support = (texts.risks, texts.data, texts.support) if texts else ("", "", "")
     kept = w["until"].format(day=ethics.keep_until) if ethics.keep_until else ""
+    told = [words["about"]["fields"][question.id] for question in platform_questions(section)]
+    platform = w["platform"].format(fields=", ".join(told)) if told else ""
     return [
         (w["purpose_title"], _paragraphs(purpose(ethics, language, first))),
         (w["what_title"], _paragraphs(w["what"])),
         (w["time_title"], _paragraphs(plan)),
         (w["risks_title"], _paragraphs(w["distress"], risks, support)),
-        (w["data_title"], _paragraphs(w["data"], data, kept)),
+        (w["data_title"], _paragraphs(w["data"], data, platform, kept)),
         (w["rights_title"], _paragraphs(w["rights"])),
     ]
 

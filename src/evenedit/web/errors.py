@@ -9,11 +9,12 @@ from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse, RedirectResponse, Response
 from pydantic import BaseModel
+from sqlalchemy.exc import DataError
 from starlette.exceptions import HTTPException
 
 from evenedit.web.pages import page
 from evenedit.web.security_headers import HEADERS
-from evenedit.web.translations import LANGUAGES, language_of, texts
+from evenedit.web.translations import language_of
 
 LONGEST_PATH = 500
 """Characters of the path to which a visitor returns after signing in."""
@@ -80,10 +81,16 @@ def wants_page(request: Request) -> bool:
 
 def _answer(request: Request, problem: HttpProblem) -> Response:
     if wants_page(request):
-        language = language_of(request, LANGUAGES)
-        hint = texts(language)["error"]["hint"]
+        known = request.app.state.languages
+        language = language_of(request, known.codes)
         answer: Response = page(
-            request, "error.html", problem.status, message=str(problem), hint=hint, language=language
+            request,
+            "error.html",
+            problem.status,
+            message=str(problem),
+            hint=known.texts(language)["error"]["hint"],
+            language=language,
+            direction=known.direction(language),
         )
     else:
         body = ErrorMessage(type=problem.type, message=str(problem), **problem.more)
@@ -114,6 +121,11 @@ def _on_http(request: Request, error: Exception) -> Response:
     return _answer(request, HttpProblem(status))
 
 
+def _on_unstorable(request: Request, error: Exception) -> Response:
+    """A text or number that the database cannot hold, such as a NUL character on PostgreSQL: nothing was stored."""
+    return _answer(request, HttpProblem(422))
+
+
 def _on_failure(request: Request, error: Exception) -> Response:
     """An unexpected exception: its details go to the server's log only."""
     answer = _answer(request, HttpProblem(500))
@@ -126,4 +138,5 @@ def handle_errors(app: FastAPI) -> None:
     app.add_exception_handler(HttpProblem, _on_problem)
     app.add_exception_handler(RequestValidationError, _on_invalid)
     app.add_exception_handler(HTTPException, _on_http)
+    app.add_exception_handler(DataError, _on_unstorable)
     app.add_exception_handler(Exception, _on_failure)

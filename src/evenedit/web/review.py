@@ -24,10 +24,10 @@ from evenedit.protocol import QUESTIONS
 from evenedit.ratings.reviews import PREFIX
 from evenedit.study.gallery.cases import CaseFile
 from evenedit.study.review_queue import LONGEST_NOTE, Overtaken, ReviewForm, ReviewQueue, rater_id
+from evenedit.survey.languages import built_in_texts, wording
 from evenedit.web.auth import staff
 from evenedit.web.errors import HttpProblem
 from evenedit.web.pages import page
-from evenedit.web.translations import wording
 
 SHOWN = 60
 """The most waiting cases that the first page lists."""
@@ -54,7 +54,7 @@ def router() -> APIRouter:
     return routes
 
 
-def _queue(request: Request) -> ReviewQueue:
+def open_queue(request: Request) -> ReviewQueue:
     """The study's review queue, opened at the first visit."""
     state = request.app.state
     if not hasattr(state, "review"):
@@ -71,7 +71,7 @@ def _rater(staff_name: Staff) -> str:
         raise HttpProblem(403, f"This account cannot review: {error}") from None
 
 
-OpenQueue = Annotated[ReviewQueue, Depends(_queue)]
+OpenQueue = Annotated[ReviewQueue, Depends(open_queue)]
 Rater = Annotated[str, Depends(_rater)]
 
 
@@ -160,7 +160,7 @@ def _case_page(
 
 def _words(question: Question) -> Mapping[str, Any]:
     """The wording of a question; codes of a choice in lower case."""
-    shown = wording(question, "en")
+    shown = wording(question, built_in_texts("en"))
     labels = [label.replace("_", " ").capitalize() if label.isupper() else label for label in shown["labels"]]
     return {**shown, "labels": labels}
 

@@ -13,15 +13,16 @@ Pages (HTML; a visit is known by its cookie `visit`, and every page sends a visi
     GET  /survey/choose               POST /survey/choose   form: task (a number; only where participants pick) -> 303
     GET  /survey/task                 the evaluation page
     GET  /survey/done                 code or redirect; can be reloaded
+    GET  /survey/about                POST /survey/about  what participants say about themselves (`web.questionnaire`)
     GET  /survey/withdraw             POST /survey/withdraw form: sure=yes -> 303 /survey/withdrawn
     GET  /survey/information          what the consent page says, to print or keep; open to anybody
     GET  /survey/removal              POST /survey/removal form: about, reply; a pictured person asks for removal
-    GET  /survey/language/{language}  en or ko; remembered
+    GET  /survey/language/{language}  one that the survey offers; remembered
 
 Interface of the evaluation page (JSON; errors are {"error": {"type", "message", …}} with a 4xx status):
 
     GET  /survey/items                -> {"visit": …, "survey": 1, "sequence": 17, "items": [{"number", "id",
-                                         "instruction", "note", "instructed",
+                                         "instruction", "translation", "note", "instructed",
                                          "pictures": [{"slot": "source", "id": …}, …],
                                          "questions": [{"id", "title", "text", "labels": […], "slots": ["A", "B"]}],
                                          "answers": [{"slot", "question", "value"}]}]}
@@ -36,52 +37,55 @@ Interface of the evaluation page (JSON; errors are {"error": {"type", "message",
 from __future__ import annotations
 
 import hashlib
-import re
 from asyncio import wrap_future
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from typing import Annotated, Any, Literal
 
-from fastapi import APIRouter, Depends, Form, Request
+from fastapi import APIRouter, Form, Request
 from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import HTMLResponse, RedirectResponse, Response
 from pydantic import BaseModel
 
-from evenedit.config.study_file import SurveySection
 from evenedit.protocol import AXES
 from evenedit.storage.survey_schema import PREVIEW
 from evenedit.survey import removals
+from evenedit.survey.languages import Languages, Texts
 from evenedit.survey.prolific import Webhooks
+from evenedit.survey.questionnaire import has_profile, is_asked
 from evenedit.survey.questions import PAIRWISE, ROLE
 from evenedit.survey.sessions import (
     Elsewhere,
-    Incomplete,
     ParticipantItem,
     Refused,
-    SurveyService,
     TaskCard,
     Visit,
     VisitEnding,
     VisitStage,
 )
 from evenedit.web import guide
-from evenedit.web.consent import ConsentSheet, contact_of, sheet
+from evenedit.web.consent import ConsentSheet, sheet
 from evenedit.web.errors import ErrorBody, HttpProblem
-from evenedit.web.pages import page
 from evenedit.web.saving import COOKIE, AnswerBody
 from evenedit.web.throttle import address_of
 from evenedit.web.translations import COOKIE as LANGUAGE
-from evenedit.web.translations import language_of, texts, wording
+from evenedit.web.visitor import (
+    ABOUT,
+    PAGES,
+    Present,
+    known_visit,
+    language_here,
+    languages,
+    on_to,
+    present,
+    refusals_shown,
+    section_of,
+    service,
+    set_cookie,
+    survey_page,
+    texts_here,
+    token_of,
+)
 
-COOKIE_DAYS = 30
-PAGES = {
-    VisitStage.GUIDE: "/survey/guide",
-    VisitStage.CHECK: "/survey/check",
-    VisitStage.CONSENT: "/survey/consent",
-    VisitStage.CHOOSE: "/survey/choose",
-    VisitStage.TASK: "/survey/task",
-    VisitStage.DONE: "/survey/done",
-}
 ERRORS: dict[int | str, dict[str, Any]] = {
     status: {"model": ErrorBody} for status in (400, 401, 403, 404, 409, 413, 422)
 }
@@ -125,6 +129,9 @@ class PageBody(BaseModel):
     number: int
     id: str
     instruction: str
+    """As the editor was asked."""
+    translation: str
+    """The same in the participant's language; empty where there is none."""
     note: str
     instructed: bool
     pictures: list[PictureBody]
@@ -156,23 +163,6 @@ class Next(BaseModel):
     next: str
 
 
-def service(request: Request) -> SurveyService:
-    """The app's survey service."""
-    survey: SurveyService = request.app.state.survey
-    return survey
-
-
-def present(request: Request) -> Visit:
-    """The visit of the request's cookie."""
-    visit = _known(request)
-    if visit is None:
-        raise HttpProblem(401, _texts(request)["error"]["gone"], type="no_visit")
-    return visit
-
-
-Present = Annotated[Visit, Depends(present)]
-
-
 def routers() -> tuple[APIRouter, APIRouter]:
     """The routes of the evaluation page's script, and those of the pages.
 
@@ -191,30 +181,30 @@ def _pages(routes: APIRouter) -> None:
 
     @routes.get("")
     def enter(request: Request) -> Response:
-        query, known = dict(request.query_params), _known(request)
+        query, known = dict(request.query_params), known_visit(request)
         if PREVIEW in query:
             return _enter_preview(request, query, known)
         if query:
             with refusals_shown(request, 403, "link"):
                 arrival = service(request).introduce(query)
                 try:
-                    visit = service(request).arrive(arrival, _token(request))
+                    visit = service(request).arrive(arrival, token_of(request))
                 except Elsewhere:
-                    return _page(request, "welcome", status=409, elsewhere=True)
+                    return survey_page(request, "welcome", status=409, elsewhere=True)
             return _begin(request, visit)
-        return _on(known) if known else _page(request, "welcome")
+        return on_to(known) if known else survey_page(request, "welcome")
 
     @routes.get("/language/{language}")
     def choose_language(request: Request, language: str) -> Response:
-        if language not in _section(request).languages:
+        if language not in section_of(request).languages:
             raise HttpProblem(404)
         answer = RedirectResponse("/survey", 303)
-        _set_cookie(request, answer, LANGUAGE, language)
+        set_cookie(request, answer, LANGUAGE, language)
         return answer
 
     @routes.get("/guide")
     def guide_page(request: Request) -> Response:
-        visit = _known(request)
+        visit = known_visit(request)
         if visit is None or visit.stage is VisitStage.DONE:
             return RedirectResponse("/survey", 303)
         questions = service(request).file.questions
@@ -223,12 +213,12 @@ def _pages(routes: APIRouter) -> None:
         rows = [
             {
                 "id": question.id,
-                **wording(question, _language(request)),
+                **languages(request).wording(question, language_here(request)),
                 "examples": [e for e in guide.EXAMPLES if e.question == question.id],
             }
             for question in asked
         ]
-        return _page(request, "guide", visit, rows=rows)
+        return survey_page(request, "guide", visit, rows=rows)
 
     @routes.get("/example/{name}.jpg", responses={200: {"content": {"image/jpeg": {}}}}, response_class=Response)
     def example(name: str) -> Response:
@@ -241,7 +231,7 @@ def _pages(routes: APIRouter) -> None:
     def check_page(request: Request) -> Response:
         def more(visit: Visit) -> dict[str, Any]:
             rows = [
-                {"id": question.id, **wording(question, _language(request))}
+                {"id": question.id, **languages(request).wording(question, language_here(request))}
                 for question in service(request).check_questions(visit.survey)
             ]
             return {"rows": rows, "again": service(request).tries_left(visit.token) == 1}
@@ -254,11 +244,11 @@ def _pages(routes: APIRouter) -> None:
 
     @routes.get("/information")
     def information_page(request: Request) -> Response:
-        return _page(request, "information", _known(request), sheet=_sheet(request))
+        return survey_page(request, "information", known_visit(request), sheet=_sheet(request))
 
     @routes.get("/removal")
     def removal_page(request: Request) -> Response:
-        return _page(request, "removal", _known(request))
+        return survey_page(request, "removal", known_visit(request))
 
     @routes.get("/choose")
     def choose_page(request: Request) -> Response:
@@ -270,16 +260,24 @@ def _pages(routes: APIRouter) -> None:
 
     @routes.get("/done")
     def done_page(request: Request) -> Response:
-        return _stage(request, VisitStage.DONE, lambda visit: {"completion": service(request).completion(visit.token)})
+        def more(visit: Visit) -> dict[str, Any]:
+            here = service(request)
+            return {
+                "completion": here.completion(visit.token),
+                "about": is_asked(here.database, here.section, visit.token),
+                "profile": has_profile(here.database, visit.token),
+            }
+
+        return _stage(request, VisitStage.DONE, more)
 
     @routes.get("/withdraw")
     def withdraw_page(request: Request) -> Response:
-        visit = _known(request)
-        return _page(request, "withdraw", visit) if visit else RedirectResponse("/survey", 303)
+        visit = known_visit(request)
+        return survey_page(request, "withdraw", visit) if visit else RedirectResponse("/survey", 303)
 
     @routes.get("/withdrawn")
     def withdrawn_page(request: Request) -> Response:
-        return _page(request, "done", completion=service(request).farewell(VisitEnding.WITHDRAWN))
+        return survey_page(request, "done", completion=service(request).farewell(VisitEnding.WITHDRAWN))
 
 
 def _steps(routes: APIRouter) -> None:
@@ -291,19 +289,19 @@ def _steps(routes: APIRouter) -> None:
         taken = limit.take(address)
         visit = service(request).resume(code) if code.isascii() and code.isprintable() else None
         if visit is None:
-            return _page(request, "welcome", status=404, wrong=True)
+            return survey_page(request, "welcome", status=404, wrong=True)
         limit.give_back(address, taken)
         return _begin(request, visit)
 
     @routes.post("/guide")
     def guide_read(request: Request, visit: Present) -> Response:
-        return _on(service(request).read_guide(visit.token))
+        return on_to(service(request).read_guide(visit.token))
 
     @routes.post("/check")
     async def check(request: Request, visit: Present) -> Response:
         given = {name: str(value) for name, value in (await request.form()).items()}
         answers = {name: int(value) for name, value in given.items() if value.isascii() and value.isdigit()}
-        return _on(await run_in_threadpool(service(request).check, visit.token, answers))
+        return on_to(await run_in_threadpool(service(request).check, visit.token, answers))
 
     @routes.post("/consent")
     def consent(
@@ -313,13 +311,16 @@ def _steps(routes: APIRouter) -> None:
         adult: Annotated[str, Form(max_length=10)] = "",
         agreed: Annotated[str, Form(max_length=10)] = "",
         version: Annotated[str, Form(max_length=40)] = "",
+        profile: Annotated[str, Form(max_length=10)] = "",
+        sensitive: Annotated[str, Form(max_length=10)] = "",
     ) -> Response:
         shown = _sheet(request)
         if decision == "agree" and not (adult == agreed == "yes"):
-            return _page(request, "consent", visit, status=422, missing=True, sheet=shown)
+            return survey_page(request, "consent", visit, status=422, missing=True, sheet=shown)
         if decision == "agree" and version not in ("", shown.text.version):  # it has changed since it was shown
-            return _page(request, "consent", visit, status=409, changed=True, sheet=shown)
-        return _on(service(request).consent(visit.token, decision == "agree", shown.text))
+            return survey_page(request, "consent", visit, status=409, changed=True, sheet=shown)
+        optional = {"profile": profile == "yes", "sensitive": sensitive == "yes"}
+        return on_to(service(request).consent(visit.token, decision == "agree", shown.text, **optional))
 
     @routes.post("/removal")
     def removal(
@@ -330,14 +331,14 @@ def _steps(routes: APIRouter) -> None:
         request.app.state.removals.take(address_of(request))
         with refusals_shown(request, 429):
             removals.ask(service(request).database, about, reply, service(request).clock())
-        return _page(request, "removal", _known(request), asked=True)
+        return survey_page(request, "removal", known_visit(request), asked=True)
 
     @routes.post("/choose")
     def choose(request: Request, visit: Present, task: Annotated[int, Form(ge=1, le=10**6)]) -> Response:
         try:
-            return _on(service(request).claim(visit.token, task))
+            return on_to(service(request).claim(visit.token, task))
         except Refused:
-            return _page(request, "choose", visit, status=409, tasks=_tasks(request, visit), gone=True)
+            return survey_page(request, "choose", visit, status=409, tasks=_tasks(request, visit), gone=True)
 
     @routes.post("/withdraw")
     def withdraw(request: Request, visit: Present, sure: Annotated[Literal["yes"], Form()]) -> Response:
@@ -355,7 +356,7 @@ def _interface(routes: APIRouter) -> None:
         """Store one answer; the reply is sent when it is on disk."""
         try:
             with refusals_shown(request, 409):
-                kept = service(request).saving(_token(request), **answer.model_dump())
+                kept = service(request).saving(token_of(request), **answer.model_dump())
                 return Stored(stored=await wrap_future(kept))
         except HttpProblem:
             present(request)  # looked up only now: most answers are stored and need no second query
@@ -377,14 +378,16 @@ def _interface(routes: APIRouter) -> None:
         with refusals_shown(request, 409):
             found = service(request).items(visit.token)
         name = hashlib.sha256(visit.token.encode()).hexdigest()[:16]
-        pages = [_item(item, _language(request)) for item in found]
+        pages = [_item(item, languages(request), language_here(request)) for item in found]
         return TaskBody(visit=name, survey=visit.survey, sequence=service(request).sequence(visit.token), items=pages)
 
     @routes.post("/submit")
     def submit(request: Request, visit: Present) -> Next:
         """Submit the task."""
         with refusals_shown(request, 409):
-            return Next(next=PAGES[service(request).submit(visit.token).stage])
+            after = service(request).submit(visit.token)
+        here = service(request)
+        return Next(next=ABOUT if is_asked(here.database, here.section, after.token) else PAGES[after.stage])
 
     @routes.post("/webhook/prolific")
     async def webhook(request: Request) -> Received:
@@ -395,18 +398,7 @@ def _interface(routes: APIRouter) -> None:
         return Received(new=new)
 
 
-@contextmanager
-def refusals_shown(request: Request, status: int, sentence: str = "") -> Iterator[None]:
-    """Show a participant why the service refused a call."""
-    try:
-        yield
-    except Incomplete as missing:
-        raise HttpProblem(status, str(missing), type="incomplete", items=list(missing.items)) from None
-    except Refused as refused:
-        raise HttpProblem(status, _texts(request)["error"][sentence] if sentence else str(refused)) from None
-
-
-def _item(item: ParticipantItem, language: str) -> PageBody:
+def _item(item: ParticipantItem, known: Languages, language: str) -> PageBody:
     slots: dict[str, list[str]] = {}
     for asked in item.asked:
         slots.setdefault(asked.question.id, []).append(asked.slot)
@@ -414,35 +406,37 @@ def _item(item: ParticipantItem, language: str) -> PageBody:
     return PageBody(
         number=item.number,
         id=item.id,
-        instruction=_instruction(item, language),
-        note=_role(item, language),
+        instruction=_instruction(item, known.texts(language)),
+        translation=item.translations.get(language, ""),
+        note=_role(item, known, language),
         instructed=item.instructed is not None,
         pictures=[PictureBody(slot=slot, id=ident) for slot, ident in item.pictures.items()],
-        questions=[QuestionRow(id=q.id, slots=slots[q.id], **wording(q, language)) for q in questions.values()],
+        questions=[QuestionRow(id=q.id, slots=slots[q.id], **known.wording(q, language)) for q in questions.values()],
         answers=[Given(slot=slot, question=question, value=value) for (slot, question), value in item.answers.items()],
     )
 
 
-def _instruction(item: ParticipantItem, language: str) -> str:
+def _instruction(item: ParticipantItem, texts: Texts) -> str:
     if item.instructed is None:
         return item.instruction
-    return str(texts(language)["task"]["instructed"]).format(value=item.instructed)
+    return str(texts["task"]["instructed"]).format(value=item.instructed)
 
 
-def _role(item: ParticipantItem, language: str) -> str:
+def _role(item: ParticipantItem, known: Languages, language: str) -> str:
     """The sentence of survey 3 that names the occupation and the gender it is stereotypically coded with."""
-    own = texts(language)["task"]
-    return str(own["role"]).format(role=item.role, coded=own[item.coded.lower()]) if item.role else ""
+    own = known.texts(language)["task"]
+    role = known.role(item.role, language)
+    return str(own["role"]).format(role=role, coded=own[item.coded.lower()]) if item.role else ""
 
 
 def _stage(request: Request, stage: VisitStage, more: Callable[[Visit], dict[str, Any]] | None = None) -> Response:
     """The page of a stage; a participant at another stage is redirected there."""
-    visit = _known(request)
+    visit = known_visit(request)
     if visit is None:
         return RedirectResponse("/survey", 303)
     if visit.stage is not stage:
-        return _on(visit)
-    return _page(request, stage.value, visit, **(more(visit) if more else {}))
+        return on_to(visit)
+    return survey_page(request, stage.value, visit, **(more(visit) if more else {}))
 
 
 def _enter_preview(request: Request, query: dict[str, str], known: Visit | None) -> Response:
@@ -450,86 +444,23 @@ def _enter_preview(request: Request, query: dict[str, str], known: Visit | None)
     with refusals_shown(request, 403, "link"):
         arrival = service(request).introduce(query)
     if known and known.preview and known.stage is not VisitStage.DONE and arrival.survey in (0, known.survey):
-        return _on(known)
+        return on_to(known)
     request.app.state.previews.take(address_of(request))
     with refusals_shown(request, 409, "previews"):
         return _begin(request, service(request).arrive(arrival))
 
 
-def _preview_links(request: Request) -> dict[int, str]:
-    """Links to previews by survey, on a server for one laptop; elsewhere they are given out by staff."""
-    if request.app.state.setup.production:
-        return {}
-    return {survey: service(request).arrivals.previews.link("", survey) for survey in _section(request).surveys}
-
-
 def _sheet(request: Request) -> ConsentSheet:
     """The consent page in the visitor's language."""
     folder = request.app.state.study.file.folder
-    return sheet(_section(request), folder, _texts(request), _language(request))
+    return sheet(section_of(request), folder, texts_here(request), language_here(request))
 
 
 def _tasks(request: Request, visit: Visit) -> list[TaskCard]:
     return service(request).tasks(visit.survey, preview=visit.preview)
 
 
-def _page(request: Request, name: str, visit: Visit | None = None, *, status: int = 200, **context: Any) -> Response:
-    section = _section(request)
-    return page(
-        request,
-        f"survey/{name}.html",
-        status,
-        w=_texts(request),
-        language=_language(request),
-        languages={code: texts(code)["name"] for code in section.languages},
-        section=section,
-        contact=contact_of(section.ethics),
-        visit=visit,
-        previews=_preview_links(request),
-        **context,
-    )
-
-
-def _on(visit: Visit) -> RedirectResponse:
-    return RedirectResponse(PAGES[visit.stage], 303)
-
-
 def _begin(request: Request, visit: Visit) -> Response:
-    answer = _on(visit)
-    _set_cookie(request, answer, COOKIE, visit.token)
+    answer = on_to(visit)
+    set_cookie(request, answer, COOKIE, visit.token)
     return answer
-
-
-def _set_cookie(request: Request, answer: Response, name: str, value: str) -> None:
-    answer.set_cookie(
-        name,
-        value,
-        max_age=COOKIE_DAYS * 24 * 3600,
-        path="/survey",
-        httponly=True,
-        samesite="lax",  # a participant arrives from the platform's site
-        secure=request.app.state.setup.production,
-    )
-
-
-def _token(request: Request) -> str:
-    """The cookie, if it can be one of ours."""
-    token = request.cookies.get(COOKIE, "")
-    return token if re.fullmatch(r"[A-Za-z0-9_-]{1,100}", token) else ""
-
-
-def _known(request: Request) -> Visit | None:
-    token = _token(request)
-    return service(request).visit(token) if token else None
-
-
-def _section(request: Request) -> SurveySection:
-    return service(request).section
-
-
-def _language(request: Request) -> str:
-    return language_of(request, _section(request).languages)
-
-
-def _texts(request: Request) -> dict[str, Any]:
-    return texts(_language(request))

@@ -20,6 +20,7 @@ def rater_findings(results: Results) -> Iterator[Finding]:
     yield from _unanswered(results)
     yield from _judge_error(results)
     yield from _people(results)
+    yield from _rater_groups(results)
 
 
 def _unanswered(results: Results) -> Iterator[Finding]:
@@ -96,6 +97,30 @@ def _people(results: Results) -> Iterator[Finding]:
         low=lowest.low,
         high=lowest.high,
     )
+
+
+def _rater_groups(results: Results) -> Iterator[Finding]:
+    """Whether groups of raters rate differently."""
+    tests = results.rater_tests
+    if not tests:
+        return
+    titles = {c.question: c.title.lower() for c in results.participants}
+    clear = [t for t in tests if t.p_adjusted < ALPHA]
+    by = listed(list(dict.fromkeys(titles.get(t.question, t.question) for t in tests)))
+    n, least = max(t.n for t in tests), min(tests, key=lambda t: t.p_adjusted)
+    if not clear:
+        text = f"No difference between raters by {by} was shown, neither in all ratings nor by group of portraits."
+        yield _finding("people", "observed", text, rater=PEOPLE, n=n, p=least.p_adjusted, p_raw=least.p)
+        return
+    factors = {f.name: f for f in results.factors}
+    told = []
+    for t in clear:
+        who, axis = titles.get(t.question, t.question), QUESTIONS[t.axis].title.lower()
+        about = f" about portraits by {noun(factors[t.factor])}" if t.factor else ""
+        own = f" (own group {t.value:+.2f} points)".replace("-", "−") if t.value is not None else ""
+        told.append(f"{axis} by {who}{about}{own}")
+    text = f"Raters of different groups rate differently: {listed(told)}."
+    yield _finding("people", "caution", text, rater=PEOPLE, n=n, p=least.p_adjusted, p_raw=least.p)
 
 
 def _axis(a: Agreement) -> str:

@@ -219,7 +219,10 @@ function go(index, focus = true) {
   const item = items[current];
   history.replaceState(null, "", `#${item.number}`);
   element("item-title").textContent = say(words.item_of, { number: item.number, all: items.length });
+  element("translation").textContent = item.translation;
+  element("translation").hidden = !item.translation;
   element("instruction").textContent = item.instruction;
+  element("instruction").classList.toggle("original", Boolean(item.translation));
   element("instruction").lang = item.instructed ? document.documentElement.lang : "en";
   element("request-label").textContent = item.instructed ? words.check_item : words.request;
   element("task").classList.toggle("instructed", item.instructed);

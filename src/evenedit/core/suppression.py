@@ -1,0 +1,39 @@
+"""Counts of people that can be shown to anybody: no cell below five, and none that the total gives away.
+
+Small cells are put together into one remainder without saying which they are. Where the remainder would be a single
+cell, or fewer than five people, the next smallest cells join it (complementary suppression): otherwise the total minus
+all that is shown would be the hidden cell itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+SMALLEST = 5
+"""The smallest number of people that is shown."""
+
+
+@dataclass(frozen=True, slots=True)
+class ShownCounts:
+    """What may be shown of the answers to one question."""
+
+    people: int
+    """Everybody: the cells and the remainder together."""
+    cells: Mapping[str, int]
+    """People by answer, most first; five or more each."""
+    rest: int
+    """People with other answers, two different ones or more; 0 where every answer is shown."""
+
+
+def shown_counts(counts: Mapping[str, int]) -> ShownCounts | None:
+    """The counts that may be shown; None where there are fewer than five people in all."""
+    ordered = sorted(((n, answer) for answer, n in counts.items() if n), reverse=True)
+    people = sum(n for n, _ in ordered)
+    if people < SMALLEST:
+        return None
+    kept = [(n, answer) for n, answer in ordered if n >= SMALLEST]
+    hidden = [n for n, _ in ordered if n < SMALLEST]
+    while hidden and kept and (len(hidden) < 2 or sum(hidden) < SMALLEST):
+        hidden.append(kept.pop()[0])
+    return ShownCounts(people, {answer: n for n, answer in kept}, sum(hidden))

@@ -1,0 +1,134 @@
+"""People's ratings of baseline outputs, one row each, with what is needed to compare groups of raters."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import stdtrit
+
+from evenedit.core.records import Condition, Experiment, Kind
+from evenedit.ratings.combine import asked
+from evenedit.ratings.profiles import RaterQuestion
+from evenedit.ratings.table import QUESTION_IDS, RatingTable
+
+Column = NDArray[np.float64]
+Codes = NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class PersonRatings:
+    """The ratings of one question on a 1–5 scale, one row for each person and output."""
+
+    axis: str
+    score: Column
+    rater: Codes
+    """Position among the people of the table."""
+    edit: Codes
+    """Position of the rated output in the table."""
+    face: Codes
+
+    def only(self, rows: NDArray[np.bool_]) -> PersonRatings:
+        """Some of the ratings."""
+        return PersonRatings(self.axis, self.score[rows], self.rater[rows], self.edit[rows], self.face[rows])
+
+
+@dataclass(frozen=True, slots=True)
+class RatedPortraits:
+    """All ratings of people by axis, with the labels of raters and portraits."""
+
+    people: tuple[str, ...]
+    faces: tuple[str, ...]
+    labels: dict[str, NDArray[np.str_]]
+    """[face] by factor."""
+    axes: tuple[PersonRatings, ...]
+    editors: NDArray[np.str_]
+    """[edit]"""
+
+    def groups(self, question: RaterQuestion) -> Codes:
+        """[person]: the position of their group, -1 for none."""
+        order = {group: at for at, group in enumerate(question.groups)}
+        return np.array([order.get(question.raters.get(person, ""), -1) for person in self.people], dtype=np.int64)
+
+    def of(self, axis: str) -> PersonRatings | None:
+        """The ratings of an axis."""
+        return next((ratings for ratings in self.axes if ratings.axis == axis), None)
+
+
+def rated_portraits(table: RatingTable, axes: Sequence[str]) -> RatedPortraits:
+    """People's ratings of the diagnosis; a question that a prompt does not put is left out there."""
+    edits = table.edits
+    here = ((edits["experiment"] == Experiment.DIAGNOSIS) & (edits["condition"] == Condition.BASELINE)).to_numpy()
+    faces = tuple(sorted(map(str, edits["source_id"][here].unique())))
+    at = {face: number for number, face in enumerate(faces)}
+    face_of = np.array([at.get(str(face), -1) for face in edits["source_id"]], dtype=np.int64)
+    first = edits[here].drop_duplicates("source_id").set_index("source_id")
+    labels = {
+        f.name: np.array([str(first[f.name][face]) for face in faces], dtype=np.str_)
+        for f in table.factors
+        if f.name in first
+    }
+    places = table.of_kind(Kind.HUMAN)
+    applies = asked(table)
+    found = []
+    for axis in axes:
+        question = QUESTION_IDS.index(axis)
+        values = np.where(here & applies[:, question], table.values[places][:, :, question], 0)
+        rater, edit = np.nonzero(values)
+        if len(rater):
+            score = values[rater, edit].astype(np.float64)
+            found.append(PersonRatings(axis, score, rater.astype(np.int64), edit.astype(np.int64), face_of[edit]))
+    people = tuple(table.raters[place] for place in places)
+    return RatedPortraits(people, faces, labels, tuple(found), edits["editor"].to_numpy(dtype=np.str_))
+
+
+def centred(values: Column, *groups: Codes, rounds: int = 200) -> Column:
+    """Values without the means of each grouping (raters, outputs): what an additive model leaves over."""
+    left = values - values.mean() if len(values) else values
+    for _ in range(rounds):
+        before = left
+        for group in groups:
+            count = np.maximum(np.bincount(group), 1)
+            left = left - (np.bincount(group, weights=left) / count)[group]
+        if not len(left) or float(np.abs(left - before).max()) < 1e-9:
+            break
+    return left
+
+
+def deviation(influence: Column, *clusters: Codes) -> float:
+    """The standard error of a sum of influences whose rows depend on each other within raters and within faces.
+
+    Two-way clustered (Cameron, Gelbach and Miller): never less than by one of the two alone.
+    """
+    one = [_between(influence, cluster) for cluster in clusters]
+    if len(clusters) == 1:
+        return float(np.sqrt(one[0]))
+    both = np.unique(np.stack(clusters), axis=1, return_inverse=True)[1].ravel().astype(np.int64)
+    return float(np.sqrt(max(sum(one) - _between(influence, both), *one)))
+
+
+def _between(influence: Column, cluster: Codes) -> float:
+    sums = np.bincount(cluster, weights=influence)[np.unique(cluster)]
+    return float((sums**2).sum() * len(sums) / max(len(sums) - 1, 1))
+
+
+def interval(value: float, error: float, clusters: int, confidence: float) -> tuple[float | None, float | None]:
+    """Student's interval with as many degrees of freedom as the fewer clusters allow; None with fewer than three."""
+    if clusters < 3 or not np.isfinite(error):
+        return None, None
+    half = float(stdtrit(clusters - 1, 0.5 + confidence / 2)) * error
+    return value - half, value + half
+
+
+def fewest(*clusters: Codes) -> int:
+    """How many clusters the grouping with the fewest has."""
+    return min((len(np.unique(cluster)) for cluster in clusters), default=0)
+
+
+def levels_of(labels: NDArray[np.str_], known: Sequence[str]) -> Iterator[tuple[str, NDArray[np.bool_]]]:
+    """The levels that occur, in their order, with the faces of each."""
+    for level in known:
+        if (members := labels == level).any():
+            yield level, members

@@ -1,0 +1,144 @@
+"""The texts that participants read, in their language: one TOML file for each.
+
+English and Korean are built in. A study adds a language by a file `languages/<code>.toml` in its folder, with the keys
+of `en.toml` here; a file of a built-in language's code changes single texts of it. Beside the texts of the pages a file
+may hold questions of the rubric (`[questions.ID]`), requests by prompt id (`[prompts]`) and occupations (`[roles]`).
+"""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Mapping, Sequence
+from functools import cache
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+from evenedit.core.errors import EvenEditError
+from evenedit.core.records import Prompt, Question
+from evenedit.protocol import load_prompts
+
+BUILT_IN = ("en", "ko")
+FIRST = "en"
+"""The language whose keys all others have."""
+FOLDER = "languages"
+"""Where a study's own languages are, in its folder."""
+OPTIONAL = ("questions", "prompts", "prompts_checked", "roles", "direction")
+"""What a language may leave out: the original is shown instead."""
+SHOWN = 20
+"""At most this many missing texts are listed."""
+
+Texts = dict[str, Any]
+
+
+class Languages:
+    """The languages of one survey."""
+
+    def __init__(self, folder: Path, codes: Sequence[str]) -> None:
+        self.codes = tuple(codes)
+        self._texts = {code: _read(folder, code) for code in codes}
+        self._own = {code: set(_own(folder, code).get("prompts", {})) for code in codes}
+
+    def texts(self, code: str) -> Texts:
+        """All texts in a language, by page."""
+        return self._texts[code]
+
+    def direction(self, code: str) -> str:
+        """`ltr`, or `rtl` where text runs from right to left."""
+        return str(self._texts[code].get("direction", "ltr"))
+
+    def wording(self, question: Question, code: str) -> Mapping[str, Any]:
+        """The wording of a question: its translation, or the rubric's own."""
+        return wording(question, self._texts[code])
+
+    def requests(self, prompt: Prompt) -> dict[str, str]:
+        """An edit request in every language that has it, by language: from the prompt itself, else from its file.
+
+        A built-in translation is meant for the built-in text: it is left out where a study's prompt of the same id
+        asks for something else.
+        """
+        found = {}
+        for code, texts in self._texts.items():
+            translated = prompt.translations.get(code)
+            if translated is None and (prompt.id in self._own[code] or _is_built_in(prompt)):
+                translated = texts.get("prompts", {}).get(prompt.id)
+            if translated and code != FIRST:
+                found[code] = str(translated)
+        return found
+
+    def role(self, occupation: str, code: str) -> str:
+        """An occupation in a language; as it stands in the prompt where there is no word for it."""
+        return str(self._texts[code].get("roles", {}).get(occupation, occupation))
+
+    def unchecked(self) -> list[str]:
+        """The names of languages whose edit requests no speaker has checked."""
+        return [t["name"] for t in self._texts.values() if t.get("prompts") and not t.get("prompts_checked", False)]
+
+
+def wording(question: Question, texts: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The wording of a question in these texts; the rubric's own where they have none."""
+    own = {"title": question.title, "text": question.text, "labels": list(question.labels)}
+    shown: Mapping[str, Any] = texts.get("questions", {}).get(question.id, own)
+    return shown
+
+
+@cache
+def built_in_texts(code: str) -> Texts:
+    """The texts of a built-in language."""
+    return tomllib.loads(files(__package__).joinpath(f"{code}.toml").read_text("utf-8"))
+
+
+def _read(folder: Path, code: str) -> Texts:
+    """The texts of a language; refused where some are missing."""
+    base = built_in_texts(code) if code in BUILT_IN else {}
+    found = _merged(base, _own(folder, code))
+    where = folder / FOLDER / f"{code}.toml"
+    if not found:
+        raise EvenEditError(
+            f"survey.languages: '{code}' is neither built in ({', '.join(BUILT_IN)}) nor a file at {where}"
+        )
+    missing = sorted(_keys(built_in_texts(FIRST)) - _keys(found))
+    if missing:
+        more = f" and {len(missing) - SHOWN} more" if len(missing) > SHOWN else ""
+        raise EvenEditError(f"{where} lacks: {', '.join(missing[:SHOWN])}{more}")
+    if found.get("direction", "ltr") not in ("ltr", "rtl"):
+        raise EvenEditError(f"{where}: direction is '{found['direction']}'; use ltr or rtl")
+    return found
+
+
+def _own(folder: Path, code: str) -> Texts:
+    """What the study's own file says in a language; nothing where it has none."""
+    path = folder / FOLDER / f"{code}.toml"
+    if not path.is_file():
+        return {}
+    try:
+        return tomllib.loads(path.read_text("utf-8"))
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise EvenEditError(f"{path} is not valid TOML: {error}") from None
+
+
+def _merged(base: Mapping[str, Any], own: Mapping[str, Any]) -> Texts:
+    both = {key: value for key, value in base.items() if key not in own}
+    for key, value in own.items():
+        nested = isinstance(value, dict) and isinstance(base.get(key), dict)
+        both[key] = _merged(base[key], value) if nested else value
+    return both
+
+
+def _keys(texts: Mapping[str, Any], above: str = "") -> set[str]:
+    """The names of all texts, but of those that may be left out."""
+    found: set[str] = set()
+    for key, value in texts.items():
+        if not above and key in OPTIONAL:
+            continue
+        found |= _keys(value, f"{above}{key}.") if isinstance(value, dict) else {above + key}
+    return found
+
+
+@cache
+def _built_in_prompts() -> dict[str, str]:
+    return {prompt.id: prompt.text for name in ("diagnostic", "winobias") for prompt in load_prompts(name)}
+
+
+def _is_built_in(prompt: Prompt) -> bool:
+    return _built_in_prompts().get(prompt.id) == prompt.text

@@ -1,0 +1,152 @@
+"""How a survey goes while it runs: pace, time and pay of each person, agreement so far, and what people disagree about.
+
+All of it is interim: it is there to notice trouble, such as a task that takes twice as long as it is paid for or a
+question that nobody understands alike, and decides nothing about editors.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from statistics import median
+
+import numpy as np
+import pandas as pd
+
+from evenedit.config.study_file import SurveySection
+from evenedit.protocol import QUESTIONS
+from evenedit.stats.agreement.inter_rater import agreeing, fleiss
+from evenedit.survey.admin import ParticipantStatus
+from evenedit.survey.questions import APPROPRIATE, PREFERENCE, ROLE
+from evenedit.survey.tasks import CASE
+from evenedit.survey.visits import VisitEnding
+
+DISPUTED = 15
+"""The most items that are listed."""
+BINS = 8
+"""Bars of the chart of times."""
+KNOWN = {**QUESTIONS, **{q.id: q for q in (PREFERENCE, APPROPRIATE, ROLE)}}
+
+
+@dataclass(frozen=True, slots=True)
+class WorkTime:
+    """How long one person took, and what that pays."""
+
+    pseudonym: str
+    minutes: float
+    """From the task to handing it in, breaks included."""
+    active: float | None
+    """With an item on the screen; None where no times were taken."""
+    per_hour: float | None
+    """Pay per hour of the active time; None where the study names no pay."""
+    underpaid: bool
+    """Whether that is below the minimum that the study names."""
+
+
+@dataclass(frozen=True, slots=True)
+class QuestionAgreement:
+    """How far people agree on one question so far."""
+
+    survey: int
+    question: str
+    title: str
+    items: int
+    """Items that two people or more have rated."""
+    equal: float | None
+    """Share of pairs of answers that are equal."""
+    kappa: float | None
+    """Fleiss' kappa."""
+
+
+@dataclass(frozen=True, slots=True)
+class DisputedItem:
+    """An output about which people's answers to one question lie apart."""
+
+    survey: int
+    request_id: str
+    title: str
+    values: tuple[int, ...]
+    spread: int
+    """Highest minus lowest answer."""
+
+
+@dataclass(frozen=True, slots=True)
+class Bin:
+    """A bar of a chart."""
+
+    low: float
+    high: float
+    count: int
+
+
+def work_times(people: Sequence[ParticipantStatus], frame: pd.DataFrame, section: SurveySection) -> list[WorkTime]:
+    """The times of everybody who handed in."""
+    longest = frame.groupby(["rater", "item"])["milliseconds"].max()
+    active = {str(rater): float(sum(part)) / 60_000 for rater, part in longest.groupby(level=0)}
+    found = []
+    for person in people:
+        if person.submitted is None or person.claimed is None or person.ending is not VisitEnding.COMPLETED:
+            continue
+        spent = active.get(person.pseudonym) or None
+        paid = section.pay.per_task * 60 / spent if spent and section.pay.says("per_task") else None
+        low = paid is not None and paid < section.pay.minimum_per_hour
+        minutes = (person.submitted - person.claimed) / 60
+        found.append(WorkTime(person.pseudonym, minutes, spent, paid, low))
+    return found
+
+
+def completions(people: Sequence[ParticipantStatus]) -> list[float]:
+    """When people handed in, in order."""
+    return sorted(p.submitted for p in people if p.submitted and p.ending is VisitEnding.COMPLETED)
+
+
+def agreement_so_far(frame: pd.DataFrame) -> list[QuestionAgreement]:
+    """Agreement on every question, over answers that count."""
+    found = []
+    for (survey, question), part in _cases(frame).groupby(["survey", "question"], sort=True):
+        ratings = _by_item(part)
+        known = KNOWN.get(str(question))
+        if known is None or not len(ratings):
+            continue
+        levels = len(known.labels)
+        kappa = fleiss(levels)(ratings) if len(ratings) > 1 else None
+        row = QuestionAgreement(int(str(survey)), known.id, known.title, len(ratings), agreeing(levels)(ratings), kappa)
+        found.append(row)
+    return found
+
+
+def disputed_items(frame: pd.DataFrame) -> list[DisputedItem]:
+    """The outputs that people rate furthest apart on an ordered scale, the furthest first."""
+    found = []
+    for (survey, output, question), part in _cases(frame).groupby(["survey", "output", "question"], sort=True):
+        known = QUESTIONS.get(str(question))
+        values = tuple(sorted(int(v) for v in part["value"]))
+        if known is None or known.sided == "choice" or len(values) < 2 or values[-1] - values[0] < 2 or not output:
+            continue
+        found.append(DisputedItem(int(str(survey)), str(output), known.title, values, values[-1] - values[0]))
+    return sorted(found, key=lambda item: (-item.spread, -float(np.var(item.values)), item.request_id))[:DISPUTED]
+
+
+def histogram(values: Sequence[float]) -> list[Bin]:
+    """Counts in equal bins from nothing to the longest; none without values."""
+    if not values:
+        return []
+    counts, edges = np.histogram(values, bins=BINS, range=(0.0, max(max(values), 1e-9)))
+    return [Bin(float(a), float(b), int(n)) for a, b, n in zip(edges, edges[1:], counts, strict=False)]
+
+
+def middle(values: Sequence[float]) -> float | None:
+    """The median; None without values."""
+    return median(values) if values else None
+
+
+def _cases(frame: pd.DataFrame) -> pd.DataFrame:
+    return frame[frame["counted"].astype(bool) & (frame["kind"] == CASE)]
+
+
+def _by_item(part: pd.DataFrame) -> np.ndarray[tuple[int, ...], np.dtype[np.int8]]:
+    """[item, rating]: the answers to each item that two people or more rated; 0 where there are fewer."""
+    groups = [list(map(int, g["value"])) for _, g in part.groupby(["item", "output"]) if len(g) > 1]
+    width = max(map(len, groups), default=0)
+    padded = [values + [0] * (width - len(values)) for values in groups]
+    return np.array(padded, dtype=np.int8).reshape(len(groups), width)
