@@ -149,6 +149,13 @@ class StudyFile:
             del body["factors"]
         if self.sections.findings == FindingsSection():
             del body["findings"]
+        if not body["hypotheses"]:
+            del body["hypotheses"]
+        for name in ("licence", "publish"):
+            if not body["sources"][name]:
+                del body["sources"][name]
+        if body["survey"] and not body["survey"]["ethics"]["published_from"]:
+            del body["survey"]["ethics"]["published_from"]
         if (diagnosis := body["experiments"]["diagnosis"]) and diagnosis["requests"] is None:
             del diagnosis["requests"]
         return digest([body, [p.text for p in self.prompts], [p.text for p in self.wino]])

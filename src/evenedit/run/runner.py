@@ -157,7 +157,7 @@ class Runner:
     def load_sources(self) -> dict[str, Source]:
         """The portraits, stored on the first run and unchanged ever after."""
         section = self.file.sections.sources
-        wanted = digest(section.model_dump(mode="json"))
+        wanted = digest(section.model_dump(mode="json", include={"kind", "settings"}))
         known = self.store.fact("sources")
         if known == wanted:
             return self.store.sources()
