@@ -34,7 +34,11 @@ def everything(folder: Path, **changes: Any) -> Study:
         ],
         "ensemble": {"review": "settles", "reviewers": 2},
         "survey": {
-            **{"surveys": [1, 2, 3], "cases": 8, "items_per_task": 4, "gold_share": 0.0, "simulated_people": 0},
+            "surveys": [1, 2, 3],
+            "cases": 8,
+            "items_per_task": 4,
+            "gold_share": 0.0,
+            "simulated_people": 0,
             "ethics": {"published_from": "2026-01-01", "protocol": "exempt: a test"},
         },
         "statistics": {"draws": 100, "permutations": 99},

@@ -32,7 +32,13 @@ def evidence_files(evidence: Evidence) -> dict[str, bytes]:
         ),
         REQUESTS: lines(map(_request, evidence.requests)),
         EDITS: lines(
-            {"request_id": e.request_id, "outcome": e.outcome, "image": e.image, "detail": e.detail, "seconds": e.seconds}
+            {
+                "request_id": e.request_id,
+                "outcome": e.outcome,
+                "image": e.image,
+                "detail": e.detail,
+                "seconds": e.seconds,
+            }
             for e in evidence.edits.values()
         ),
         REPLIES: lines({name: getattr(r, name) for name in RawReply.__slots__} for r in evidence.replies),

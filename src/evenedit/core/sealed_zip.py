@@ -230,7 +230,9 @@ def _pack(target: Path, contents: Mapping[str, bytes | Path]) -> SealedZip:
                 about = zipfile.ZipInfo(name, DATE)
                 about.create_system, about.external_attr = 3, 0o644 << 16
                 about.compress_type = zipfile.ZIP_DEFLATED if name.endswith(PACKED) else zipfile.ZIP_STORED
-                archive.writestr(about, content if isinstance(content, bytes) else content.read_bytes(), compresslevel=9)
+                archive.writestr(
+                    about, content if isinstance(content, bytes) else content.read_bytes(), compresslevel=9
+                )
         found = _digest_before_comment(temporary)
         with temporary.open("r+b") as file:
             file.seek(-DIGITS, os.SEEK_END)
