@@ -32,6 +32,7 @@ CONTEXT: Mapping[str, Any] = {
     "data": {"@id": "cr:data", "@type": "@json"},
     "dataType": {"@id": "cr:dataType", "@type": "@vocab"},
     "dct": "http://purl.org/dc/terms/",
+    "equivalentProperty": "cr:equivalentProperty",
     "examples": {"@id": "cr:examples", "@type": "@json"},
     "extract": "cr:extract",
     "field": "cr:field",
@@ -90,7 +91,7 @@ def croissant(
         "version": "1.0.0",
         "datePublished": str(results.provenance["time"])[:10],
         "creator": {"@type": "sc:Organization", "name": "the authors of the study"},
-        "citeAs": f"{title}. Bundle of an audit by EvenEdit {__version__}, study {results.provenance.get('study', '')}.",
+        "citeAs": f"{title}. An audit by EvenEdit {__version__}, study {results.provenance.get('study', '')}.",
         **responsible(results, consent),
         "distribution": [_file(name, content) for name, content in sorted(files.items()) if _is_listed(name)],
         "recordSet": [_ratings(results)],
@@ -106,7 +107,7 @@ def responsible(results: Results, consent: Mapping[str, Any]) -> dict[str, Any]:
         "rai:dataCollection": "Every portrait was edited by every editor with the same prompts; judges and instruments "
         "then rated each output, as study.json says word for word.",
         "rai:dataCollectionType": ["Experiments", "Software collection"],
-        "rai:dataAnnotationProtocol": "The questions and answers of the rubric stand in study.json under asked; judges' "
+        "rai:dataAnnotationProtocol": "Questions and answers of the rubric stand in study.json under asked; judges' "
         "raw replies are in data/replies.jsonl.",
         "rai:dataAnnotationPlatform": ["EvenEdit survey"] if people else ["none: no person rated"],
         "rai:annotationsPerItem": f"{people} people in all" if people else "none by people",
@@ -116,8 +117,8 @@ def responsible(results: Results, consent: Mapping[str, Any]) -> dict[str, Any]:
         "coverage).",
         "rai:dataLimitations": "The results hold for these portraits, prompts, editors, settings and days alone.",
         "rai:dataUseCases": ["Checking and repeating this audit", "Comparing editors on the same portraits"],
-        "rai:dataSocialImpact": "Shows whether edits come out differently for different groups of people; not to be used "
-        "to sort or recognise people.",
+        "rai:dataSocialImpact": "Shows whether edits come out differently for different groups of people; not to be "
+        "used to sort or recognise people.",
         "rai:dataReleaseMaintenancePlan": "Sealed: it is not changed. Who withdraws is removed in a copy with the same "
         "root.",
     }

@@ -12,6 +12,7 @@ import sqlalchemy as sa
 from evenedit.bundle.evidence import Evidence, GivenAnswer, RawReply
 from evenedit.core.records import Kind, Request, Status, is_simulated
 from evenedit.ratings.reviews import PREFIX, Reviews
+from evenedit.ratings.sources import StoredRater
 from evenedit.ratings.table import NOT_ASKED, QUESTION_IDS, RatingTable
 from evenedit.storage import schema
 from evenedit.study.export import StudyRecord
@@ -54,7 +55,7 @@ def gather_evidence(study: Study, *, people: bool = True) -> Evidence:
     pseudonyms = Pseudonyms.of(table)
     named = pseudonyms.table(table)
     sources, requests = study.store.sources(), study.design.planned(study.store.sources())
-    known = {ident for ident in table.edits["request_id"]}
+    known = set(table.edits["request_id"])
     edits = study.store.edits()
     return Evidence(
         record=StudyRecord.of(study, named),
@@ -65,7 +66,7 @@ def gather_evidence(study: Study, *, people: bool = True) -> Evidence:
         readings=table.readings,
         people=dict(_people(named)),
         reviews=list(_reviews(study, pseudonyms, known)),
-        chances={ident: chance for ident, chance in study.store.cases(SURVEY).items()} if people else {},
+        chances=study.store.cases(SURVEY) if people else {},
     )
 
 
@@ -86,7 +87,8 @@ def _replies(study: Study, requests: list[Request]) -> Iterator[RawReply]:
     """Every reply under the current revision of each judge and instrument, in the order of the requests."""
     instruments = study.design.instruments(study.store.sources())
     position = {request.id: at for at, request in enumerate(requests)}
-    for rater in (*study.design.judges(), *instruments.raters):
+    raters: list[StoredRater] = [*study.design.judges(), *instruments.raters]
+    for rater in raters:
         for order in ORDERS:
             revision = f"{rater.revision}-{order}" if order else rater.revision
             calls = {c.request_id: c for c in study.store.calls(rater.id, revision)}

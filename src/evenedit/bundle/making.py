@@ -19,7 +19,7 @@ from evenedit.bundle.evidence import Evidence, ReadAgain
 from evenedit.bundle.evidence_files import evidence_files, lines
 from evenedit.bundle.gathering import gather_evidence, without_people
 from evenedit.bundle.ro_crate import CRATE, ro_crate
-from evenedit.bundle.scoring import score
+from evenedit.bundle.scoring import PLAN, score
 from evenedit.bundle.signing import sign_root
 from evenedit.bundle.study_facts import (
     consent_facts,
@@ -40,16 +40,18 @@ from evenedit.core.version import __version__
 from evenedit.ratings import parquet
 from evenedit.results.results import Results
 from evenedit.stats import LARGE
+from evenedit.storage.study_history import FILE as HISTORY
+from evenedit.storage.study_history import StudyHistory
+from evenedit.study.kept_plan import KeptPlan
 from evenedit.study.load_results import RESULTS
 from evenedit.study.report import write_pages
 from evenedit.study.report_cases import Pictures
+from evenedit.study.seal import FILE as SEAL
 from evenedit.study.study import Study
 
 People = Literal["answers", "none"]
 README = "README.md"
 PICTURES = "pictures"
-LEFT_TO_THE_TOP = ("ratings.parquet",)
-"""Files of a report that a bundle has at its top instead."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,9 +86,11 @@ def make_bundle(
         )
     log.info(f"analysing {len(evidence.edits):,} edits")
     with SecondProcess(wanted=len(evidence.edits) >= LARGE) as second, TemporaryDirectory() as place:
-        results = score(evidence, facts, second=second)
+        kept = KeptPlan.of(study)
+        results = score(evidence, facts, second=second, kept=kept)
         log.info("writing the report")
         files: dict[str, bytes | Path] = dict(_files(study, evidence, results, pictures, Path(place), second))
+        files |= plan_files(study, kept)
         files |= described(study, evidence, results, files, pictures)
         signer = None if key is None else partial(sign_root, key=key)
         bundle = write_sealed(out, files, manifest_facts(study, results, pictures, people), signer)
@@ -128,6 +132,16 @@ def _files(
             yield f"report/{path.relative_to(place / 'report').as_posix()}", path.read_bytes()
     if pictures == "full":
         yield from _pictures(study, evidence)
+
+
+def plan_files(study: Study, kept: KeptPlan | None) -> dict[str, bytes | Path]:
+    """The seal, the plan as it stands, and the history of what was done to the study."""
+    files: dict[str, bytes | Path] = {}
+    if history := StudyHistory(study.folder).text():
+        files[HISTORY] = history.encode()
+    if kept is not None:
+        files |= {SEAL: kept.seal.to_json().encode(), PLAN: _json(kept.to_dict())}
+    return files
 
 
 def _measurements(study: Study) -> Iterator[Mapping[str, Any]]:
@@ -180,12 +194,13 @@ Pictures: {shown[pictures]}.
 | `report/report.html` | the report; open it in a browser |
 | `results.json` | every estimate, with its interval and n, at 12 significant digits |
 | `study.toml`, `study.json` | the study: prompts, rubric, words that judges were sent, rules |
-| `data/requests.jsonl`, `data/edits.jsonl`, `data/sources.jsonl` | what was asked and what came back; pictures by SHA-256 |
+| `data/requests.jsonl`, `data/edits.jsonl`, `data/sources.jsonl` | what was asked, what came back |
 | `data/replies.jsonl` | every raw reply, as it came |
 | `data/readings.jsonl`, `data/measurements.jsonl` | what instruments read off the pictures |
 | `people/`, `data/reviews.jsonl` | what people and reviewers answered, under new names |
 | `ratings.parquet` | the ratings of judges, instruments and reviewers as one table |
 | `{CROISSANT}`, `{CRATE}`, `{EVERY_EVAL}/` | the same in the formats of others |
+| `seal.json`, `plan.json`, `history.jsonl` | the sealed plan, the plan now, what was done; where there are any |
 | `manifest.json` | SHA-256 of every file, and the root over all of them |
 
     pip install evenedit

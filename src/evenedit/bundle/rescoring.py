@@ -13,7 +13,7 @@ from pydantic import ValidationError
 
 from evenedit.bundle.evidence import ReadAgain
 from evenedit.bundle.evidence_files import read_evidence
-from evenedit.bundle.scoring import score
+from evenedit.bundle.scoring import kept_plan, score
 from evenedit.config.check import explain
 from evenedit.config.sections import Sections
 from evenedit.config.study_file import StudyFile
@@ -61,7 +61,7 @@ def rescore(path: Path, out: Path, rules: str = "") -> Rescored:
     stated = bundle.read(RESULTS)
     body = json.loads(stated)
     chosen = other_rules(bundle, evidence.record.rules, rules) if rules else evidence.record.rules
-    results = score(evidence, body["provenance"], chosen)
+    results = score(evidence, body["provenance"], chosen, kept=kept_plan(bundle))
     made = results.to_json().encode()
     found = Rescored(
         out,

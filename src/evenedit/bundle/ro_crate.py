@@ -64,7 +64,7 @@ def ro_crate(title: str, licence: str, results: Results, files: Mapping[str, byt
             "@id": "./",
             "@type": "Dataset",
             "name": title,
-            "description": f"A sealed audit of {', '.join(results.editors)} by EvenEdit: raw replies, ratings, results.",
+            "description": f"A sealed audit of {', '.join(results.editors)} by EvenEdit: replies, ratings, results.",
             "datePublished": when,
             "license": {"@id": "#licence"},
             "author": {"@id": "#authors"},

@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from dataclasses import fields, is_dataclass, replace
 from typing import Any
 
 from evenedit.bundle.evidence import Evidence
+from evenedit.core.sealed_zip import SealedZip
 from evenedit.core.second_process import SecondProcess
 from evenedit.protocol.prompts import FLOOR
 from evenedit.results.results import Results
 from evenedit.stats import LARGE, AnalysisRules
 from evenedit.study.analyze import Analysis
+from evenedit.study.kept_plan import KeptPlan
+from evenedit.study.seal import FILE as SEAL
+from evenedit.study.seal import Seal
 
+PLAN = "plan.json"
+"""The plan as it stood when the bundle was made, beside the seal."""
 DIGITS = 12
 """Significant digits of every number: what is beyond may differ from one machine to the next."""
 
@@ -22,11 +29,15 @@ def score(
     provenance: Mapping[str, Any],
     rules: AnalysisRules | None = None,
     second: SecondProcess | None = None,
+    kept: KeptPlan | None = None,
 ) -> Results:
-    """Every estimate that follows from the evidence, under its study's rules or others."""
+    """Every estimate that follows from the evidence, under its study's rules or others.
+
+    `kept` is how the study kept to the plan that it sealed, where it did.
+    """
     if second is None:
         with SecondProcess(wanted=len(evidence.edits) >= LARGE) as own:
-            return score(evidence, provenance, rules, own)
+            return score(evidence, provenance, rules, own, kept)
     record = evidence.record
     analysis = Analysis(
         evidence.table(),
@@ -39,7 +50,16 @@ def score(
         {prompt.id: prompt.text for prompt in record.prompts if prompt.id != FLOOR.id},
         record.asked,
     )
-    return rounded(replace(analysis.results(second), provenance=dict(provenance)))
+    results = rounded(replace(analysis.results(second), provenance=dict(provenance)))
+    return results if kept is None else kept.applied(results)
+
+
+def kept_plan(bundle: SealedZip) -> KeptPlan | None:
+    """How the study of a bundle kept to its plan; None where it was never sealed."""
+    if SEAL not in bundle.names:
+        return None
+    seal = Seal.parse(bundle.read(SEAL).decode(), f"{bundle.path}: {SEAL}")
+    return KeptPlan.from_dict(seal, json.loads(bundle.read(PLAN)))
 
 
 def rounded(results: Results) -> Results:

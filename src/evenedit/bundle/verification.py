@@ -9,10 +9,16 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from evenedit.bundle.evidence_files import EDITS, SOURCES
+from evenedit.bundle.scoring import kept_plan
 from evenedit.bundle.signing import Signed, signature_of
 from evenedit.core.errors import EvenEditError
 from evenedit.core.images import PICTURES
 from evenedit.core.sealed_zip import Changes, SealedZip, find_changes
+from evenedit.results.preregistration import PlanChange
+from evenedit.storage.study_history import FILE as HISTORY
+from evenedit.storage.study_history import breaks, parse_history
+from evenedit.study.seal import FILE as SEAL
+from evenedit.study.seal import Seal
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +46,9 @@ class Verification:
     pictures: PicturesHeld | None = None
     facts: dict[str, object] = field(default_factory=dict)
     history: tuple[str, ...] = ()
-    """What is wrong with the history of the study, and what was changed after it was sealed."""
+    """What is wrong with the history or the seal of the study."""
+    plan: tuple[PlanChange, ...] = ()
+    """What is not as the study sealed it: told in its report too, and no change of the bundle."""
 
     @property
     def intact(self) -> bool:
@@ -70,7 +78,29 @@ def verify(path: Path, *, root: str = "", key: str = "", pictures: Path | None =
         return Verification(changes, wanted_root=root, wanted_key=key)
     signed = signature_of(bundle)
     held = None if pictures is None else hold_pictures(bundle, pictures)
-    return Verification(changes, bundle.root, root.lower(), signed, key.lower(), held, dict(bundle.facts))
+    told = tuple(_history(bundle))
+    plan = () if changes or told else plan_changes(bundle)
+    return Verification(changes, bundle.root, root.lower(), signed, key.lower(), held, dict(bundle.facts), told, plan)
+
+
+def _history(bundle: SealedZip) -> Iterator[str]:
+    """Where the history of the study breaks, and whether its seal is the one that the history knows."""
+    lines = parse_history(bundle.read(HISTORY).decode()) if HISTORY in bundle.names else []
+    yield from breaks(lines)
+    if SEAL in bundle.names:
+        try:
+            seal = Seal.parse(bundle.read(SEAL).decode(), SEAL)
+        except EvenEditError as error:
+            yield str(error)
+            return
+        if [line.detail.get("seal") for line in lines if line.what == "sealed"] != [seal.digest]:
+            yield f"{SEAL}: the study's history knows another seal"
+
+
+def plan_changes(bundle: SealedZip) -> tuple[PlanChange, ...]:
+    """What is not as the study sealed it; nothing where it was never sealed."""
+    kept = kept_plan(bundle)
+    return () if kept is None else kept.changes
 
 
 def hold_pictures(bundle: SealedZip, folder: Path) -> PicturesHeld:

@@ -51,6 +51,25 @@ def bundle(study: Path, out: Path, pictures: str, people: str, key: Path | None)
 
 
 @click.command()
+@STUDY
+@example("evenedit seal my-study")
+def seal(study: Path) -> None:
+    """Freeze a study's plan before the first edit.
+
+    Its hypotheses, portraits, prompts, editors, judges, exclusions and rules. Afterwards the report marks findings as
+    confirmatory or exploratory, and tells on top what was changed since, with before and after.
+    """
+    from evenedit.study.seal import seal_study
+
+    made = seal_study(open_study(study))
+    click.echo(
+        f"sealed {made.sealed}: {len(made.plan['hypotheses']):,} hypotheses, {len(made.plan['portraits']):,} portraits"
+    )
+    click.echo(f"seal {made.digest}")
+    click.echo("publish the seal where its date can be seen: a seal alone proves nothing against its own writer")
+
+
+@click.command()
 @BUNDLE
 @click.option("--root", default="", help="The root as you have it from elsewhere.")
 @click.option("--key", default="", help="The signer's public key (hex) as you have it from elsewhere.")
@@ -68,12 +87,13 @@ def verify(file: Path, root: str, key: str, pictures: Path | None) -> None:
     problems = list(found.problems())
     for line in problems:
         click.echo(line)
+    for change in found.plan:
+        click.echo(f"not as sealed: {change.what}: {change.before} → {change.after}")
     if found.changes.withdrawn:
         click.echo(f"{len(found.changes.withdrawn):,} withdrawn: their answers were removed after it was sealed")
     if found.pictures is not None:
-        click.echo(
-            f"pictures: {found.pictures.known:,} are those of the bundle, {found.pictures.absent:,} not presented"
-        )
+        held = found.pictures
+        click.echo(f"pictures: {held.known:,} are those of the bundle, {held.absent:,} not presented")
     if found.signed is not None and found.signed.valid:
         click.echo(f"{found.signed}")
     if found.facts.get("simulated"):
@@ -99,9 +119,7 @@ def rescore(file: Path, out: Path, rules: str) -> None:
 
     found = again(file, out, rules)
     seen = found.again
-    click.echo(
-        f"{seen.from_raw:,} replies read again, {seen.as_stored:,} taken as stored: no answer can be read in them"
-    )
+    click.echo(f"{seen.from_raw:,} replies read again; {seen.as_stored:,} hold no readable answer, taken as stored")
     if seen.differ:
         click.echo(f"{len(seen.differ):,} replies say something else than what was stored; the replies count")
     if found.withdrawn:

@@ -233,10 +233,10 @@ def _pack(target: Path, contents: Mapping[str, bytes | Path]) -> SealedZip:
                 archive.writestr(
                     about, content if isinstance(content, bytes) else content.read_bytes(), compresslevel=9
                 )
-        found = _digest_before_comment(temporary)
+        digest = _digest_before_comment(temporary)
         with temporary.open("r+b") as file:
             file.seek(-DIGITS, os.SEEK_END)
-            file.write(found.encode())
+            file.write(digest.encode())
             file.flush()
             os.fsync(file.fileno())
         temporary.replace(target)

@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
+from evenedit.results.preregistration import Standing
+
 ALPHA = 0.05
 """A finding is clear below this chance of any false alarm in the whole report."""
 NO_CHANGE = "no_change"
@@ -55,6 +57,9 @@ class Finding:
     """Names the finding by what it is about: the same in every analysis of the same study."""
     caveats: tuple[str, ...] = ()
     """What limits it, in sentences."""
+    standing: Standing = ""
+    """confirmatory where a sealed hypothesis is about it and the plan was kept, else exploratory; empty where the
+    study was not sealed."""
 
 
 @dataclass(frozen=True, slots=True)
