@@ -135,6 +135,29 @@ def rescore(file: Path, out: Path, rules: str) -> None:
     sys.exit(0 if found.identical or rules else 1)
 
 
+SHOWN = click.Choice(["show", "blur", "withhold"])
+
+
+@click.command()
+@BUNDLE
+@click.option("--out", required=True, type=click.Path(path_type=Path), help="Folder to write to.")
+@click.option("--portraits", type=SHOWN, default="show", show_default=True, help="What is done with source portraits.")
+@click.option("--outputs", type=SHOWN, default="show", show_default=True, help="What is done with edited pictures.")
+@click.option("--contact", default="", help="Whom to write to about a picture.")
+@example("evenedit publish audit.zip --out site --portraits blur --contact audit@example.org")
+def publish(file: Path, out: Path, portraits: str, outputs: str, contact: str) -> None:
+    """Write a bundle as a static site.
+
+    Findings, a page for each edit, filters, downloads and a note about pictures. It needs no server of its own.
+    """
+    from evenedit.bundle.publishing import PicturePolicy
+    from evenedit.bundle.publishing import publish as write
+
+    made = write(file, out, PicturePolicy(portraits, outputs), contact)  # type: ignore[arg-type]
+    click.echo(f"{made.cases:,} edits, {made.files:,} files, {made.size / 1e6:,.1f} MB")
+    click.echo(made.page)
+
+
 @click.command()
 @BUNDLE
 @click.argument("people", nargs=-1, required=True)
