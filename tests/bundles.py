@@ -1,11 +1,13 @@
 """Studies to bundle: one that has everything, made once for all tests that only read it."""
 
+import tomllib
 from pathlib import Path
 from typing import Any
 
-from conftest import toml
+from conftest import toml, write_study
 from evenedit.config import templates
 from evenedit.study.review_queue import ReviewQueue
+from evenedit.study.seal import seal_study
 from evenedit.study.study import Study
 from reviewing import settle
 from surveys import finish, open_service
@@ -15,7 +17,6 @@ CARELESS = {"seed": 2, "error": 0.4, "unparseable": 0.3, "refusal": 0.1}
 
 def everything(folder: Path, **changes: Any) -> Study:
     """Diagnosis, mitigation, stereotypes, judges, instruments, nine people and two reviewers, of few faces."""
-    import tomllib
 
     path = templates.write("demo", folder)
     table = tomllib.loads(path.read_text("utf-8"))
@@ -60,3 +61,29 @@ def run_everything(study: Study) -> Study:
         settle(queue, "review:zoe", ident, note="a private note of zoe")
         settle(queue, "review:ada", ident, note="a private note of ada")
     return study
+
+
+SEALED: dict[str, Any] = {
+    "hypotheses": [
+        {"rule": "gap.skin_lighter.race <= 0.2", "why": "lightening was seen in another editor"},
+        {"rule": "shift.skin_tone <= 0.1"},
+    ],
+    "instruments": [{"id": "skin", "kind": "skin"}],
+    "statistics": {"draws": 100, "permutations": 99},
+}
+
+
+def sealed_study(folder: Path, **changes: Any) -> Study:
+    """A small study that was sealed and then run."""
+    study = Study.load(write_study(folder, **changes))
+    seal_study(study)
+    study.run()
+    return study
+
+
+KEY_PEM = """-----BEGIN PRIVATE KEY-----
+MC4CAQAwBQYDK2VwBCIEIJ1hsZ3v/VpguoRK9JLsLMREScVpezJpGXA7rAMcrn9g
+-----END PRIVATE KEY-----
+"""
+"""The private key of the first example of RFC 8032: everybody has it."""
+PUBLIC = "d75a980182b10ab7d54bfed3c964073a0ee172f3daa62325af021a68f707511a"

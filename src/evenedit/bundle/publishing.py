@@ -17,7 +17,7 @@ from evenedit.core.sealed_zip import SealedZip
 from evenedit.core.version import __version__
 from evenedit.judges.parsing import evidence_of
 from evenedit.protocol.rubric import QUESTIONS
-from evenedit.report.contents import PHOTO_FIGURES
+from evenedit.report.figures.photo_figure import PHOTO_FIGURES
 from evenedit.report.render.html import PALETTE, TEMPLATES, put, render
 from evenedit.results.results import Results
 from evenedit.study.load_results import bundled_results, open_bundle

@@ -6,8 +6,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-from evenedit.results.preregistration import Standing
-
 ALPHA = 0.05
 """A finding is clear below this chance of any false alarm in the whole report."""
 NO_CHANGE = "no_change"
@@ -57,7 +55,7 @@ class Finding:
     """Names the finding by what it is about: the same in every analysis of the same study."""
     caveats: tuple[str, ...] = ()
     """What limits it, in sentences."""
-    standing: Standing = ""
+    standing: str = ""
     """confirmatory where a sealed hypothesis is about it and the plan was kept, else exploratory; empty where the
     study was not sealed."""
 

@@ -48,12 +48,14 @@ class StudyHistory:
         """Append a line."""
         self.path.parent.mkdir(parents=True, exist_ok=True)
         with FileLock(self.path.with_suffix(".lock")):
-            lines = self.text().splitlines()
-            before = str(json.loads(lines[-1]).get("hash", START)) if lines else START
+            text = self.text()
+            known = parse_history(text)
+            before = known[-1].hash if known else START
             line = Happening(datetime.now(UTC).isoformat(timespec="seconds"), what, detail, before)
             full = asdict(line) | {"hash": line.named()}
             with self.path.open("a", encoding="utf-8") as file:
-                file.write(json.dumps(full, ensure_ascii=False) + "\n")
+                begun = "" if not text or text.endswith("\n") else "\n"  # a process was killed while it wrote
+                file.write(begun + json.dumps(full, ensure_ascii=False) + "\n")
         return Happening(**full)
 
     def text(self) -> str:
