@@ -16,7 +16,6 @@ import subprocess
 import sys
 import tempfile
 import tomllib
-import venv
 import zipfile
 from importlib.metadata import distributions
 from pathlib import Path
@@ -57,9 +56,8 @@ def built(folder: Path) -> Path:
 
 
 def checked(wheel: Path, version: str) -> None:
-    """Install the wheel alone into a new environment that sees this one's libraries, and ask it for its version."""
+    """Unpack the wheel elsewhere, import it from there with this environment's libraries, and ask for its version."""
     with tempfile.TemporaryDirectory() as place:
-        venv.create(place, with_pip=False, system_site_packages=True)
         with zipfile.ZipFile(wheel) as archive:
             archive.extractall(Path(place) / "wheel")
         where = str(Path(place) / "wheel")

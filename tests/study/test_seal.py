@@ -84,7 +84,7 @@ def test_a_dropped_edit_is_told(study):
     study.store.close()
     with sqlite3.connect(study.folder / "study.db") as db:
         db.execute("DELETE FROM edits WHERE rowid = 1")
-    assert changes(study)["edits"][1] == "15 there, 1 missing"
+    assert changes(study)["planned edits"][1] == "15 there, 1 missing"
 
 
 def test_a_seal_cannot_be_moved(study):

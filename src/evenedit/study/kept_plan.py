@@ -115,7 +115,9 @@ def _unmade(study: Study) -> Iterator[PlanChange]:
     planned = [*design.diagnosis(file, sources), *design.floor(file, sources), *design.stereotype(file, sources)]
     made = sum(r.id in edits and edits[r.id].outcome is not Outcome.FAILED for r in planned)
     if made < len(planned):
-        yield PlanChange("edits", f"{len(planned):,} planned", f"{made:,} there, {len(planned) - made:,} missing")
+        yield PlanChange(
+            "planned edits", f"{len(planned):,} planned", f"{made:,} there, {len(planned) - made:,} missing"
+        )
 
 
 def _unsealed(study: Study, lines: Sequence[Happening]) -> Iterator[PlanChange]:
