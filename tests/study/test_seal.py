@@ -95,6 +95,8 @@ def test_a_seal_cannot_be_moved(study):
     with pytest.raises(EvenEditError, match="changed after it was sealed"):
         study.results()
     path.unlink()
+    with pytest.raises(EvenEditError, match="is gone"):
+        study.results()
     with pytest.raises(EvenEditError, match="edits are made already"):
         seal_study(study)
 

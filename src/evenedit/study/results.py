@@ -22,7 +22,6 @@ from evenedit.stats.digest import digest_of
 from evenedit.stats.planted import planted_effects
 from evenedit.study.asked import asked_of
 from evenedit.study.load_results import RESULTS, read_results
-from evenedit.study.seal import seal_file
 from evenedit.study.study import Study
 
 REPORT = "report"
@@ -76,8 +75,6 @@ def results_of(study: Study, table: RatingTable, second: SecondProcess = ALONE) 
 
 def _with_plan(study: Study, results: Results) -> Results:
     """The results of a sealed study with how it kept to its plan."""
-    if not seal_file(study.folder).is_file():
-        return results
     from evenedit.study.kept_plan import KeptPlan
 
     kept = KeptPlan.of(study)

@@ -10,7 +10,6 @@ import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import Any
 
 from evenedit.core.errors import EvenEditError
@@ -89,9 +88,16 @@ def seal_study(study: Study) -> Seal:
 
 
 def read_seal(study: Study) -> Seal | None:
-    """The seal of a study; None where it was never sealed."""
+    """The seal of a study; None where it was never sealed, an error where its history knows of one that is gone."""
     path = study.folder / FILE
-    return Seal.parse(path.read_text("utf-8"), str(path)) if path.is_file() else None
+    if path.is_file():
+        return Seal.parse(path.read_text("utf-8"), str(path))
+    known = [line.detail.get("seal") for line in StudyHistory(study.folder).lines() if line.what == "sealed"]
+    if known:
+        raise EvenEditError(
+            f"{path} is gone, and the study was sealed as {known[0]}; restore it from a copy or a bundle"
+        )
+    return None
 
 
 def plan_of(study: Study) -> dict[str, Any]:
@@ -135,8 +141,3 @@ def changes_between(before: Any, after: Any, where: str = "") -> Iterator[PlanCh
 
 def _said(value: Any) -> str:
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-
-
-def seal_file(folder: Path) -> Path:
-    """Where a study's seal lies."""
-    return folder / FILE
