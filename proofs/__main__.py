@@ -10,7 +10,7 @@ from proofs.page import PAGES, commit, page
 
 PROOFS = (
     *("age", "change", "coverage", "findings", "fuzz", "hard_worlds", "identity", "instruments", "kills", "load"),
-    "services",
+    *("sealed", "services"),
     "survey_kills",
     "texts",
 )

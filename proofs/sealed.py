@@ -1,7 +1,8 @@
 """Bundles give the same bytes again, and every change of a sealed study is told: `python -m proofs sealed`.
 
-CHANGES sets another number of one-byte changes. MLCROISSANT, ROCRATE and EVERY_EVAL name the Python of an environment
-with mlcroissant, rocrate-validator or jsonschema and every_eval_ever in it; a check without one is said to be left out.
+CHANGES sets another number of one-byte changes. MLCROISSANT and EVERY_EVAL name the Python of an environment
+with mlcroissant (and pyarrow), or jsonschema and every_eval_ever, in it, ROCRATE the program rocrate-validator; a check
+without one is said to be left out.
 """
 
 from __future__ import annotations
@@ -187,7 +188,7 @@ def _validated(bundle: Path, folder: Path) -> list[dict[str, str]]:
         ("Every Eval Ever", "EVERY_EVAL", EVERY_EVAL),
     ):
         rows.append({"tool": name, "said": _asked(os.environ.get(variable), ["-c", code, str(folder)])})
-    crate = ["-m", "rocrate_validator", "-y", "validate", "-p", "ro-crate-1.1", "-l", "required", "-f", "json"]
+    crate = ["-y", "validate", "-p", "ro-crate-1.1", "-l", "required", "-f", "json", "--no-paging"]
     rows.append({"tool": "rocrate-validator (1.1, required)", "said": _crate(os.environ.get("ROCRATE"), crate, folder)})
     return rows
 
@@ -204,7 +205,7 @@ def _crate(python: str | None, arguments: list[str], folder: Path) -> str:
         return "left out: not at hand"
     done = subprocess.run([python, *arguments, str(folder)], capture_output=True, text=True)
     try:
-        found = json.loads(done.stdout[done.stdout.index("{") :])
+        found = json.loads(done.stdout[done.stdout.index("{") : done.stdout.rindex("}") + 1])
     except ValueError:
         return (done.stdout + done.stderr).strip().splitlines()[-1]
     return f"passed: {found.get('passed')}, {len(found.get('issues', []))} issues"
