@@ -35,7 +35,7 @@ BUNDLE = click.argument("file", type=click.Path(path_type=Path))
     "evenedit bundle my-study --out audit.zip --pictures thumbnails --sign key.pem"
 )
 def bundle(study: Path, out: Path, pictures: str, people: str, key: Path | None) -> None:
-    """Write a study as one sealed file that anybody can check.
+    """Write a study as one file that anybody can check.
 
     With the study file, prompts, rubric, requests, raw replies, readings, ratings, results and report, each by its
     SHA-256; the same study gives the same bytes. Pictures need [sources] licence and publish = true in study.toml.
@@ -76,7 +76,7 @@ def seal(study: Path) -> None:
 @click.option("--pictures", type=click.Path(path_type=Path), help="Pictures to hold against the digests: a folder.")
 @example("evenedit verify audit.zip\nevenedit verify audit.zip --root 3f9c… --pictures portraits")
 def verify(file: Path, root: str, key: str, pictures: Path | None) -> None:
-    """Say whether a bundle is intact, or what was changed, added or removed.
+    """Say whether a bundle is intact, or what was changed.
 
     Exit code 0 = intact, 1 = something is not as it was. Whoever can write a bundle can write its hashes too: only a
     root or a key that you have from elsewhere shows that it is the bundle you mean.
@@ -109,7 +109,7 @@ def verify(file: Path, root: str, key: str, pictures: Path | None) -> None:
 @click.option("--rules", default="", help="Other rules: a TOML file, default or published; its own when left out.")
 @example("evenedit rescore audit.zip --out again\nevenedit rescore audit.zip --out published --rules published")
 def rescore(file: Path, out: Path, rules: str) -> None:
-    """Compute a bundle's results again from its raw replies, offline.
+    """Compute a bundle's results again, offline.
 
     Writes results.json, byte for byte the bundle's under its own rules, and rescore.json. Exit code 0 = the same, or
     other rules were asked for; 1 = something differs, which is told. A file of rules has tables of study.toml:
