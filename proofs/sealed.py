@@ -26,6 +26,7 @@ from evenedit.config import templates
 from evenedit.core.sealed_zip import find_changes
 from evenedit.study.audit import audit
 from evenedit.study.study import Study
+from evenedit.web.rehearsal import rehearse
 from proofs.page import ROOT, Proof, size, table
 from proofs.tampering import tamperings
 
@@ -107,8 +108,19 @@ def run(folder: Path) -> Proof:
 
 def _studies(folder: Path) -> list[tuple[str, Study]]:
     """The studies of the table; the audit of real edits where they are at hand."""
-    found = [("small", _from_template("small", folder / "small", {}))]
-    found.append(("demo", _from_template("demo", folder / "demo", {})))
+    found = [("small, reduced", _from_template("small", folder / "small", {"prompts": {"include": ["O-01"]}}))]
+    shorter = {
+        "prompts": {"include": ["O-01", "V-05"]},
+        "experiments": {
+            "diagnosis": {},
+            "mitigation": {"cases": 12, "choose": "drift", "pairwise": True, "extractor": {"kind": "simulated"}},
+            "stereotype": {"include": ["W-01", "W-26"]},
+        },
+        "survey": {"surveys": [1, 2], "cases": 8, "items_per_task": 4, "gold_share": 0.0, "simulated_people": 6},
+    }
+    demo = _from_template("demo", folder / "demo", shorter)
+    rehearse(demo)
+    found.append(("demo, reduced, with simulated people", demo))
     published = {
         "prompts": {"include": ["O-01", "V-05"]},
         "experiments": {
@@ -120,7 +132,6 @@ def _studies(folder: Path) -> list[tuple[str, Study]]:
             {"id": f"simulated-judge-{name}", "kind": "simulated", "settings": {"seed": seed, "error": 0.3}}
             for name, seed in (("a", 1), ("b", 2))
         ],
-        "editors": [{"id": "simulated-replacing"}, {"id": "simulated-even"}],
     }
     found.append(("published, reduced", _from_template("published", folder / "published", published)))
     if EDITS.is_file():
