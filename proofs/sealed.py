@@ -113,7 +113,7 @@ def _studies(folder: Path) -> list[tuple[str, Study]]:
         "prompts": {"include": ["O-01", "V-05"]},
         "experiments": {
             "diagnosis": {},
-            "mitigation": {"cases": 12, "choose": "drift", "pairwise": True, "extractor": {"kind": "simulated"}},
+            "mitigation": {"cases": 6, "choose": "drift", "pairwise": True, "extractor": {"kind": "simulated"}},
             "stereotype": {"include": ["W-01", "W-26"]},
         },
         "survey": {"surveys": [1, 2], "cases": 8, "items_per_task": 4, "gold_share": 0.0, "simulated_people": 6},
