@@ -16,7 +16,9 @@ class PlanChange:
     what: str
     """The key of the plan, such as thresholds.race_change.at_least."""
     before: str
+    """As it was sealed."""
     after: str
+    """As it is now."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,11 +26,15 @@ class HypothesisOutcome:
     """What came of one hypothesis for one editor."""
 
     rule: str
+    """The hypothesis, as a gate takes it."""
     why: str
+    """Why it was expected, in the study's words."""
     editor: str
+    """The editor; empty where there is no such estimate."""
     answer: str
     """pass, fail or undecided, as a gate answers; empty where there is no such estimate."""
     evidence: str
+    """The estimate with its interval, or the reason why there is none."""
     standing: Standing
     """confirmatory where it was sealed and nothing was changed since, else exploratory."""
 
@@ -44,3 +50,4 @@ class Preregistration:
     changes: tuple[PlanChange, ...] = ()
     """What is not as it was sealed, with before and after."""
     hypotheses: tuple[HypothesisOutcome, ...] = ()
+    """What came of each sealed hypothesis, editor by editor."""
