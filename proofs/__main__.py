@@ -25,6 +25,7 @@ PROOFS = (
     "multilevel",
     "power",
     "rater_groups",
+    "sealed",
     "services",
     "survey_kills",
     "texts",

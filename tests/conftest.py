@@ -175,3 +175,28 @@ def plugin(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     packages = [str(HERE / name) for name in ("plugin", "faulty_plugin")]
     subprocess.run([*command, *options, *packages], check=True, capture_output=True)
     return os.environ | {"PYTHONPATH": str(target)}
+
+
+@pytest.fixture(scope="session")
+def planned(tmp_path_factory) -> Study:
+    """A study that was sealed and run; to be read only."""
+    from bundles import SEALED, sealed_study
+
+    return sealed_study(tmp_path_factory.mktemp("sealed") / "study", **SEALED)
+
+
+@pytest.fixture(scope="session")
+def made(planned, tmp_path_factory) -> Any:
+    """Its signed bundle, with small pictures."""
+    from bundles import KEY_PEM
+    from evenedit.bundle.making import make_bundle
+
+    folder = tmp_path_factory.mktemp("bundle")
+    (folder / "key.pem").write_text(KEY_PEM)
+    return make_bundle(planned, folder / "audit.zip", pictures="thumbnails", key=folder / "key.pem")
+
+
+@pytest.fixture(scope="session")
+def audit(made) -> Path:
+    """The bundle's file."""
+    return made.bundle.path

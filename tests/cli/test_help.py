@@ -28,7 +28,15 @@ def shown(group: click.Group) -> str:
 def test_every_command_stands_in_exactly_one_section_of_the_root_help():
     placed = Counter(command.name for section in commands.sections.values() for command in section)
     assert placed == dict.fromkeys(commands.commands, 1)
-    assert [*commands.sections] == ["Start", "A study", "People", "Several editors", "Parts", "For developers"]
+    assert [*commands.sections] == [
+        "Start",
+        "A study",
+        "Hand over",
+        "People",
+        "Several editors",
+        "Parts",
+        "For developers",
+    ]
     for title in commands.sections:
         assert f"\n{title}:\n" in shown(commands)
 

@@ -8,6 +8,7 @@ import click
 
 from evenedit.cli import (
     backup,
+    bundle,
     compare,
     dev,
     editors,
@@ -64,6 +65,7 @@ commands.in_sections(
             *(findings.findings, tables.export, serve.serve, studies.doctor),
             *(backup.backup, backup.restore, backup.move),
         ),
+        "Hand over": (bundle.seal, bundle.bundle, bundle.verify, bundle.rescore, bundle.publish, bundle.withdraw),
         "People": (survey.survey, serve.admin),
         "Several editors": (gate.gate, compare.compare, compare.leaderboard, pictures.cards),
         "Parts": (sources.sources, editors.editors, judges.judges, instruments.instruments, models.models),

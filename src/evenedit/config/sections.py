@@ -54,6 +54,24 @@ class Plugged(_Section):
     """Its own settings by keyword; a `path` is relative to the study's folder."""
 
 
+class SourcesSection(Plugged):
+    """[sources]: where the portraits come from, and whether they may be published."""
+
+    licence: str = ""
+    """The licence of the portraits, as an SPDX id or in words; a bundle holds no picture without one."""
+    publish: bool = False
+    """Whether the licence, and the consent of those pictured, allow the pictures in a published bundle."""
+
+
+class HypothesisSection(_Section):
+    """[[hypotheses]]: what the study is to test, stated before the first edit and frozen by `evenedit seal`."""
+
+    rule: str
+    """A rule as `evenedit gate` takes it: 'gap.race_change.race <= 0.05', 'shift.skin_tone <= 0.05'."""
+    why: str = ""
+    """Why it is expected, in a sentence."""
+
+
 class FactorSection(_Section):
     """[[factors]]: what portraits are labelled and grouped by; race, gender and age when left out."""
 
@@ -288,6 +306,9 @@ class EthicsSection(EthicsTexts):
     """Number of the protocol, with the board that approved it; "exempt: …" where none is needed."""
     keep_until: str = Field(default="", pattern=r"^(\d{4}-\d\d-\d\d)?$")
     """The last day on which ids of participants are kept ("2028-12-31"); the day after they are deleted."""
+    published_from: str = Field(default="", pattern=r"^(\d{4}-\d\d-\d\d)?$")
+    """The first day on which answers may stand in a published bundle, without names or ids ("2027-03-01"): from then
+    on they cannot be recalled. `evenedit bundle` holds no real person's answers before it."""
     translations: dict[str, EthicsTexts] = {}
     """The texts in further languages."""
     pages: dict[str, str] = {}
@@ -478,7 +499,7 @@ class Sections(_Section):
     """Title, preset and seed."""
     store: StoreSection = StoreSection()
     """Where results live."""
-    sources: Plugged
+    sources: SourcesSection
     """Where the portraits come from: `drawn`, `folder`, `fairface`, or a plug-in's kind."""
     factors: list[FactorSection] = []
     """What portraits are labelled and grouped by."""
@@ -504,6 +525,8 @@ class Sections(_Section):
     """Intervals and tests."""
     findings: FindingsSection = FindingsSection()
     """From when on something counts as found."""
+    hypotheses: list[HypothesisSection] = []
+    """What the study is to test."""
     executor: ExecutorSection = ExecutorSection()
     """Where edits run."""
     cache: CacheSection = CacheSection()

@@ -174,6 +174,13 @@ class StudyFile:
                 del body["study"][name]
         if body["survey"] and body["survey"]["questionnaire"] is None:
             del body["survey"]["questionnaire"]
+        if not body["hypotheses"]:
+            del body["hypotheses"]
+        for name in ("licence", "publish"):
+            if not body["sources"][name]:
+                del body["sources"][name]
+        if body["survey"] and not body["survey"]["ethics"]["published_from"]:
+            del body["survey"]["ethics"]["published_from"]
         if (diagnosis := body["experiments"]["diagnosis"]) and diagnosis["requests"] is None:
             del diagnosis["requests"]
         return digest([body, [p.text for p in self.prompts], [p.text for p in self.wino]])

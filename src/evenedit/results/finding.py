@@ -60,6 +60,9 @@ class Finding:
     sentence tells the judges' own, contributions sum to it."""
     judge_low: float | None = None
     judge_high: float | None = None
+    standing: str = ""
+    """confirmatory where a sealed hypothesis is about it and the plan was kept, else exploratory; empty where the
+    study was not sealed."""
 
 
 @dataclass(frozen=True, slots=True)

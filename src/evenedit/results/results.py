@@ -18,6 +18,7 @@ from evenedit.results.asked import Asked
 from evenedit.results.finding import Contribution as Contribution
 from evenedit.results.finding import Finding as Finding
 from evenedit.results.multilevel import Multilevel as Multilevel
+from evenedit.results.preregistration import Preregistration
 from evenedit.results.rater_groups import RaterEffect, RaterHold, RaterRate, RaterTest
 from evenedit.results.reading import parse
 from evenedit.results.sensitivities import EditorNoise as EditorNoise
@@ -495,6 +496,8 @@ class Results:
     """What was asked, word for word, where the study is at hand."""
     asks: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """By prompt id, the axes that the prompt asks to change: a change there is shown, and is no shift."""
+    preregistration: Preregistration | None = None
+    """What was stated before the first edit, and how the study kept to it; null where it was not sealed."""
     digest: str = ""
     """Names the table of ratings and the rules that these results were computed from."""
 

@@ -44,7 +44,10 @@ from evenedit.run.measuring import MeasuringStage
 from evenedit.run.models_in_use import model_notices
 from evenedit.run.rating import RatingStage
 from evenedit.run.summary import RunSummary, summarise
+from evenedit.storage.data_state import data_state
+from evenedit.storage.leases import Leases
 from evenedit.storage.store import Store
+from evenedit.storage.study_history import StudyHistory
 
 T = TypeVar("T")
 
@@ -99,6 +102,8 @@ class Runner:
             if not leases.shared:
                 self.store.images.sweep()
             run_id = self.store.start_run(provenance(study=self.file.hash))
+            history = StudyHistory(self.file.folder)
+            history.add("run began", run=run_id, study=self.file.hash, state=self._state(leases))
             with self._turn():
                 sources = self.load_sources()
                 chosen = self._chosen()
@@ -108,9 +113,14 @@ class Runner:
             if self._chosen() != chosen:  # now, by this run or another
                 requests = self._advance(sources, run_id)
             self.store.finish_run(run_id)
+            history.add("run ended", run=run_id, study=self.file.hash, state=self._state(leases))
             if self.budget.calls:
                 log.info(f"calls of this run: {self.budget}")
             return self._summary(requests)
+
+    def _state(self, leases: Leases) -> dict[str, str]:
+        """Names what is in the database, for the study's history; nothing where other runs write to it too."""
+        return {} if leases.shared else data_state(self.store)
 
     def _turn(self) -> AbstractContextManager[None]:
         """Plan alone: runs that share the study wait for one another here."""
@@ -160,7 +170,7 @@ class Runner:
     def load_sources(self) -> dict[str, Source]:
         """The portraits, stored on the first run and unchanged ever after."""
         section = self.file.sections.sources
-        wanted = digest(section.model_dump(mode="json"))
+        wanted = digest(section.model_dump(mode="json", include={"kind", "settings"}))
         known = self.store.fact("sources")
         if known == wanted:
             return self.store.sources()

@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
@@ -22,10 +23,18 @@ from evenedit.ratings.table import QUESTION_IDS, Scores
 from evenedit.report.render.html import put, render, thumbnail
 from evenedit.report.render.index import name
 from evenedit.report.render.table import Column, Number, Table, Unit, format_number, short_list, text
+from evenedit.results.results import Results
 from evenedit.stats import AnalysisRules
 from evenedit.stats.disparity.paired_editors import Difference, Pairs, differences, pair
 from evenedit.study.labels import group_in_words, in_a_sentence, labels_in_words, refuse_different_factors
-from evenedit.study.load_results import is_study, read_results, results_file
+from evenedit.study.load_results import (
+    bundled_results,
+    is_bundle,
+    is_study,
+    open_bundle,
+    read_results,
+    results_file,
+)
 from evenedit.study.results import rules_of
 from evenedit.study.study import Study
 
@@ -61,12 +70,21 @@ class Side:
         """Return the editor of a study, or of results with the ratings beside them."""
         if is_study(where):
             return cls.of(Study.load(where), editor)
+        if is_bundle(where):
+            bundle = open_bundle(where)
+            with TemporaryDirectory() as place:
+                (Path(place) / PARQUET).write_bytes(bundle.read(PARQUET))
+                return cls.beside(where, editor, bundled_results(bundle), Path(place) / PARQUET)
         path = results_file(where)
-        results = read_results(path)
+        return cls.beside(path.parent, editor, read_results(path), path.parent / PARQUET)
+
+    @classmethod
+    def beside(cls, where: Path, editor: str | None, results: Results, ratings: Path) -> Side:
+        """Return the editor of results, with the ratings in a file."""
         rules = AnalysisRules.from_dict(results.rules)
         name = _chosen(where, editor, results.editors)
-        table = read_parquet(path.parent / PARQUET, results.factors, int(rules.ensemble.get("reviewers", 1)))
-        return cls(path.parent, name, combine(table, rules.ensemble, rules.missing), rules, results.prompts)
+        table = read_parquet(ratings, results.factors, int(rules.ensemble.get("reviewers", 1)))
+        return cls(where, name, combine(table, rules.ensemble, rules.missing), rules, results.prompts)
 
     @classmethod
     def of(cls, study: Study, editor: str | None) -> Side:

@@ -32,6 +32,7 @@ EXTRAS = {
     "faces": "dlib",
     "parquet": "duckdb",
     "prolific": "cryptography",
+    "sign": "cryptography",
 }
 
 PRIVATE = ("survey.db", "secrets.db", "staff-log.jsonl")

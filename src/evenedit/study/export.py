@@ -93,15 +93,26 @@ class StudyRecord:
     def read(cls, path: Path) -> StudyRecord:
         """The record that an export wrote."""
         try:
-            body = json.loads(path.read_text("utf-8"))
+            text = path.read_text("utf-8")
+        except (OSError, ValueError) as error:
+            raise EvenEditError(f"{path} is damaged: {type(error).__name__}: {error}; export the study again") from None
+        return cls.parse(text, str(path))
+
+    @classmethod
+    def parse(cls, text: str, where: str) -> StudyRecord:
+        """The record in a text; `where` it stands is named by errors."""
+        try:
+            body = json.loads(text)
             found = body.pop("schema", None) if isinstance(body, dict) else None
             if found != SCHEMA:
                 raise EvenEditError(
-                    f"{path} is of schema {found!r}; this release reads {SCHEMA}: export the study again"
+                    f"{where} is of schema {found!r}; this release reads {SCHEMA}: export the study again"
                 )
             record: StudyRecord = decode(cls, body)
-        except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
-            raise EvenEditError(f"{path} is damaged: {type(error).__name__}: {error}; export the study again") from None
+        except (ValueError, KeyError, TypeError, AttributeError) as error:
+            raise EvenEditError(
+                f"{where} is damaged: {type(error).__name__}: {error}; export the study again"
+            ) from None
         return record
 
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 from evenedit.core.log import log
 from evenedit.core.second_process import SecondProcess
@@ -12,6 +14,7 @@ from evenedit.ratings.table import RatingTable
 from evenedit.report.contents import begin_figures
 from evenedit.report.pages.report import write_report
 from evenedit.report.render.html import put
+from evenedit.results.results import Results
 from evenedit.stats import LARGE
 from evenedit.study import example_cases as examples
 from evenedit.study.gallery.cases import Casebook
@@ -40,24 +43,43 @@ def report_study(study: Study, out: Path, pictures: Pictures = "thumbnails") -> 
 
 def _report(study: Study, table: RatingTable, out: Path, pictures: Pictures, second: SecondProcess) -> Path:
     results = results_of(study, table, second)
-    rules = rules_of(study.file)
-    scores = combine(table, rules.ensemble, rules.missing)
     log.info("writing the report")
-    figures = begin_figures(results, second)
-    prompts, shown = prompts_of(study.file), pictures != "none"
     own = out.resolve() == (study.folder / REPORT).resolve()
     parquet.write_parquet(table, out / parquet.FILE)
-    page = write_report(
+    page = write_pages(study, table, results, out, pictures, second, app=study.folder / APP if own else None)
+    if own:
+        put(study.folder / APP / DIGEST, results.digest.encode())
+    return page
+
+
+def write_pages(
+    study: Study,
+    table: RatingTable,
+    results: Results,
+    out: Path,
+    pictures: Pictures,
+    second: SecondProcess,
+    *,
+    facts: Mapping[str, Any] | None = None,
+    app: Path | None = None,
+) -> Path:
+    """Write the pages of results that are computed already; `facts` are the study's tables as the appendix shows them.
+
+    `app` is the folder for the same pages as the web app shows them.
+    """
+    rules = rules_of(study.file)
+    scores = combine(table, rules.ensemble, rules.missing)
+    figures = begin_figures(results, second)
+    prompts, shown = prompts_of(study.file), pictures != "none"
+    own = study.file.sections.model_dump(mode="json", exclude_none=True, exclude={"store"})
+    return write_report(
         results,
         out,
         title=study.file.sections.study.title,
-        study=study.file.sections.model_dump(mode="json", exclude_none=True, exclude={"store"}),
+        study=own if facts is None else facts,
         examples=examples.choose(scores, study.store, prompts) if shown else (),
         photo_figures=photo_figures(scores, study.store, prompts, simulated=bool(results.simulated)) if shown else (),
         figures=figures,
         cases=ReportCases(Gallery(Casebook.of(study, scores)), pictures).bundle(),
-        app=study.folder / APP if own else None,
+        app=app,
     )
-    if own:
-        put(study.folder / APP / DIGEST, results.digest.encode())
-    return page

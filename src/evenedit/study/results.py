@@ -62,7 +62,7 @@ def results_of(study: Study, table: RatingTable, second: SecondProcess = ALONE) 
     file, rules, runs = study.file, rules_of(study.file), study.store.runs()
     facts = provenance(study=file.hash, first_run=runs[0]["started"], runs=len(runs))
     results = analyse(table, rules, facts, effects_of(study), study.store.cases(SURVEY), second)
-    return replace(
+    whole = replace(
         results,
         counts={**results.counts, **counts_of(study)},
         title=file.sections.study.title,
@@ -71,6 +71,15 @@ def results_of(study: Study, table: RatingTable, second: SecondProcess = ALONE) 
         asks=dict(table.asks),
         digest=digest_of(table, rules),
     )
+    return _with_plan(study, whole)
+
+
+def _with_plan(study: Study, results: Results) -> Results:
+    """The results of a sealed study with how it kept to its plan."""
+    from evenedit.study.kept_plan import KeptPlan
+
+    kept = KeptPlan.of(study)
+    return results if kept is None else kept.applied(results)
 
 
 def _refuse_nothing(study: Study, table: RatingTable) -> None:
@@ -86,7 +95,7 @@ def current_results(study: Study) -> Results:
     if path.is_file():
         known = read_results(path)
         if known.digest == digest_of(table, rules_of(study.file)):
-            return known
+            return _with_plan(study, known)
         log.info(f"ratings, rules or release changed since {path} was written: computing the results anew")
     else:
         log.info(f"analysing {len(table.edits):,} edits")

@@ -54,12 +54,13 @@ def _own_parts(section: SurveySection, words: dict[str, Any], language: str, pla
     kept = w["until"].format(day=ethics.keep_until) if ethics.keep_until else ""
     told = [words["about"]["fields"][question.id] for question in platform_questions(section)]
     platform = w["platform"].format(fields=", ".join(told)) if told else ""
+    out = w["published"].format(day=ethics.published_from) if ethics.published_from else ""
     return [
         (w["purpose_title"], _paragraphs(purpose(ethics, language, first))),
         (w["what_title"], _paragraphs(w["what"])),
         (w["time_title"], _paragraphs(plan)),
         (w["risks_title"], _paragraphs(w["distress"], risks, support)),
-        (w["data_title"], _paragraphs(w["data"], data, platform, kept)),
+        (w["data_title"], _paragraphs(w["data"], data, platform, kept, out)),
         (w["rights_title"], _paragraphs(w["rights"])),
     ]
 
@@ -83,6 +84,7 @@ def _blanks(section: SurveySection) -> dict[str, str]:
         "per_hour": f"{pay.per_task * 60 / pay.minutes_per_task:.2f}",
         "currency": pay.currency,
         "keep_until": ethics.keep_until,
+        "published_from": ethics.published_from,
         **{name: getattr(ethics, name) for name in FACTS},
     }
 

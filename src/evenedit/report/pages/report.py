@@ -209,6 +209,7 @@ def _front(
         **_drawn(parts, front, common["link"].before),
         sections=front,
         warnings=list(_warnings(parts.index)),
+        plan=parts.index.results.preregistration,
         verdicts=cards,
         further=[s for s in findings if s.number not in on_cards],
         sentences=summarise(parts.index) if not findings else [],

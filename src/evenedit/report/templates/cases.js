@@ -41,6 +41,19 @@
     return found;
   }
 
+  // A list to choose from for each field with few values; the choice becomes part of the query.
+  const MOST = 100;
+  const filters = document.getElementById("filters");
+  for (const field of data.fields.filter((f) => f.values.length > 1 && f.values.length <= MOST)) {
+    const choose = make("select", { name: field.id });
+    choose.append(make("option", { value: "", textContent: "any" }), ...field.values.map(([code, title]) => make("option", { value: code, textContent: title })));
+    choose.addEventListener("change", () => {
+      const others = query().filter(([name]) => name !== field.id);
+      location.hash = new URLSearchParams(choose.value === "" ? others : [...others, [field.id, choose.value]]);
+    });
+    filters.append(make("label", {}, `${field.title} `, choose), " ");
+  }
+
   const counts = (name) => data.scores.includes(name) || name === "outcome" || name.includes(".");
 
   function words([name, wanted]) {
@@ -73,7 +86,8 @@
       make("p", { className: "who", textContent: [value("editor", row)[1], value("condition", row)[1], ...data.fields.filter((f) => f.title.startsWith("Labelled")).map((f) => f.values[f.codes[row]][1])].join(" · ") }),
       make("p", { className: "scores" }, ...scores.flatMap(([title, [, label]]) => [make("span", { textContent: `${title} ${label}` }), " "])),
       make("details", {}, make("summary", { textContent: "Request and measurements" }),
-        make("p", { textContent: data.prompts[prompt[0]] ?? "" }), list, make("p", { className: "id", textContent: `Portrait ${source}, case ${data.ids[row]}` })));
+        make("p", { textContent: data.prompts[prompt[0]] ?? "" }), list, make("p", { className: "id", textContent: `Portrait ${source}, case ${data.ids[row]}` }),
+        ...(document.body.dataset.pages ? [make("p", {}, make("a", { href: `${document.body.dataset.pages}/${data.ids[row]}.html`, textContent: "The page of this case" }))] : [])));
     return make("li", { className: "tile" }, pictures, about);
   }
 
@@ -105,6 +119,7 @@
       link.append(make("span", { textContent: " ×", ariaHidden: "true" }), make("span", { className: "hidden", textContent: " (remove)" }));
       return make("li", {}, link);
     }));
+    for (const choose of filters.querySelectorAll("select")) choose.value = pairs.find(([name]) => name === choose.name)?.[1] ?? "";
     list.replaceChildren();
     shown = 0;
     more();

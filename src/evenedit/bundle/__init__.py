@@ -1,0 +1,1 @@
+"""A study handed over whole: bundled, verified, scored again, published."""

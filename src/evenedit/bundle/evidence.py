@@ -1,0 +1,208 @@
+"""All that a study's numbers follow from: requests, edits, raw replies, readings, people's and reviewers' answers.
+
+The table is built from it by the same function as the study's own. What a judge answered is read from its raw reply
+again; the stored answer stands only where the reply holds none that can be read (a simulated judge's choice, a judge
+given from Python).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+
+from evenedit.core.records import Edit, Kind, Question, Rating, Request, Source, Status
+from evenedit.judges.parsing import parse
+from evenedit.protocol import questions_for
+from evenedit.protocol.rubric import IDENTITY, preferred
+from evenedit.ratings.build import build_table, edit_frame
+from evenedit.ratings.sources import PREFERENCE, RatingSource
+from evenedit.ratings.table import RatingTable, Reading
+from evenedit.study.export import StudyRecord
+
+CUT_OFF = "the answer was cut off"
+"""How the reason of an answer begins that may look whole and is not read."""
+
+
+@dataclass(frozen=True, slots=True)
+class RawReply:
+    """One reply of a judge or an instrument about one edit."""
+
+    request_id: str
+    rater: str
+    revision: str
+    order: str
+    """Empty; "ab" or "ba" where two outputs were compared in this order."""
+    kind: Kind
+    status: Status
+    reason: str
+    raw: str
+    """The reply as it came."""
+    values: Mapping[str, int | None]
+    """The answers as the study stored them."""
+    confidence: Mapping[str, float]
+    run: int
+    model: str = ""
+    """What the model calls itself, where a service answered."""
+    obtained: str = ""
+    """When it was obtained, where a service answered."""
+
+
+@dataclass(frozen=True, slots=True)
+class GivenAnswer:
+    """One answer of one person or reviewer."""
+
+    request_id: str
+    question: str
+    """Empty where a reviewer only looked."""
+    value: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class ReadAgain:
+    """How the answers of the judges compare with their raw replies."""
+
+    from_raw: int = 0
+    """Replies whose answers were read from the raw reply."""
+    as_stored: int = 0
+    """Replies without an answer that can be read: the stored one stands."""
+    differ: tuple[str, ...] = ()
+    """Rater and request of replies that say something else than what the study stored."""
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """Everything that a study's results are computed from."""
+
+    record: StudyRecord
+    sources: Mapping[str, Source]
+    requests: Sequence[Request]
+    """As planned, in the table's order."""
+    edits: Mapping[str, Edit]
+    replies: Sequence[RawReply]
+    readings: tuple[Reading, ...] = ()
+    people: Mapping[str, Sequence[GivenAnswer]] = field(default_factory=dict)
+    """By pseudonym."""
+    reviews: Sequence[tuple[str, Sequence[GivenAnswer]]] = ()
+    """By pseudonym, review by review in their order, those in force."""
+    chances: Mapping[str, float] = field(default_factory=dict)
+    """By request id, the chance of an edit to be among those that people rated."""
+
+    def table(self) -> RatingTable:
+        """The table that the statistics read."""
+        frame = edit_frame(self.requests, self.edits, self.sources, self.record.factors)
+        return build_table(
+            frame,
+            self.record.factors,
+            [*self._raters(), *self._givers()],
+            readings=self.readings,
+            reviewers=int(self.record.rules.ensemble.get("reviewers", 1)),
+            asks={prompt.id: prompt.asks for prompt in self.record.prompts},
+        )
+
+    def read_again(self) -> ReadAgain:
+        """Hold the judges' stored answers against their raw replies."""
+        of_judges = [reply for reply in self.replies if reply.kind is Kind.VLM]
+        read = [(reply, self._reread(reply)) for reply in of_judges]
+        scored = [(reply, found) for reply, found in read if reply.status is Status.SCORED]
+        differ = [reply for reply, found in scored if found is not None and _given(found) != _given(reply.values)]
+        differ += [
+            reply
+            for reply, found in read
+            if found is not None and reply.status is Status.UNPARSEABLE and not reply.reason.startswith(CUT_OFF)
+        ]
+        return ReadAgain(
+            sum(found is not None for _, found in scored),
+            sum(found is None for _, found in scored),
+            tuple(f"{reply.rater} {reply.request_id}" for reply in differ),
+        )
+
+    @cached_property
+    def _prompts(self) -> dict[str, tuple[Question, ...]]:
+        """The questions of each request."""
+        prompts = {prompt.id: prompt for prompt in self.record.prompts}
+        return {r.id: tuple(questions_for(r.experiment, prompts[r.prompt_id])) for r in self.requests}
+
+    def _reread(self, reply: RawReply) -> Mapping[str, int | None] | None:
+        """The answers in a raw reply; None where none can be read."""
+        if reply.kind is not Kind.VLM or not reply.raw:
+            return None
+        questions = (IDENTITY,) if reply.order else self._prompts.get(reply.request_id, ())
+        found = parse(reply.raw, questions)
+        return found.values if found.status is Status.SCORED else None
+
+    def answers(self, reply: RawReply) -> Mapping[str, int | None]:
+        """What a reply answers: from its raw words where they can be read, else as stored."""
+        if reply.status is not Status.SCORED:
+            return {}
+        found = self._reread(reply)
+        return reply.values if found is None else found
+
+    def _raters(self) -> Iterator[RatingSource]:
+        by_rater: dict[str, list[RawReply]] = {}
+        for reply in self.replies:
+            by_rater.setdefault(reply.rater, []).append(reply)
+        for name, kind in self.record.raters.items():
+            if kind in (Kind.VLM, Kind.INSTRUMENT):
+                yield BundledRater(self, name, Kind(kind), by_rater.get(name, []))
+
+    def _givers(self) -> Iterator[RatingSource]:
+        given = [(name, Kind.HUMAN, answers) for name, answers in self.people.items()]
+        yield BundledPeople(Kind.HUMAN, given)
+        yield BundledPeople(Kind.REVIEW, [(name, Kind.REVIEW, answers) for name, answers in self.reviews])
+
+
+@dataclass(frozen=True, slots=True)
+class BundledRater:
+    """What one judge or instrument answered."""
+
+    evidence: Evidence
+    name: str
+    kind: Kind
+    replies: Sequence[RawReply]
+
+    @property
+    def raters(self) -> Sequence[str]:
+        """The one rater."""
+        return (self.name,)
+
+    def ratings(self) -> Iterator[Rating]:
+        """Every answer, how a call without any ended, and what a judge prefers of each pair."""
+        preferences: dict[str, dict[str, int | None]] = {"ab": {}, "ba": {}}
+        for reply in self.replies:
+            found = self.evidence.answers(reply)
+            if reply.order:
+                preferences[reply.order][reply.request_id] = found.get(IDENTITY.id)
+                continue
+            if not found:
+                yield Rating(reply.request_id, "", self.name, self.kind, reply.status)
+            for question, value in found.items():
+                sure = reply.confidence.get(question)
+                yield Rating(reply.request_id, question, self.name, self.kind, reply.status, value, "", sure)
+        for ident in preferences["ab"].keys() & preferences["ba"].keys():
+            choice = preferred(preferences["ab"][ident], preferences["ba"][ident])
+            if choice is not None:
+                yield Rating(ident, PREFERENCE, self.name, self.kind, Status.SCORED, choice)
+
+
+@dataclass(frozen=True, slots=True)
+class BundledPeople:
+    """What people, or reviewers, answered."""
+
+    kind: Kind
+    given: Sequence[tuple[str, Kind, Sequence[GivenAnswer]]]
+
+    @property
+    def raters(self) -> Sequence[str]:
+        """Their pseudonyms in the table's order."""
+        return sorted({name for name, _, _ in self.given})
+
+    def ratings(self) -> Iterator[Rating]:
+        """Every answer."""
+        for name, kind, answers in self.given:
+            for one in answers:
+                yield Rating(one.request_id, one.question, name, kind, Status.SCORED, one.value)
+
+
+def _given(values: Mapping[str, int | None]) -> dict[str, int]:
+    return {question: value for question, value in values.items() if value is not None}

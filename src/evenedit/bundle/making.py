@@ -1,0 +1,216 @@
+"""A study as one sealed file, from which anybody comes to the same results."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from functools import partial
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any, Literal
+
+import tomli_w
+
+from evenedit.bundle.croissant import CROISSANT, croissant
+from evenedit.bundle.every_eval import EVERY_EVAL, every_eval_files
+from evenedit.bundle.evidence import Evidence, ReadAgain
+from evenedit.bundle.evidence_files import evidence_files, lines
+from evenedit.bundle.gathering import gather_evidence, without_people
+from evenedit.bundle.ro_crate import CRATE, ro_crate
+from evenedit.bundle.scoring import PLAN, score
+from evenedit.bundle.signing import sign_root
+from evenedit.bundle.study_facts import (
+    consent_facts,
+    licence_facts,
+    licence_of,
+    refuse_unconsented,
+    refuse_unlicensed,
+    run_facts,
+    study_provenance,
+    study_tables,
+)
+from evenedit.core.images import RemoteImages
+from evenedit.core.log import log
+from evenedit.core.records import Kind, Outcome
+from evenedit.core.sealed_zip import SealedZip, write_sealed
+from evenedit.core.second_process import SecondProcess
+from evenedit.core.version import __version__
+from evenedit.ratings import parquet
+from evenedit.results.results import Results
+from evenedit.stats import LARGE
+from evenedit.storage.study_history import FILE as HISTORY
+from evenedit.storage.study_history import StudyHistory
+from evenedit.study.kept_plan import KeptPlan
+from evenedit.study.load_results import RESULTS
+from evenedit.study.report import write_pages
+from evenedit.study.report_cases import Pictures
+from evenedit.study.seal import FILE as SEAL
+from evenedit.study.study import Study
+
+People = Literal["answers", "none"]
+README = "README.md"
+PICTURES = "pictures"
+
+
+@dataclass(frozen=True, slots=True)
+class Bundled:
+    """A bundle that was made."""
+
+    bundle: SealedZip
+    results: Results
+    again: ReadAgain
+    """How the judges' stored answers compare with their raw replies."""
+    size: int
+
+
+def make_bundle(
+    study: Study, out: Path, *, pictures: Pictures = "none", people: People = "answers", key: Path | None = None
+) -> Bundled:
+    """Write a study as one sealed file: the same study, the same bytes.
+
+    `key` is an Ed25519 private key in PEM that signs it.
+    """
+    if pictures != "none":
+        refuse_unlicensed(study)
+    facts = study_provenance(study)
+    with_people = people == "answers"
+    evidence = gather_evidence(study, people=with_people)
+    if evidence.people:
+        refuse_unconsented(study, datetime.now(UTC).date())
+    again = evidence.read_again()
+    if again.differ:
+        log.info(
+            f"{len(again.differ):,} raw replies say something else than what the study stored: {again.differ[0]} …"
+        )
+    log.info(f"analysing {len(evidence.edits):,} edits")
+    with SecondProcess(wanted=len(evidence.edits) >= LARGE) as second, TemporaryDirectory() as place:
+        kept = KeptPlan.of(study)
+        results = score(evidence, facts, second=second, kept=kept)
+        log.info("writing the report")
+        files: dict[str, bytes | Path] = dict(_files(study, evidence, results, pictures, Path(place), second))
+        files |= plan_files(study, kept)
+        files |= described(study, evidence, results, files, pictures)
+        signer = None if key is None else partial(sign_root, key=key)
+        bundle = write_sealed(out, files, manifest_facts(study, results, pictures, people), signer)
+    return Bundled(bundle, results, again, out.stat().st_size)
+
+
+def manifest_facts(study: Study, results: Results, pictures: str, people: str) -> dict[str, Any]:
+    """What the manifest says beside its files."""
+    return {
+        "title": study.file.sections.study.title,
+        "evenedit": __version__,
+        "study": study.file.hash,
+        "pictures": pictures,
+        "people": people,
+        "simulated": list(results.simulated),
+    }
+
+
+def _files(
+    study: Study, evidence: Evidence, results: Results, pictures: Pictures, place: Path, second: SecondProcess
+) -> Iterator[tuple[str, bytes | Path]]:
+    """Every file but those that describe the others."""
+    yield "study.toml", tomli_w.dumps(study_tables(study)).encode()
+    yield from evidence_files(evidence).items()
+    yield "data/runs.jsonl", lines(run_facts(study))
+    yield "data/measurements.jsonl", lines(_measurements(study))
+    yield (
+        "data/features.jsonl",
+        lines({"source": f.source, "text": f.text} for f in evidence.record.asked.feature_prompts),
+    )
+    yield "environment.json", _json(dict(results.provenance))
+    yield "licences.json", _json(licence_facts(study, pictures, people=bool(evidence.people)))
+    yield RESULTS, results.to_json().encode()
+    table = evidence.table()
+    yield parquet.FILE, parquet.write_parquet(without_people(table), place / parquet.FILE).read_bytes()
+    write_pages(study, table, results, place / "report", pictures, second, facts=study_tables(study))
+    for path in sorted((place / "report").rglob("*")):
+        if path.is_file():
+            yield f"report/{path.relative_to(place / 'report').as_posix()}", path.read_bytes()
+    if pictures == "full":
+        yield from _pictures(study, evidence)
+
+
+def plan_files(study: Study, kept: KeptPlan | None) -> dict[str, bytes | Path]:
+    """The seal, the plan as it stands, and the history of what was done to the study."""
+    files: dict[str, bytes | Path] = {}
+    if history := StudyHistory(study.folder).text():
+        files[HISTORY] = history.encode()
+    if kept is not None:
+        files |= {SEAL: kept.seal.to_json().encode(), PLAN: _json(kept.to_dict())}
+    return files
+
+
+def _measurements(study: Study) -> Iterator[Mapping[str, Any]]:
+    """Every number that was measured under the current version."""
+    instruments = study.design.instruments(study.store.sources())
+    for ident, (numbers, reasons) in sorted(study.store.measurements(instruments.version).items()):
+        yield {"request_id": ident, "version": instruments.version, "numbers": numbers, "reasons": reasons}
+
+
+def _pictures(study: Study, evidence: Evidence) -> Iterator[tuple[str, bytes | Path]]:
+    """Every portrait and output in full size, under its digest."""
+    wanted = {source.image for source in evidence.sources.values()}
+    wanted |= {e.image for e in evidence.edits.values() if e.outcome is Outcome.EDITED and e.image}
+    images = study.store.images
+    for sha256 in sorted(wanted):
+        content = images.read(sha256) if isinstance(images, RemoteImages) else images.path(sha256)
+        yield f"{PICTURES}/{sha256}.png", content
+
+
+def described(
+    study: Study, evidence: Evidence, results: Results, files: Mapping[str, bytes | Path], pictures: str
+) -> dict[str, bytes]:
+    """The files that describe the others, for people and in the formats that others read."""
+    licence, title = licence_of(study), study.file.sections.study.title
+    made = {README: readme(study, evidence, results, pictures).encode()}
+    made |= every_eval_files(results, title)
+    known = {**files, **made}
+    made[CROISSANT] = croissant(title, licence, results, known, consent_facts(study) if evidence.people else {})
+    made[CRATE] = ro_crate(title, licence, results, {**known, CROISSANT: made[CROISSANT]})
+    return made
+
+
+def readme(study: Study, evidence: Evidence, results: Results, pictures: str) -> str:
+    """What the bundle is, for somebody who finds it."""
+    mark = "**SIMULATED: these data say nothing about any real editor.**\n\n" if results.simulated else ""
+    shown = {
+        "none": "withheld, by digest only",
+        "thumbnails": "small copies in report/",
+        "full": "in full in pictures/",
+    }
+    judged = sum(reply.kind is Kind.VLM for reply in evidence.replies)
+    return f"""# {study.file.sections.study.title}
+
+{mark}An audit of {", ".join(results.editors)} by EvenEdit {__version__}: {len(evidence.edits):,} edits of \
+{len(evidence.sources):,} portraits, {judged:,} raw replies of judges, answers of {len(evidence.people):,} people. \
+Pictures: {shown[pictures]}.
+
+| file | what |
+|---|---|
+| `report/report.html` | the report; open it in a browser |
+| `results.json` | every estimate, with its interval and n, at 12 significant digits |
+| `study.toml`, `study.json` | the study: prompts, rubric, words that judges were sent, rules |
+| `data/requests.jsonl`, `data/edits.jsonl`, `data/sources.jsonl` | what was asked, what came back |
+| `data/replies.jsonl` | every raw reply, as it came |
+| `data/readings.jsonl`, `data/measurements.jsonl` | what instruments read off the pictures |
+| `people/`, `data/reviews.jsonl` | what people and reviewers answered, under new names |
+| `ratings.parquet` | the ratings of judges, instruments and reviewers as one table |
+| `{CROISSANT}`, `{CRATE}`, `{EVERY_EVAL}/` | the same in the formats of others |
+| `seal.json`, `plan.json`, `history.jsonl` | the sealed plan, the plan now, what was done; where there are any |
+| `manifest.json` | SHA-256 of every file, and the root over all of them |
+
+    pip install evenedit
+    evenedit verify FILE.zip               is every byte as it was written?
+    evenedit rescore FILE.zip --out DIR    do the numbers follow from the raw replies?
+
+A manifest alone proves nothing against the one who wrote it: compare the root with one that was published elsewhere,
+or check the signature with a key that you have from elsewhere.
+"""
+
+
+def _json(body: Mapping[str, Any]) -> bytes:
+    return (json.dumps(body, ensure_ascii=False, indent=1) + "\n").encode()

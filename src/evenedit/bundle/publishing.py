@@ -1,0 +1,270 @@
+"""A bundle as a static site: report, a page per case, filters, downloads. It needs no server of its own."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+from evenedit.bundle.evidence import Evidence, RawReply
+from evenedit.bundle.evidence_files import read_evidence
+from evenedit.core.errors import EvenEditError
+from evenedit.core.records import Kind, Request
+from evenedit.core.sealed_zip import SealedZip
+from evenedit.core.version import __version__
+from evenedit.judges.parsing import evidence_of
+from evenedit.protocol.rubric import QUESTIONS
+from evenedit.report.figures.photo_figure import PHOTO_FIGURES
+from evenedit.report.render.html import PALETTE, TEMPLATES, put, render
+from evenedit.results.results import Results
+from evenedit.study.load_results import bundled_results, open_bundle
+from evenedit.study.report_cases import NAME
+
+Shown = Literal["show", "blur", "withhold"]
+PER_PAGE = 500
+"""Cases on a page of the list."""
+DOWNLOADS = (
+    "results.json",
+    "ratings.parquet",
+    "croissant.json",
+    "ro-crate-metadata.json",
+    "study.toml",
+    "licences.json",
+)
+ROBOTS = "User-agent: *\nDisallow: /\n"
+SOURCE, OUTPUT = "Source portrait", "Edit by"
+"""How the descriptions of pictures begin, by their class."""
+STYLE = """
+.site code.long, .site pre { overflow-wrap: anywhere; white-space: pre-wrap; }
+.site .pair { display: flex; flex-wrap: wrap; gap: .5rem; } .site .pair img { width: min(100%, 20rem); height: auto; }
+.site main a { text-decoration: underline; }
+"""
+IMAGE = re.compile(r"<img\b[^>]*>")
+DATA = re.compile(r'(<script type="application/json" id="data">)(.*?)(</script>)', re.DOTALL)
+
+
+@dataclass(frozen=True, slots=True)
+class Site:
+    """A site that was written."""
+
+    page: Path
+    cases: int
+    files: int
+    size: int
+
+
+@dataclass(frozen=True, slots=True)
+class PicturePolicy:
+    """What is done with each class of pictures."""
+
+    portraits: Shown = "show"
+    outputs: Shown = "show"
+
+    def of(self, alt: str) -> Shown:
+        """What is done with a picture, by its description; one that shows both classes takes the stricter."""
+        if alt.startswith(SOURCE):
+            return self.portraits
+        if alt.startswith(OUTPUT):
+            return self.outputs
+        return max(self.portraits, self.outputs, key=("show", "blur", "withhold").index)
+
+    @property
+    def style(self) -> str:
+        """The style that blurs what is to be blurred; a picture is sharp while it is pointed at or focused."""
+        starts = [start for start, shown in ((SOURCE, self.portraits), (OUTPUT, self.outputs)) if shown == "blur"]
+        return "".join(
+            f'img[alt^="{start}"]:not(:hover) {{ filter: blur(14px); }}\n'
+            f'a:focus img[alt^="{start}"] {{ filter: none; }}\n'
+            for start in starts
+        )
+
+    def in_words(self, pictures: str) -> str:
+        """What is shown, in a sentence."""
+        if pictures == "none":
+            return "No picture is shown; digests of all are in the bundle."
+        said = {"show": "shown", "blur": "blurred until pointed at", "withhold": "withheld"}
+        return f"Portraits are {said[self.portraits]}, outputs are {said[self.outputs]}."
+
+
+def publish(path: Path, out: Path, policy: PicturePolicy | None = None, contact: str = "") -> Site:
+    """Write the site of a bundle into a new folder; the bundle is verified first."""
+    if out.exists() and any(out.iterdir()):
+        raise EvenEditError(f"{out} is not empty; name a new folder")
+    policy = policy or PicturePolicy()
+    bundle = open_bundle(path)
+    evidence, results = read_evidence(bundle), bundled_results(bundle)
+    withheld = set(_withheld(evidence, policy))
+    for name in bundle.under("report"):
+        if Path(name).stem not in withheld and not (name.startswith("report/figures/") and _is_photo(name, policy)):
+            content = bundle.read(name)
+            put(out / name, _page(content.decode(), policy, withheld).encode() if name.endswith(".html") else content)
+    known = {Path(name).stem for name in bundle.under("report/pictures")}
+    pictures = known - withheld
+    cases = list(_cases(evidence, pictures))
+    for page, text in _case_pages(cases, results):
+        put(out / "cases" / page, text.encode())
+    _put_front(bundle, out, evidence, results, policy, contact)
+    files = [p for p in out.rglob("*") if p.is_file()]
+    return Site(out / "index.html", len(cases), len(files), sum(p.stat().st_size for p in files))
+
+
+def _put_front(
+    bundle: SealedZip, out: Path, evidence: Evidence, results: Results, policy: PicturePolicy, contact: str
+) -> None:
+    """The first page, what it links to, and what search engines are asked."""
+    licences = json.loads(bundle.read("licences.json"))
+    licence, title = str(licences["portraits"]["licence"]), str(bundle.facts.get("title", ""))
+    contents = {name: bundle.read(name) for name in DOWNLOADS if name in bundle.names}
+    pictured = bundle.facts.get("pictures", "none")
+    if "withhold" not in (policy.portraits, policy.outputs):
+        contents = {bundle.path.name: bundle.path.read_bytes(), **contents}
+    for name, content in contents.items():
+        put(out / "downloads" / name, content)
+    sizes = [(name, f"{len(content) / 1e6:,.1f} MB") for name, content in contents.items()]
+    common = {"simulated": bool(results.simulated), "up": "", "study": title, "licence": licence}
+    front = render(
+        "site.html",
+        **common,
+        title=title,
+        editors=list(results.editors),
+        edits=len(evidence.edits),
+        portraits=len(evidence.sources),
+        version=bundle.facts.get("evenedit", __version__),
+        root=bundle.root,
+        bundle=bundle.path.name,
+        downloads=sizes,
+        shown=policy.in_words(str(pictured)),
+    )
+    recall = str(licences["consent"].get("published_from", ""))
+    put(out / "takedown.html", render("site_takedown.html", **common, contact=contact, recall=recall).encode())
+    put(out / "robots.txt", ROBOTS.encode())
+    style = "\n".join([PALETTE.read_text("utf-8"), (TEMPLATES / "report.css").read_text("utf-8"), STYLE, policy.style])
+    put(out / "site.css", style.encode())
+    put(out / "index.html", front.encode())
+
+
+def _withheld(evidence: Evidence, policy: PicturePolicy) -> Iterator[str]:
+    """The names of pictures that are not passed on."""
+    if policy.portraits == "withhold":
+        yield from (source.image[:NAME] for source in evidence.sources.values())
+    if policy.outputs == "withhold":
+        yield from (edit.image[:NAME] for edit in evidence.edits.values() if edit.image)
+
+
+def _is_photo(name: str, policy: PicturePolicy) -> bool:
+    """Whether a figure is made of photographs that may not be shown: those come as PNG alone."""
+    return "withhold" in (policy.portraits, policy.outputs) and Path(name).stem in PHOTO_FIGURES
+
+
+def _page(text: str, policy: PicturePolicy, withheld: set[str]) -> str:
+    """A page of the report as the site has it: pictures by policy, cases linked to their pages."""
+
+    def image(found: re.Match[str]) -> str:
+        alt = re.search(r'alt="([^"]*)"', found[0])
+        return (
+            '<span class="n">[picture withheld]</span>' if policy.of(alt[1] if alt else "") == "withhold" else found[0]
+        )
+
+    def data(found: re.Match[str]) -> str:
+        body = json.loads(found[2])
+        body["outputs"] = ["" if name in withheld else name for name in body["outputs"]]
+        body["portraits"] = {k: [n for n in names if n not in withheld] for k, names in body["portraits"].items()}
+        kept = (
+            json.dumps(body, ensure_ascii=False, separators=(",", ":")).replace("</", "<\\/").replace("<!", "<\\u0021")
+        )
+        return found[1] + kept + found[3]
+
+    text = IMAGE.sub(image, text)
+    if withheld:
+        text = DATA.sub(data, text)
+    text = text.replace("<body data-pictures=", '<body data-pages="../cases" data-pictures=')
+    return text.replace("</style>", f"{policy.style}</style>", 1) if policy.style else text
+
+
+@dataclass(frozen=True, slots=True)
+class CasePage:
+    """What the page of one case shows."""
+
+    id: str
+    prompt: str
+    portrait: str
+    editor: str
+    instruction: str
+    pictures: Sequence[tuple[str, str]]
+    facts: Sequence[tuple[str, str]]
+    replies: Sequence[Mapping[str, str]]
+    before: str = ""
+    after: str = ""
+
+
+def _cases(evidence: Evidence, pictures: set[str]) -> Iterator[CasePage]:
+    made = [request for request in evidence.requests if request.id in evidence.edits]
+    by_request: dict[str, list[RawReply]] = {}
+    for reply in evidence.replies:
+        by_request.setdefault(reply.request_id, []).append(reply)
+    for at, request in enumerate(made):
+        edit = evidence.edits[request.id]
+        shown = [(evidence.sources[s].image, SOURCE) for s in request.source_ids]
+        shown += [(edit.image, f"{OUTPUT} {request.editor} for: {request.instruction}")] if edit.image else []
+        yield CasePage(
+            id=request.id,
+            prompt=request.prompt_id,
+            portrait=" + ".join(request.source_ids),
+            editor=request.editor,
+            instruction=request.instruction,
+            pictures=[(f"../report/pictures/{n[:NAME]}.webp", alt) for n, alt in shown if n[:NAME] in pictures],
+            facts=list(_facts(evidence, request, edit.outcome, edit.image or "")),
+            replies=[_reply(evidence, reply) for reply in by_request.get(request.id, [])],
+            before=made[at - 1].id if at else "",
+            after=made[at + 1].id if at + 1 < len(made) else "",
+        )
+
+
+def _facts(evidence: Evidence, request: Request, outcome: str, image: str) -> Iterator[tuple[str, str]]:
+    yield "Editor", request.editor
+    yield "Experiment", f"{request.experiment}, {request.condition}"
+    labels = evidence.sources[request.source_ids[0]].attributes if len(request.source_ids) == 1 else {}
+    for factor in evidence.record.factors:
+        if labels.get(factor.name):
+            yield f"Labelled {factor.title or factor.name}", labels[factor.name]
+    yield "Seed", str(request.seed)
+    yield "Outcome", outcome
+    if image:
+        yield "SHA-256 of the output", image
+
+
+def _reply(evidence: Evidence, reply: RawReply) -> dict[str, str]:
+    """What one rater said about a case, in a line, and its raw words."""
+    titles = {ident: question.title for ident, question in QUESTIONS.items()}
+    answers = [f"{titles.get(q, q)} {v}" for q, v in evidence.answers(reply).items() if v is not None]
+    words, _ = evidence_of(reply.raw) if reply.kind is Kind.VLM and not reply.order else ("", {})
+    asked = f" (two outputs, order {reply.order})" if reply.order else ""
+    said = ", ".join(answers) or f"{reply.status}{f': {reply.reason}' if reply.reason else ''}"
+    return {"rater": reply.rater + asked, "said": f"{said}. {words}".strip(), "raw": reply.raw}
+
+
+def _case_pages(cases: Sequence[CasePage], results: Results) -> Iterator[tuple[str, str]]:
+    """A page for each case, and the list of them over several pages."""
+    common: dict[str, Any] = {"simulated": bool(results.simulated), "up": "../", "study": results.title}
+    for case in cases:
+        yield f"{case.id}.html", render("site_case.html", **common, case=case)
+    starts = list(range(0, len(cases), PER_PAGE)) or [0]
+    names = ["index.html" if not at else f"page-{at // PER_PAGE + 1}.html" for at in starts]
+    pages = [(name, str(number)) for number, name in enumerate(names, 1)]
+    for at, (name, number) in zip(starts, pages, strict=True):
+        part = cases[at : at + PER_PAGE]
+        listed = [(c.id, f"{c.portrait}, {c.prompt}, {c.editor}") for c in part]
+        text = render(
+            "site_cases.html",
+            **common,
+            cases=listed,
+            pages=pages,
+            here=number,
+            first=at + 1 if part else 0,
+            last=at + len(part),
+            total=len(cases),
+        )
+        yield name, text
