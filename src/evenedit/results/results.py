@@ -14,6 +14,12 @@ from evenedit.core.records import Condition, Estimate
 from evenedit.protocol import FACTORS, Factor, level_code
 from evenedit.protocol.measures import Measure
 from evenedit.ratings.profiles import ParticipantCounts
+from evenedit.results.agreement import Agreement as Agreement
+from evenedit.results.agreement import Confidence as Confidence
+from evenedit.results.agreement import Coverage as Coverage
+from evenedit.results.agreement import ExplainedGap as ExplainedGap
+from evenedit.results.agreement import PerJudgeEstimate as PerJudgeEstimate
+from evenedit.results.agreement import PredictionPowered as PredictionPowered
 from evenedit.results.asked import Asked
 from evenedit.results.finding import Contribution as Contribution
 from evenedit.results.finding import Finding as Finding
@@ -21,8 +27,14 @@ from evenedit.results.multilevel import Multilevel as Multilevel
 from evenedit.results.preregistration import Preregistration
 from evenedit.results.rater_groups import RaterEffect, RaterHold, RaterRate, RaterTest
 from evenedit.results.reading import parse
+from evenedit.results.sensitivities import Bound as Bound
 from evenedit.results.sensitivities import EditorNoise as EditorNoise
+from evenedit.results.sensitivities import LeaveOneOut as LeaveOneOut
+from evenedit.results.sensitivities import Multiverse as Multiverse
 from evenedit.results.sensitivities import SecondLabelling as SecondLabelling
+from evenedit.results.sensitivities import SeedSpread as SeedSpread
+from evenedit.results.sensitivities import Sensitivity as Sensitivity
+from evenedit.results.sensitivities import Specification as Specification
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -79,26 +91,6 @@ class Contrast:
 
 
 @dataclass(frozen=True, slots=True)
-class Sensitivity:
-    """The same rate under another threshold or missing-value convention."""
-
-    measure: str
-    experiment: str
-    condition: str
-    editor: str | None
-    threshold: str
-    """≥3, ≤2 …"""
-    missing: str
-    """exclude or neutral-3."""
-    is_default: bool
-    """Whether this row is the one the report's tables use."""
-    value: float | None
-    gap: float | None
-    """Highest minus lowest rate over the levels of the first factor."""
-    n: int
-
-
-@dataclass(frozen=True, slots=True)
 class Planted:
     """A simulated editor's known effect beside what the audit found."""
 
@@ -112,87 +104,6 @@ class Planted:
     high: float | None
     inside: bool | None
     """Whether the planted value lies in the interval; None without an interval."""
-
-
-@dataclass(frozen=True, slots=True)
-class Agreement:
-    """One statistic of how raters agree, or of what a test says about their ratings."""
-
-    statistic: str
-    """fleiss_kappa, weighted_kappa_linear, kruskal_wallis_H …; its p: `<statistic>_p`. See docs/statistics.md."""
-    axis: str
-    """A question's id, `<question>.label`, `<question>.distance` (from the middle) or `preference`."""
-    condition: str
-    editor: str | None
-    """None when pooled over editors."""
-    group: Mapping[str, str]
-    """{} for everybody, {"race": "Black"} for a group, {"race": "*"} for a comparison of groups."""
-    raters: str
-    """`all` people, or `complete`: equally many per item; both alone or against the ensemble of judges. Else who is
-    compared: `<judge>|all`, `<judge>|<judge>`, or `ensemble` for a test of the judges' scores."""
-    value: float | None
-    low: float | None
-    high: float | None
-    n_items: int
-    n_ratings: int
-    """Ratings behind the items: people's, or the judges' where no people are in it."""
-    method: str
-    """The convention, how the interval was made, and why a value or an interval is None."""
-
-
-@dataclass(frozen=True, slots=True)
-class PerJudgeEstimate:
-    """An estimate as it would be had this judge been the only one."""
-
-    judge: str
-    estimate: Estimate
-
-
-@dataclass(frozen=True, slots=True)
-class Coverage:
-    """How the calls of one rater about one editor ended."""
-
-    rater: str
-    experiment: str
-    editor: str
-    group: Mapping[str, str]
-    scored: int
-    refused: int
-    unparseable: int
-    failed: int
-
-
-@dataclass(frozen=True, slots=True)
-class Confidence:
-    """How sure a judge stated it was about one question, 0 to 1."""
-
-    rater: str
-    question: str
-    n: int
-    missing: int
-    """Scores without a stated confidence."""
-    mean: float
-    agreeing: float | None
-    """Mean over edits on which the judges agree."""
-    disagreeing: float | None
-    """Mean over edits on which they differ by two or more."""
-
-
-@dataclass(frozen=True, slots=True)
-class Bound:
-    """The least and the largest a gap could be, whatever the missing scores would have been."""
-
-    measure: str
-    """gap.<rate>"""
-    experiment: str
-    condition: str
-    editor: str | None
-    factor: str
-    value: float
-    """The gap over valid scores."""
-    low: float
-    high: float
-    missing: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -228,49 +139,6 @@ class Model:
 
 
 @dataclass(frozen=True, slots=True)
-class LeaveOneOut:
-    """The range a gap takes when each face is left out in turn."""
-
-    measure: str
-    """gap.<rate>"""
-    experiment: str
-    condition: str
-    editor: str | None
-    factor: str
-    value: float
-    low: float
-    high: float
-    face: str
-    """The face whose absence moves the gap most."""
-    same_extremes: int
-    """After how many of the omissions the same groups are highest and lowest."""
-    faces: int
-
-
-@dataclass(frozen=True, slots=True)
-class SeedSpread:
-    """How much of a rate is the luck of the seed."""
-
-    measure: str
-    """rate.<rate>"""
-    experiment: str
-    condition: str
-    editor: str
-    seeds: int
-    low: float
-    high: float
-    """Lowest and highest rate over seeds."""
-    gap_low: float | None
-    gap_high: float | None
-    """Lowest and highest gap between levels of the first factor, over seeds."""
-    disagree: float
-    """Share of face × prompt cases on which the seeds do not all say the same."""
-    variance_share: float | None
-    """Share of the variance of single edits that lies between seeds of one face and prompt."""
-    cases: int
-
-
-@dataclass(frozen=True, slots=True)
 class MitigationEffect:
     """What the feature prompt did beyond the placebo: the same cases edited again without it."""
 
@@ -292,95 +160,6 @@ class MitigationEffect:
     """Everybody's row: does the effect differ between races?"""
     n: int
     method: str
-
-
-@dataclass(frozen=True, slots=True)
-class PredictionPowered:
-    """One estimate three ways: judges on all edits, people on the sample, both together."""
-
-    measure: str
-    """mean.<axis>, rate.<rate>, shift.<axis or rate>, contrast.<rate> (the group minus everybody else) or gap.<rate>"""
-    experiment: str
-    condition: str
-    editor: str | None
-    group: Mapping[str, str]
-    judge: float
-    judge_low: float | None
-    judge_high: float | None
-    human: float | None
-    human_low: float | None
-    human_high: float | None
-    value: float | None
-    """Prediction-powered: judges' estimate corrected by what people say on the sample."""
-    low: float | None
-    high: float | None
-    tuning: float | None
-    """How much the judges are trusted (lambda): 0 = people alone, 1 = in full."""
-    n: int
-    """Edits the judges scored."""
-    labelled: int
-    """Edits people rated as well."""
-    method: str
-
-
-@dataclass(frozen=True, slots=True)
-class ExplainedGap:
-    """How unequal the judges' error would have to be to explain a gap away where nobody rated enough to check them."""
-
-    measure: str
-    """gap.<rate>"""
-    editor: str
-    factor: str
-    highest: str
-    lowest: str
-    false_calls: float
-    """Share of unaffected edits of the highest group that judges would have to call, and of the lowest none."""
-    misses: float
-    """Share of affected edits of the lowest group that judges would have to miss, and of the highest none."""
-    boundary: tuple[tuple[float, float], ...]
-    """Pairs of both, between these two, under which the groups' true rates are equal."""
-    labels: int | None
-    """Edits of each group that people would have to rate to show such a gap in 80 of 100 samples."""
-
-
-@dataclass(frozen=True, slots=True)
-class Specification:
-    """One way the same scores could have been read."""
-
-    threshold: str
-    ensemble: str
-    missing: str
-    exclusion: str
-    """none, aging prompts, edits that need review"""
-    value: float | None
-    """Rate of the group that is highest in the report minus the rate of the one that is lowest."""
-    p: float
-    """Permutation test of the gap under this reading, not adjusted."""
-    is_default: bool
-
-
-@dataclass(frozen=True, slots=True)
-class Multiverse:
-    """One gap under every specification."""
-
-    measure: str
-    """gap.<rate>"""
-    experiment: str
-    condition: str
-    editor: str
-    factor: str
-    highest: str
-    lowest: str
-    specifications: tuple[Specification, ...]
-
-    @property
-    def same_sign(self) -> int:
-        """In how many specifications the same group comes out higher."""
-        return sum(s.value is not None and s.value > 0 for s in self.specifications)
-
-    def significant(self, alpha: float = 0.05) -> int:
-        """In how many specifications the same group comes out higher and p is below alpha."""
-        return sum(s.value is not None and s.value > 0 and s.p < alpha for s in self.specifications)
 
 
 @dataclass(frozen=True, slots=True)

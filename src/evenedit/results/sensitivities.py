@@ -53,3 +53,123 @@ class EditorNoise:
     seed_low: float | None
     seed_high: float | None
     """The lowest and the highest over seeds; None with one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sensitivity:
+    """The same rate under another threshold or missing-value convention."""
+
+    measure: str
+    experiment: str
+    condition: str
+    editor: str | None
+    threshold: str
+    """≥3, ≤2 …"""
+    missing: str
+    """exclude or neutral-3."""
+    is_default: bool
+    """Whether this row is the one the report's tables use."""
+    value: float | None
+    gap: float | None
+    """Highest minus lowest rate over the levels of the first factor."""
+    n: int
+
+
+@dataclass(frozen=True, slots=True)
+class Bound:
+    """The least and the largest a gap could be, whatever the missing scores would have been."""
+
+    measure: str
+    """gap.<rate>"""
+    experiment: str
+    condition: str
+    editor: str | None
+    factor: str
+    value: float
+    """The gap over valid scores."""
+    low: float
+    high: float
+    missing: int
+
+
+@dataclass(frozen=True, slots=True)
+class LeaveOneOut:
+    """The range a gap takes when each face is left out in turn."""
+
+    measure: str
+    """gap.<rate>"""
+    experiment: str
+    condition: str
+    editor: str | None
+    factor: str
+    value: float
+    low: float
+    high: float
+    face: str
+    """The face whose absence moves the gap most."""
+    same_extremes: int
+    """After how many of the omissions the same groups are highest and lowest."""
+    faces: int
+
+
+@dataclass(frozen=True, slots=True)
+class SeedSpread:
+    """How much of a rate is the luck of the seed."""
+
+    measure: str
+    """rate.<rate>"""
+    experiment: str
+    condition: str
+    editor: str
+    seeds: int
+    low: float
+    high: float
+    """Lowest and highest rate over seeds."""
+    gap_low: float | None
+    gap_high: float | None
+    """Lowest and highest gap between levels of the first factor, over seeds."""
+    disagree: float
+    """Share of face × prompt cases on which the seeds do not all say the same."""
+    variance_share: float | None
+    """Share of the variance of single edits that lies between seeds of one face and prompt."""
+    cases: int
+
+
+@dataclass(frozen=True, slots=True)
+class Specification:
+    """One way the same scores could have been read."""
+
+    threshold: str
+    ensemble: str
+    missing: str
+    exclusion: str
+    """none, aging prompts, edits that need review"""
+    value: float | None
+    """Rate of the group that is highest in the report minus the rate of the one that is lowest."""
+    p: float
+    """Permutation test of the gap under this reading, not adjusted."""
+    is_default: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Multiverse:
+    """One gap under every specification."""
+
+    measure: str
+    """gap.<rate>"""
+    experiment: str
+    condition: str
+    editor: str
+    factor: str
+    highest: str
+    lowest: str
+    specifications: tuple[Specification, ...]
+
+    @property
+    def same_sign(self) -> int:
+        """In how many specifications the same group comes out higher."""
+        return sum(s.value is not None and s.value > 0 for s in self.specifications)
+
+    def significant(self, alpha: float = 0.05) -> int:
+        """In how many specifications the same group comes out higher and p is below alpha."""
+        return sum(s.value is not None and s.value > 0 and s.p < alpha for s in self.specifications)
