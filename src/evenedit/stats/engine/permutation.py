@@ -160,7 +160,7 @@ def _relabelled(
         yield observed, _between(chunk, levels, total_of, count_of, mine)
 
 
-class Null(NamedTuple):
+class NullDraws(NamedTuple):
     """A gap beside what chance would show, in standard deviations of that from its mean."""
 
     excess: float
@@ -169,7 +169,7 @@ class Null(NamedTuple):
     """[permutation]: how far apart relabelled groups are; empty where they do not vary."""
 
 
-NOTHING = Null(0.0, np.empty(0))
+NOTHING = NullDraws(0.0, np.empty(0))
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,15 +177,15 @@ class TestedGap:
     """A gap's test with what it was compared with."""
 
     test: GapTest
-    these: Null
+    these: NullDraws
     """Labels permuted over faces, the prompts as they are."""
-    like_these: Null
+    like_these: NullDraws
     """The same with other prompts like these; nothing where they are too few to speak of others."""
     live: bool = True
     """Whether some labelling would have p < 0.05: where none does, it is no test and no part of a family."""
 
 
-class _Tests(NamedTuple):
+class _RatioTests(NamedTuple):
     """The tests of several ratios: p of each and how far apart groups are, seen and drawn."""
 
     p: NDArray[np.float64]
@@ -193,14 +193,14 @@ class _Tests(NamedTuple):
     drawn: NDArray[np.float64]
 
     @classmethod
-    def of(cls, observed: NDArray[np.float64], drawn: NDArray[np.float64]) -> _Tests:
+    def of(cls, observed: NDArray[np.float64], drawn: NDArray[np.float64]) -> _RatioTests:
         p = (1 + (drawn >= observed - TIE).sum(axis=0)) / (1 + len(drawn))
         return cls(p, np.sqrt(observed), np.sqrt(drawn))  # less skewed, so that rates can be held against each other
 
-    def null(self, ratio: int) -> Null:
+    def null(self, ratio: int) -> NullDraws:
         drawn = self.drawn[:, ratio]
         centre, spread = drawn.mean(), drawn.std()
-        return Null(float((self.observed[ratio] - centre) / spread), (drawn - centre) / spread)
+        return NullDraws(float((self.observed[ratio] - centre) / spread), (drawn - centre) / spread)
 
     def live(self) -> NDArray[np.bool_]:
         """Whether the labelling that is furthest apart has a small p: else no labelling could show anything."""
@@ -241,7 +241,7 @@ def tested_gaps(panel: Panel, rules: AnalysisRules, bootstrap: Bootstrap | None 
             noise = moved.draw(min(NOISY, rules.permutations), np.random.default_rng([rules.seed, NOISE, number]))
         rng = np.random.default_rng([rules.seed, STREAM, number])
         observed, drawn, noisy = drawn_variances(codes, within, total, count, rules.permutations, rng, noise)
-        these, like_these = _Tests.of(observed, drawn), _Tests.of(observed, noisy)
+        these, like_these = _RatioTests.of(observed, drawn), _RatioTests.of(observed, noisy)
         can_show = these.live()
         for at, measure in enumerate(rates):
             for row, (editor, members) in enumerate(rows):

@@ -70,7 +70,7 @@ def _freedom(apart: Values, prompts: NDArray[np.int64]) -> Values:
     return np.asarray(np.maximum((prompts - 1) * directions, 1.0))
 
 
-class _Group(NamedTuple):
+class _PromptMoves(NamedTuple):
     """One group over several ratios."""
 
     moved: Values
@@ -83,7 +83,7 @@ class _Group(NamedTuple):
     """[prompt, ratio]: where it was read."""
 
 
-def _group(sums: ClusterSums, measures: Sequence[int]) -> _Group:
+def _group(sums: ClusterSums, measures: Sequence[int]) -> _PromptMoves:
     def flat(x: Values) -> Values:
         chosen = x[..., measures].swapaxes(-1, -2)
         return np.asarray(chosen.reshape(*chosen.shape[:-2], -1))
@@ -99,4 +99,4 @@ def _group(sums: ClusterSums, measures: Sequence[int]) -> _Group:
     squares -= (at_faces**2).sum(axis=0) / np.maximum(prompts, 1) + (at_prompts**2).sum(axis=0) / np.maximum(faces, 1)
     lost = faces * prompts / np.maximum((faces - 1) * (prompts - 1), 1)
     safe = np.maximum(size, 1.0)
-    return _Group(at_prompts / safe, size, np.maximum(squares, 0.0) * lost / safe**2, count > 0)
+    return _PromptMoves(at_prompts / safe, size, np.maximum(squares, 0.0) * lost / safe**2, count > 0)

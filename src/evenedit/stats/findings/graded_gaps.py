@@ -21,7 +21,7 @@ from evenedit.results.finding import ALPHA
 from evenedit.results.results import Contrast, GapTest
 from evenedit.stats.engine.multiplicity import step_down
 from evenedit.stats.engine.panel import Panel
-from evenedit.stats.engine.permutation import Null, TestedGap, p_values, strata
+from evenedit.stats.engine.permutation import NullDraws, TestedGap, p_values, strata
 from evenedit.stats.engine.prompt_null import FEWEST_PROMPTS
 from evenedit.stats.engine.rules import AnalysisRules
 from evenedit.stats.findings.design import SMALLEST, comparable
@@ -66,7 +66,7 @@ class GradedGap:
         return other is not None and (self.these < ALPHA <= self.p or self.test.p < ALPHA <= other)
 
 
-def adjusted(gaps: Sequence[TestedGap], null_of: Callable[[TestedGap], Null]) -> list[float]:
+def adjusted(gaps: Sequence[TestedGap], null_of: Callable[[TestedGap], NullDraws]) -> list[float]:
     """The p of every gap under one of its nulls, adjusted together; 1 where nothing varies."""
     found = np.ones(len(gaps))
     nulls = [null_of(gap) for gap in gaps]
