@@ -9,6 +9,8 @@ import pytest
 from evenedit.core.records import Kind
 from evenedit.core.second_process import SecondProcess
 from evenedit.ratings.table import RatingTable
+from evenedit.report.contents import all_tables
+from evenedit.report.render.index import Index
 from evenedit.results.results import Results
 from evenedit.stats import AnalysisRules, KnownEffect, analyse
 from evenedit.stats.disparity.mitigation import pairs
@@ -235,3 +237,22 @@ def test_rules_are_told_in_plain_values():
     assert json.loads(json.dumps(told)) == told
     assert told["missing"] == "exclude"
     assert told["rates"]["race_change"] == "race_drift ≥3"
+
+
+def test_the_multilevel_model_stands_beside_only_where_it_is_asked_for():
+    faces = [
+        face(race, gender, "20s", n) for race, gender, n in product(("White", "Black"), ("Male", "Female"), range(4))
+    ]
+    rows = [edit(source, prompt) for source, prompt in product(faces, ("O-01", "O-02", "O-03"))]
+    table = table_of(rows, {"judge": [scores(skin=3 + (at * 7) % 3) for at in range(len(rows))]})
+    plain = analyse(table, QUICK, {"run": 1})
+    assert plain.multilevel == () and "multilevel" not in plain.rules
+    asked = analyse(table, replace(QUICK, multilevel=True), {"run": 1})
+    assert asked.rules["multilevel"] is True and AnalysisRules.from_dict(asked.rules).multilevel
+    (lighter,) = [m for m in asked.multilevel if m.measure == "rate.skin_lighter"]
+    assert lighter.method.startswith("logit") and len(lighter.cells) == 4
+    (changed,) = [m for m in asked.multilevel if m.measure == "rate.race_change"]
+    assert changed.method == "none: 0 edits differ from the others; it takes 10"
+    assert replace(asked, multilevel=(), rules=plain.rules) == plain
+    printed = all_tables(Index(asked))
+    assert {"multilevel", "intersections"} <= set(printed) and "multilevel" not in all_tables(Index(plain))

@@ -47,10 +47,13 @@ class Multilevel:
     cells: tuple[PooledCell, ...]
     """Empty where the model has no numbers."""
     components: tuple[VarianceComponent, ...]
+    """Where differences lie, from labels to single edits."""
     partition: float | None
     """Variance partition coefficient: the share of the whole variance that lies between intersections of labels."""
     partition_low: float | None
+    """Lower end of its credible interval."""
     partition_high: float | None
+    """Upper end of its credible interval."""
     additive: float | None
     """The share of that which each label's own effect, added up, explains; the rest is particular to intersections."""
     accuracy_labels: float | None
