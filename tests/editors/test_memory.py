@@ -16,7 +16,10 @@ from evenedit.study.memory import memory_note
 from evenedit.study.plan import make_plan
 
 Flux2 = known("flux2-dev")
-LOCAL = ("flux2-dev", "qwen-image-edit-2511", "step1x-edit-v1p2")
+LOCAL = (
+    *("flux2-dev", "qwen-image-edit-2511", "step1x-edit-v1p2"),
+    *("flux1-kontext-dev", "flux2-klein-4b", "qwen-image-edit"),
+)
 
 
 @pytest.fixture(autouse=True)
