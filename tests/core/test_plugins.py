@@ -78,11 +78,15 @@ def test_a_first_settings_default_enters_always():
     assert plugins.identity("editors", "Later", {"color": "red"})["color"] == "red"
 
 
+PIPELINE = {"call", "image_argument", "load", "lora", "memory", "scheduler", "size"}
 LATER = {
-    "flux2-dev": {"memory"},
+    "flux2-dev": PIPELINE,
     "folder": {"editor"},
-    "qwen-image-edit-2511": {"memory"},
+    "openai-images": {"extra"},
+    "qwen-image-edit-2511": PIPELINE - {"size"},
     "step1x-edit-v1p2": {"memory"},
+    **dict.fromkeys(("flux1-kontext-dev", "flux2-klein-4b", "instruct-pix2pix", "joyai-image-edit"), PIPELINE),
+    **dict.fromkeys(("longcat-image-edit", "qwen-image-edit"), PIPELINE),
 }
 """Settings of built-in plug-ins that came after the first release."""
 

@@ -78,8 +78,11 @@ def test_a_base_is_not_changed_by_its_subclasses():
 
 def test_judges_and_local_editors_show_their_settings_in_full():
     rest = "image_size=1024, base_url=None, api_key_env='{}_API_KEY', timeout=120, attempts=5, batch=None"
-    assert shown(GeminiJudge) == f"model, temperature=0.1, {rest.format('GEMINI')}"
-    assert shown(OpenAIJudge) == f"model, api='chat', structured=True, temperature=None, {rest.format('OPENAI')}"
+    knobs = "thinking_level=None, max_tokens=None, media_resolution=None"
+    assert shown(GeminiJudge) == f"model, temperature=0.1, {knobs}, {rest.format('GEMINI')}"
+    knobs = "reasoning_effort=None, max_tokens=None, detail=None, service_tier=None, extra_body=None"
+    form = "api='chat', server=None, structured=None"
+    assert shown(OpenAIJudge) == f"model, {form}, {knobs}, temperature=None, {rest.format('OPENAI')}"
     assert list(inspect.signature(known("flux2-dev")).parameters)[:5] == [
         "model",
         "revision",

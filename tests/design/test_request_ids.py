@@ -1,6 +1,7 @@
 """Every id and revision is the one that release 0.1 gave: a study that was begun with it goes on."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -69,8 +70,10 @@ def test_another_setting_gives_another_id(tmp_path):
 
 
 def test_judges_revisions_are_those_of_the_release(tmp_path):
+    """Under the wording of that release, which a study keeps whose judges began under it."""
     study = open_study(tmp_path, judges=[{"id": ident, **section} for ident, section in JUDGES.items()])
-    assert {rater.id: rater.revision for rater in study.design.judges()} == RELEASED["judges"]
+    former = replace(study, file=replace(study.file, former_wording=True))
+    assert {rater.id: rater.revision for rater in former.design.judges()} == RELEASED["judges"]
 
 
 def test_instruments_revisions_are_those_of_the_release_but_for_what_they_measure(tmp_path, monkeypatch):
