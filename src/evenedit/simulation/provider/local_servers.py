@@ -89,7 +89,13 @@ class LocalServer(FakeProvider):
             return content
         if self.dialect == "ollama":
             return {**content, "id": "chatcmpl-123", "system_fingerprint": "fp_ollama"}
-        added = {"reasoning_content": None, "tool_calls": [], "function_call": None, "audio": None, "annotations": None}
+        added: dict[str, Any] = {
+            "reasoning_content": None,
+            "tool_calls": [],
+            "function_call": None,
+            "audio": None,
+            "annotations": None,
+        }
         choices = [
             {**c, "message": {**c["message"], **added}, "logprobs": None, "stop_reason": None}
             if isinstance(c, dict) and isinstance(c.get("message"), dict)
