@@ -67,7 +67,8 @@ def connection():
         own.db.execute("PRAGMA synchronous=FULL")
     return own.db
 
-connection().execute("CREATE TABLE IF NOT EXISTS a (item, slot, question, value, sequence, PRIMARY KEY (item, slot, question))")
+connection().execute("CREATE TABLE IF NOT EXISTS a (item, slot, question, value, sequence, "
+                     "PRIMARY KEY (item, slot, question))")
 connection().commit()
 
 @app.post("/survey/answers")
