@@ -97,9 +97,8 @@ def publish(path: Path, out: Path, policy: PicturePolicy | None = None, contact:
     bundle = open_bundle(path)
     evidence, results = read_evidence(bundle), bundled_results(bundle)
     withheld = set(_withheld(evidence, policy))
-    for name in bundle.under("report"):
+    for name, content in bundle.contents(bundle.under("report")):
         if Path(name).stem not in withheld and not (name.startswith("report/figures/") and _is_photo(name, policy)):
-            content = bundle.read(name)
             put(out / name, _page(content.decode(), policy, withheld).encode() if name.endswith(".html") else content)
     known = {Path(name).stem for name in bundle.under("report/pictures")}
     pictures = known - withheld

@@ -16,7 +16,7 @@ import hashlib
 import json
 import os
 import zipfile
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -113,6 +113,12 @@ class SealedZip:
         except Exception as error:
             raise EvenEditError(f"{self.path}: {name} cannot be read: {_said(error)}; it is damaged") from None
 
+    def contents(self, names: Iterable[str]) -> Iterator[tuple[str, bytes]]:
+        """The contents of several files, each read when it is asked for."""
+        with zipfile.ZipFile(self.path) as archive:
+            for name in names:
+                yield name, archive.read(name)
+
     def under(self, folder: str) -> list[str]:
         """The names of the files in a folder."""
         return [name for name in self.names if name.startswith(f"{folder}/")]
@@ -185,7 +191,7 @@ def without(source: SealedZip, names: Mapping[str, str], target: Path) -> Sealed
     gone = source.withdrawn() | dict(names)
     if refused := [name for name in names if not name.startswith(WITHDRAWABLE) or name not in source.files]:
         raise EvenEditError(f"{refused[0]} cannot be withdrawn; it is no file of {source.path} under {WITHDRAWABLE}")
-    kept = {name: source.read(name) for name in source.names if name not in gone and name != WITHDRAWN}
+    kept = dict(source.contents(name for name in source.names if name not in gone and name != WITHDRAWN))
     told = json.dumps({"files": dict(sorted(gone.items()))}, indent=1) + "\n"
     first: dict[str, bytes | Path] = {name: kept.pop(name) for name in (MANIFEST, SIGNATURE) if name in kept}
     return _pack(target, first | {WITHDRAWN: told.encode()} | kept)
