@@ -26,6 +26,7 @@ from evenedit.stats.findings.caveats import carried, few_prompts, other_prompts,
 from evenedit.stats.findings.contributions import contributions
 from evenedit.stats.findings.design import design_findings, incomparable
 from evenedit.stats.findings.evidence import EVEN, PanelEvidence, ShareTest, measure_of
+from evenedit.stats.findings.families import WEIGHTS, choices, in_doubt
 from evenedit.stats.findings.graded_gaps import GradedGap, grade_gaps
 from evenedit.stats.findings.order import ordered
 from evenedit.stats.findings.raters import rater_findings
@@ -37,14 +38,6 @@ REGRESSION = (
     "The cases were chosen by how their baseline had been rated, so a repetition alone would have drifted less: this "
     "preference is no evidence for the feature prompt."
 )
-WEIGHTS = {"shift": 0.4, "gap": 0.2, "mitigation": 0.2, "stereotype": 0.2}
-"""How the chance of a false alarm is shared out among the kinds of test that a report has.
-
-Gaps get little since their step-down needs little: a permutation's smallest p does not grow with the family.
-"""
-
-FAR_BELOW = 0.9
-"""A share with a larger p than this against its tolerance is not in doubt."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,9 +109,9 @@ class _Maker:
         # a preference among cases chosen for their drift is no evidence, so it is not tested
         chosen = self.rules.mitigation_cases in CHOSEN
         self._preferences = [t for _, t in shares if t.experiment == Experiment.MITIGATION and not chosen]
-        self._choices = list(_choices([t for _, t in shares if t.experiment == Experiment.STEREOTYPE]))
+        self._choices = list(choices([t for _, t in shares if t.experiment == Experiment.STEREOTYPE]))
         self.families: dict[str, Sequence[object]] = {
-            "shift": [t for _, t in shares if t.experiment == Experiment.DIAGNOSIS and (_in_doubt(t) or 0) < 1],
+            "shift": [t for _, t in shares if t.experiment == Experiment.DIAGNOSIS and (in_doubt(t) or 0) < 1],
             "gap": [g for one in everything.evidence for g in one.gaps if g.test.editor is not None and g.live],
             "mitigation": [*self._effects, *self._preferences],
             "stereotype": self._choices,
@@ -178,7 +171,7 @@ class _Maker:
 
     def _shifts(self) -> Iterator[Finding]:
         tests = [(one, t) for one in self.given.evidence for t in one.shares if t.experiment == Experiment.DIAGNOSIS]
-        over_faces = self._adjusted("shift", [_in_doubt(t) for _, t in tests])
+        over_faces = self._adjusted("shift", [in_doubt(t) for _, t in tests])
         # what prompts add must not take the difference away: of what can cancel out, in no report of twenty
         over_both = iter(holm([t.p for _, t in tests if t.p is not None and t.measure.name in TWO_SIDED]))
         adjusted = [
@@ -554,27 +547,6 @@ class _Maker:
                 worse_is_high = name.name != "edit_success"
                 ends = (f.group, f.against) if worse_is_high else (f.against, f.group)
             yield from contributions(f.id, one.panel, measure, f.editor, ends, self.rules.confidence)
-
-
-def _choices(tests: Sequence[ShareTest]) -> Iterator[tuple[ShareTest, ShareTest | None, float]]:
-    """Each editor's share with the pronoun-swapped one, and the larger p: either alone may show the pronoun."""
-    swapped = {t.editor: t for t in tests if t.condition == Condition.SWAPPED}
-    for t in (t for t in tests if t.condition == Condition.BASELINE):
-        other = swapped.get(t.editor)
-        known = [x.p for x in (t, other) if x is not None]
-        yield t, other, max(1.0 if p is None else p for p in known)
-
-
-def _in_doubt(t: ShareTest) -> float | None:
-    """The p of a share over faces, as the family of shifts counts it.
-
-    Shares far below what is tolerated are no test, and each that stays pays for the choice (Ellis, Pecanka and
-    Goeman 2020). Otherwise four editors that leave race alone would hide one that does not.
-    """
-    p = t.p_faces if t.p is None or t.p < 1 else t.p
-    if p is None or t.measure.name in TWO_SIDED:
-        return p
-    return min(1.0, p / FAR_BELOW) if p < FAR_BELOW else 1.0
 
 
 def _labels(each: int) -> str:
