@@ -91,7 +91,7 @@ def run(folder: Path) -> Proof:
     wanted = size("CHANGES", 1000)
     missed, counts = _bytes(first, folder / "changed.zip", wanted)
     wrong += missed
-    lines += ["", "## Bytes", "", *table([{"change": k, "made": v, "found": v} for k, v in counts.items()])]
+    lines += ["", "## Bytes", "", *table(_found(counts, missed))]
     told = list(tamperings(folder / "sealed"))
     wrong += [f"not told: {t.what}" for t in told if not t.told]
     by_way = [{"tampering": t.what, "told by": t.by, "words": f"`{t.words[:110]}`"} for t in told]
@@ -187,6 +187,13 @@ def _bytes(bundle: Path, copy: Path, wanted: int) -> tuple[list[str], dict[str, 
             copy.write_bytes(whole[:at] + changed)
             missed += [] if find_changes(copy) else [f"{what} {number} at byte {at}"]
     return missed, {"one byte changed": wanted, "bytes inserted": wanted // 10, "bytes removed": wanted // 10}
+
+
+def _found(counts: Mapping[str, int], missed: list[str]) -> list[Mapping[str, Any]]:
+    """How many changes of each kind were made, and how many of them were found."""
+    starts = dict(zip(counts, ("change", "insertion", "removal"), strict=True))
+    lost = {what: sum(one.startswith(start) for one in missed) for what, start in starts.items()}
+    return [{"change": what, "made": made, "found": made - lost[what]} for what, made in counts.items()]
 
 
 def _validated(bundle: Path, folder: Path) -> list[dict[str, str]]:
