@@ -1,6 +1,5 @@
 """People's ratings in, and the reference values of the real ones."""
 
-import csv
 import json
 import re
 from pathlib import Path
@@ -110,21 +109,6 @@ REAL = SHARED / "human_ratings"
 real = pytest.mark.skipif(not REAL.is_dir(), reason="the real ratings are not beside the repository")
 
 
-def converted(out: Path) -> tuple[Path, Path]:
-    """The real ratings and judge scores in our columns."""
-    paths = []
-    for name in ("ratings", "judge_scores"):
-        frame = pd.read_csv(REAL / f"{name}.csv").rename(columns={"model": "editor"})
-        frame["experiment"] = frame["version"].map({"edited": "diagnosis", "preserved": "mitigation"})
-        frame["condition"] = frame["version"].map({"edited": "baseline", "preserved": "feature"})
-        frame["source_id"] = frame["race"] + "_" + frame["gender"] + "_" + frame["age"]
-        if name == "judge_scores":
-            frame = frame.assign(judge="vlm", status="scored")
-        paths.append(out / f"{name}.csv")
-        frame.to_csv(paths[-1], index=False, quoting=csv.QUOTE_MINIMAL)
-    return paths[0], paths[1]
-
-
 CONDITIONS = {"edited": "baseline", "preserved": "feature"}
 COHORTS = {"complete3": "complete", "all6": "all"}
 BETWEEN = {
@@ -191,7 +175,7 @@ def test_every_reference_value_that_is_told_is_reproduced(tmp_path: Path, evened
 
     By default p of rank tests over items moves faces; the reference takes items as independent, as published.
     """
-    ratings, judges = converted(tmp_path)
+    ratings, judges = REAL / "ratings.csv", REAL / "judge_scores.csv"
     done = evenedit("analyze", judges, "--ratings", ratings, "--preset", preset, "--out", tmp_path / "out")
     assert done.returncode == 0, done.stderr
     rows = json.loads((tmp_path / "out" / "results.json").read_text())["agreement"]
@@ -254,3 +238,20 @@ def test_the_other_conventions_of_the_reference_are_reproduced():
                 assert both
                 value = both.p
         assert value == pytest.approx(reference[key], abs=1e-6), key
+
+
+def test_the_authors_own_columns_are_understood(tmp_path: Path):
+    labels = "model,prompt_id,race,gender,age,version"
+    axes = "edit_success,skin_tone,race_drift,gender_drift,age_drift"
+    rows = ["flux,B01,Black,Male,20s,edited,4,3,1,1,3", "flux,B01,Black,Male,20s,preserved,5,3,1,1,3"]
+    judged = write(tmp_path / "judge.csv", f"{labels},{axes}", *rows)
+    people = write(tmp_path / "people.csv", f"{labels},rater,{axes}", "flux,B01,Black,Male,20s,edited,R1,2,3,1,1,3")
+    told = read_with_people([judged], [people])
+    assert told.edits[["experiment", "condition", "editor"]].to_numpy().tolist() == [
+        ["diagnosis", "baseline", "flux"],
+        ["mitigation", "feature", "flux"],
+    ]
+    assert told.values[:, :, 0].tolist() == [[4, 5], [2, 0]]
+    wrong = write(tmp_path / "wrong.csv", f"{labels},{axes}", rows[0].replace("edited", "redone"))
+    with pytest.raises(EvenEditError, match="version 'redone' is not known; the authors' are: edited, preserved"):
+        read_with_people([wrong], [])

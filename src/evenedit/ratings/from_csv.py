@@ -24,6 +24,7 @@ from evenedit.core.spreadsheet import as_written
 from evenedit.protocol import AXES, FACTORS, QUESTIONS, Factor, PromptSet, found_factor, load_prompts
 from evenedit.protocol.prompts import BUILT_IN, FLOOR, asked_axes, merge
 from evenedit.protocol.rubric import CHANGES
+from evenedit.ratings.authors import in_our_columns
 from evenedit.ratings.build import build_table
 from evenedit.ratings.sources import PREFERENCE
 from evenedit.ratings.table import ASKED_BETWEEN, QUESTION_IDS, SECOND, RatingTable, edit_columns, second_columns
@@ -170,7 +171,7 @@ def read_table(table: Tabular) -> pd.DataFrame:
     frame.columns = [str(name).strip() for name in frame.columns]
     if not frame.columns.is_unique:
         raise EvenEditError(f"{name_of(table)} has two columns of one name: {', '.join(frame.columns)}")
-    return frame.apply(_as_text)
+    return in_our_columns(frame, name_of(table)).apply(_as_text)
 
 
 def _read_csv(path: Path) -> pd.DataFrame:
