@@ -12,7 +12,7 @@ from evenedit.core.version import __version__
 from evenedit.results.results import Results
 
 CRATE = "ro-crate-metadata.json"
-SOFTWARE = "https://pypi.org/project/evenedit/"
+SOFTWARE = "#evenedit"
 ABOUT = {
     "README.md": "What this bundle is and how to check it",
     "study.toml": "The study as its file describes it",
@@ -84,7 +84,6 @@ def ro_crate(title: str, licence: str, results: Results, files: Mapping[str, byt
             "@type": "SoftwareApplication",
             "name": "EvenEdit",
             "version": __version__,
-            "url": SOFTWARE,
         },
         {
             "@id": "#audit",
