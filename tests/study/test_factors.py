@@ -62,7 +62,9 @@ def open_declared(folder: Path, faces: int = 2, **changes: Any) -> Study:
     cells = [(tone, worn, face) for tone in MONK for worn in HEADWEAR for face in range(faces)]
     portraits = [_portrait(study, tone, worn, face) for tone, worn, face in [*cells, ("5", "", 0)]]
     study.store.save_sources(portraits)
-    study.store.set_fact("sources", digest(study.file.sections.sources.model_dump(mode="json")))
+    study.store.set_fact(
+        "sources", digest(study.file.sections.sources.model_dump(mode="json", include={"kind", "settings"}))
+    )
     return study
 
 

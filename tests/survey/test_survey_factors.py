@@ -43,7 +43,9 @@ def study(tmp_path_factory):
         Source(f"portrait-{at}", loaded.store.images.put(image), {"monk": tone, "headwear": worn}, "drawn")
         for at, ((tone, worn), image) in enumerate(zip(labels, drawn, strict=False))
     )
-    loaded.store.set_fact("sources", digest(loaded.file.sections.sources.model_dump(mode="json")))
+    loaded.store.set_fact(
+        "sources", digest(loaded.file.sections.sources.model_dump(mode="json", include={"kind", "settings"}))
+    )
     loaded.run()
     return loaded
 
