@@ -19,11 +19,14 @@ from evenedit.judges.parsing import evidence_of
 from evenedit.protocol.rubric import QUESTIONS
 from evenedit.report.figures.photo_figure import PHOTO_FIGURES
 from evenedit.report.render.html import PALETTE, TEMPLATES, put, render
+from evenedit.results.finding import Finding
 from evenedit.results.results import Results
 from evenedit.study.load_results import bundled_results, open_bundle
 from evenedit.study.report_cases import NAME
 
 Shown = Literal["show", "blur", "withhold"]
+FIRST = 5
+"""Findings on the front page."""
 PER_PAGE = 500
 """Cases on a page of the list."""
 DOWNLOADS = (
@@ -135,6 +138,7 @@ def _put_front(
         root=bundle.root,
         bundle=bundle.path.name,
         downloads=sizes,
+        findings=_worst(results),
         shown=policy.in_words(str(pictured)),
     )
     recall = str(licences["consent"].get("published_from", ""))
@@ -143,6 +147,12 @@ def _put_front(
     style = "\n".join([PALETTE.read_text("utf-8"), (TEMPLATES / "report.css").read_text("utf-8"), STYLE, policy.style])
     put(out / "site.css", style.encode())
     put(out / "index.html", front.encode())
+
+
+def _worst(results: Results) -> list[tuple[int, str, Finding]]:
+    """The worst findings that are clear or suggestive, each with the number of its page."""
+    numbered = enumerate(results.findings, 1)
+    return [(n, f.level.capitalize(), f) for n, f in numbered if f.level in ("clear", "suggestive")][:FIRST]
 
 
 def _withheld(evidence: Evidence, policy: PicturePolicy) -> Iterator[str]:
