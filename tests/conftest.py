@@ -26,8 +26,12 @@ LONG = ("test_interruption", "test_executors", "test_local_editors", "test_simul
 
 
 def pytest_configure() -> None:
-    """Who is begun in the background ignores Ctrl-C, and so would the programs whose Ctrl-C is tested."""
+    """Who is begun in the background ignores Ctrl-C, and so would the programs whose Ctrl-C is tested.
+
+    Some virtual machines announce AMX and end a program that uses it ("Illegal instruction"): torch does without.
+    """
     signal.signal(signal.SIGINT, signal.default_int_handler)
+    os.environ.setdefault("ONEDNN_MAX_CPU_ISA", "AVX512_CORE_FP16")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
