@@ -18,7 +18,12 @@ BENCHES = (
     "statistics",
     "survey",
 )
+NAMED = ("coverage",)
+"""What measures no time and runs only when named."""
 
+unknown = [name for name in sys.argv[1:] if name not in BENCHES + NAMED]
+if unknown:
+    sys.exit(f"no benchmark is called {', '.join(unknown)}; there are: {', '.join(BENCHES + NAMED)}")
 for name in sys.argv[1:] or BENCHES:
     print(f"-- {name}", flush=True)
     with tempfile.TemporaryDirectory() as folder:

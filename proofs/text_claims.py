@@ -101,9 +101,10 @@ def finding_problems(f: Finding, facts: Facts) -> list[str]:
         problems.append(f"clear with adjusted p {f.p}: {f.text}")
     if f.level == "suggestive" and not (f.p_raw is not None and f.p_raw < 0.05):
         problems.append(f"suggestive with raw p {f.p_raw}: {f.text}")
-    problems += [f"{problem} — in: {f.text}" for problem in _noise(f, facts)]
+    text = PEOPLE.sub("", f.text)
+    problems += [f"{problem} — in: {f.text}" for problem in (*_noise(f, text, facts), *_people(f))]
     for form, check in FINDINGS:
-        if match := form.fullmatch(NOISE.sub("", f.text)):
+        if match := form.fullmatch(NOISE.sub("", text)):
             return problems + [f"{problem} — in: {f.text}" for problem in check(match, f, facts)]
     return [*problems, f"no claim fits the finding: {f.text}"]
 
@@ -116,9 +117,25 @@ NOISE = re.compile(
 """What the editor moves by itself, after the sentence of a shift."""
 
 
-def _noise(f: Finding, facts: Facts) -> Iterator[str]:
+PEOPLE = re.compile(
+    r" With people's ratings of [\d,]+ of these edits it is (?P<value>−?[\d.]+)(?:%| points?) \(.+?\)\.$"
+)
+"""What judges and people together say, after the sentence of a gap or shift that judges alone tell."""
+
+
+def _people(f: Finding) -> Iterator[str]:
+    """The estimate of both is the finding's own value, in the direction of the judges'."""
+    match = PEOPLE.search(f.text)
+    if (match is not None) != (f.judge_value is not None):
+        yield "judges and people together are told where there is no estimate of both, or not where there is"
+    elif match is not None and f.value is not None:
+        sign = -1 if (f.judge_value or 0.0) < 0 else 1
+        yield from close(match["value"], 100 * sign * f.value, "points", "judges and people together")
+
+
+def _noise(f: Finding, text: str, facts: Facts) -> Iterator[str]:
     """The null edit and the seeds, as the results have them."""
-    match = NOISE.search(f.text) if f.kind == "shift" else None
+    match = NOISE.search(text) if f.kind == "shift" else None
     if match is None or not match[0]:
         return
     own = next((n for n in facts.results.noise if (n.measure, n.editor) == (f.measure, f.editor)), None)

@@ -243,6 +243,16 @@ def families(m: re.Match[str], facts: Facts) -> Iterator[str]:
         yield "there are no pairs"
 
 
+def adjustments(m: re.Match[str], facts: Facts) -> Iterator[str]:
+    """Kinds are named that there are tests of, and share the chance where there are several."""
+    counts = {
+        kind: facts.results.counts.get(f"tests.{kind}", 0) for kind in ("shift", "gap", "mitigation", "stereotype")
+    }
+    yield from expect("for gaps" in m["how"], bool(counts["gap"]), "gaps")
+    yield from expect("feature prompt" in m["how"], bool(counts["mitigation"]), "mitigation")
+    yield from expect(m["shared"] is not None, sum(n > 0 for n in counts.values()) > 1, "kinds that share the chance")
+
+
 def labelled(m: re.Match[str], facts: Facts) -> Iterator[str]:
     """Some portrait has a label."""
     if not any(code for f in facts.results.factors for code in facts.portraits(f)):
@@ -328,6 +338,13 @@ METHODS: tuple[tuple[re.Pattern[str], Check], ...] = (
             r"\((?P<each>.+)\)\."
         ),
         families,
+    ),
+    (
+        pattern(
+            r"Within each kind p is adjusted (?P<how>.*)with Holm"
+            r"(?P<shared>; the kinds share the chance of a false alarm)?\."
+        ),
+        adjustments,
     ),
     (pattern(r"Analysis: EvenEdit (?P<version>.+)\."), version),
 )

@@ -127,7 +127,7 @@ def test_many_differences_are_adjusted_and_the_page_says_how(study, tmp_path):
     tested = [d for d in body["differences"] if d["p"] is not None]
     assert all(d["p_adjusted"] >= d["p"] for d in tested)
     assert all((d["change"] == "unclear") == (d["p_adjusted"] >= 0.05) for d in tested)
-    assert f"{len(tested)} differences are tested, so p is adjusted with Holm" in page.read_text()
+    assert f"{len(tested)} differences are tested, so p is adjusted by Westfall" in page.read_text()
 
 
 def test_both_commands_print_their_page(evenedit, study, tmp_path):

@@ -58,7 +58,8 @@ class GapTest:
     lowest: str
     p: float
     p_holm: float
-    """Adjusted within the family: the gaps of one editor in one experiment and condition that could show anything."""
+    """Holm's adjustment within the family: the gaps of one editor in one experiment and condition that could show
+    anything."""
     faces: int
     method: str
     p_adjusted: float | None = None
@@ -67,11 +68,19 @@ class GapTest:
     level: Literal["clear", "suggestive", "none"] | None = None
     """What it counts as in the findings: see docs/findings.md; None in results of former releases and where pooled."""
     family: int | None = None
-    """How many tests `p_holm` is adjusted for; a rate that never varies, or too rarely for any p < 0.05, is not among
-    them and has `p_holm` 1. None in results of former releases."""
+    """How many tests `p_editor` and `p_holm` are adjusted for; a rate that never varies, or too rarely for any
+    p < 0.05, is not among them and has 1 for both. None in results of former releases."""
     p_prompts: float | None = None
     """The same for prompts like these: prompts are drawn as well as faces; never below `p`. None where there are fewer
     than five prompts, so that the claim is about these only, and in results of former releases."""
+    p_editor: float | None = None
+    """Adjusted within the same family by Westfall and Young's step-down over the relabelled faces; None in results of
+    former releases."""
+
+    @property
+    def p_family(self) -> float:
+        """Return `p_editor`, or what results of former releases have in its place: `p_holm`."""
+        return self.p_holm if self.p_editor is None else self.p_editor
 
 
 @dataclass(frozen=True, slots=True)

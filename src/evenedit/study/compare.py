@@ -234,8 +234,9 @@ def _multiplicity(changes: Sequence[Difference]) -> str:
     tested = [d for d in changes if d.p is not None]
     groups = sum(bool(d.group) and "*" not in d.group.values() for d in tested)
     return (
-        f"{len(tested)} differences are tested, so p is adjusted with Holm: {len(tested) - groups} of everybody and of "
-        f"gaps as one family, {groups} of single groups as another, and doubled where there are both. A change is one "
+        f"{len(tested)} differences are tested, so p is adjusted by Westfall and Young's step-down over the draws of "
+        f"faces and prompts: {len(tested) - groups} of everybody and of gaps as one family, {groups} of single groups "
+        "as another, and doubled where there are both. A change is one "
         "where the adjusted p is below 0.05: of two editors that are alike, at most one comparison in twenty has any. "
         "Intervals are not adjusted."
     )
@@ -258,6 +259,7 @@ def _table(changes: Sequence[Difference], simulated: tuple[str, ...], factors: S
                 Number(d.first, level),
                 Number(d.second, level),
                 Number(d.value, step, d.low, d.high),
+                Number(d.p_adjusted, "p"),
                 d.pairs,
             )
         )
@@ -269,6 +271,7 @@ def _table(changes: Sequence[Difference], simulated: tuple[str, ...], factors: S
         Column("a", "A"),
         Column("b", "B"),
         Column("difference", "B − A"),
+        Column("p_adjusted", "p, adjusted"),
         Column("pairs", "pairs"),
     )
     caption = f"B minus A over complete pairs; regressions first. {_multiplicity(changes)}"

@@ -262,10 +262,19 @@ def test_a_group_of_one_face_leaves_its_gap_without_an_interval(lone):
     assert (gap.value, gap.low, gap.high) == (0.5, None, None)
 
 
-def test_groups_that_never_vary_have_a_gap_without_an_interval():
+def test_groups_at_0_are_no_further_apart_than_the_end_that_reaches_furthest():
+    """As their rates have it, so that no event is not less sure than one."""
+    panel = drawn(faces("White", 0, 6) + faces("Black", 0, 12))
+    gap = next(gaps(panel, RULES))
+    ends = stats.binomtest(0, 6).proportion_ci(method="wilson")
+    assert (gap.value, gap.low) == (0.0, 0.0) and gap.high == pytest.approx(ends.high)
+    assert gap.method == "wilson(sources)"
+
+
+def test_groups_at_0_and_at_1_have_the_gap_that_their_own_ends_leave():
     gap = next(gaps(drawn(faces("White", 0, 6) + faces("Black", 6, 6)), RULES))
-    assert (gap.value, gap.low, gap.high) == (1.0, None, None)
-    assert gap.method == "none: no variation to draw from"
+    high = stats.binomtest(0, 6).proportion_ci(method="wilson").high
+    assert (gap.value, gap.high) == (1.0, 1.0) and gap.low == pytest.approx(1 - 2 * high)
 
 
 def test_one_group_that_varies_is_enough_for_an_interval_and_the_other_factor_has_its_own():

@@ -105,6 +105,21 @@ def test_one_event_more_never_lowers_an_upper_end(n, events, t2, own, effect):
     assert upper(events + 1) >= upper(events) - 1e-12
 
 
+def test_on_real_panels_an_event_more_lowers_no_upper_end_while_events_are_few():
+    """The design effect is the panel's own here; with many events, or of four prompts, it can fall by more."""
+    rng = np.random.default_rng(2027)
+    for seed in range(12):
+        met = others_met(seed, (6, 12, 20)[seed % 3], (8, 20)[seed % 2])
+        faces = len(met) // 3
+        last = white(met).high
+        for _ in range(7):
+            free = np.argwhere(met[:faces] == 0)
+            met[tuple(free[rng.integers(len(free))])] = 1
+            found = white(met).high
+            assert found > last
+            last = found
+
+
 def test_many_events_speak_for_themselves():
     met = others_met(1, 12, 20)
     met[:12] = (np.random.default_rng(9).random((12, 20)) < 0.4).astype(int)

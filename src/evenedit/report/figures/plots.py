@@ -255,7 +255,7 @@ def _shade(ax: Any, x: int, y: int, test: GapTest | None, top: float, index: Ind
     strength = test.value / top
     grade = index.grade(test)
     high, low = (index.group_name({test.factor: code}) for code in (test.highest, test.lowest))
-    ends = f"{high} highest, {low} lowest, p = {test.p_holm:.3f} after Holm"
+    ends = f"{high} highest, {low} lowest, p = {test.p_family:.3f} over all gaps of the editor"
     cases = Selection(test.measure, test.experiment, test.condition, test.editor, {test.factor: "*"})
     words = f"{name(test.editor)}, {name(Measure(test.measure).name).lower()}: {ends}"
     gid = tip(words, query_of(index, cases))

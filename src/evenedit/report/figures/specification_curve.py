@@ -57,12 +57,12 @@ def specification_curve(index: Index) -> FigureFile | None:
 
 
 def clearest(index: Index) -> list[Multiverse]:
-    """Return each editor's gap with the smallest p after Holm, the largest among equals; none if no group differs."""
+    """Return each editor's gap with the smallest adjusted p, the largest among equals; none if no group differs."""
     tests = {(t.editor, t.measure, t.factor): t for t in index.results.tests if t.condition == Condition.BASELINE}
     best: dict[str, Multiverse] = {}
     for m in sorted(
         (m for m in index.results.multiverse if (m.editor, m.measure, m.factor) in tests and m.highest != m.lowest),
-        key=lambda m: (tests[m.editor, m.measure, m.factor].p_holm, -tests[m.editor, m.measure, m.factor].value),
+        key=lambda m: (tests[m.editor, m.measure, m.factor].p_family, -tests[m.editor, m.measure, m.factor].value),
     ):
         best.setdefault(m.editor, m)
     return [best[e] for e in index.editors("diagnosis") if e in best]

@@ -78,7 +78,7 @@ NAMES: dict[str, str] = {
     "everybody": "Everybody",
     "pool": "Pool",
     "gap": "Disparity (max − min)",
-    "p_holm": "p of the disparity, Holm",
+    "p_editor": "p of the disparity",
     "clear": "Clear",
     "suggestive": "Suggestive",
     "none": "No difference shown",
@@ -87,6 +87,8 @@ NAMES: dict[str, str] = {
     **{code: words.capitalize() for code, words in COMPARED.items()},
 }
 """The words for codes of the protocol; levels of factors have titles of their own."""
+STEP_DOWN = "by Westfall and Young's step-down over the permutations"
+"""How gaps are adjusted."""
 
 
 PROMPT = "prompt"

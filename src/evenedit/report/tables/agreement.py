@@ -271,7 +271,8 @@ def judge_error_by_group(index: Index) -> Table | None:
         "judge_error",
         "Judges' error by group",
         "Judge minus people by the label of the source, in points: a judge that errs more for one group adds a gap of "
-        "its own. Gap: highest minus lowest group; p: labels permuted over faces; Holm: over all gaps.",
+        "its own. Gap: highest minus lowest group; p: labels permuted over faces; Holm: the "
+        "larger of one test of each question, over those whose errors vary, and of the factor, over the question's.",
         (
             text("question", "Question"),
             text("condition", "Condition"),

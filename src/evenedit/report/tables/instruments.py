@@ -7,7 +7,7 @@ from functools import partial
 
 from evenedit.core.records import Condition, Estimate
 from evenedit.protocol.measures import Measure, MeasureKind
-from evenedit.report.render.index import MEASURED, POOLED, Index, name
+from evenedit.report.render.index import MEASURED, POOLED, STEP_DOWN, Index, name
 from evenedit.report.render.selection import Selection
 from evenedit.report.render.table import Cell, Column, Number, Span, Table, Unit, table_of, text
 
@@ -148,7 +148,7 @@ def measured_gaps(index: Index) -> Table | None:
     """Gaps between groups in the measurements, and their tests."""
     rows: list[tuple[Cell, ...]] = []
     for rater, own in index.instruments.items():
-        for t in sorted(own.results.tests, key=lambda t: (t.p_holm, t.p, -t.value)):
+        for t in sorted(own.results.tests, key=lambda t: (t.p_family, t.p, -t.value)):
             if t.editor not in index.lines("diagnosis"):
                 continue
             gap = Number.of(own.find(t.measure, t.editor, {t.factor: "*"}), "points", rater)
@@ -164,7 +164,7 @@ def measured_gaps(index: Index) -> Table | None:
                 (
                     *(t.editor or POOLED, rater, index.factor_label(t.factor), reading),
                     Number(t.value, "points", gap.low, gap.high, cases=gap.cases),
-                    *(Number(t.p, "p"), Number(t.p_holm, "p")),
+                    *(Number(t.p, "p"), Number(t.p_holm, "p"), Number(t.p_editor, "p")),
                     *(own.grade(t), *ends[0], *ends[1]),
                     *(t.faces, gap.n, gap.missing),
                 )
@@ -173,14 +173,19 @@ def measured_gaps(index: Index) -> Table | None:
         index,
         "measured_gaps",
         "Gaps in the measurements",
-        "Highest minus lowest share over the groups of one factor. p: labels permuted over faces; Holm: adjusted over "
-        "all gaps of the editor in what the instrument measures.",
+        "Highest minus lowest share over the groups of one factor. p: labels permuted over faces; editor: adjusted "
+        f"over all gaps of the editor in what the instrument measures, with Holm and {STEP_DOWN}.",
         (
             text("editor", "Editor"),
             text("instrument", "Instrument"),
             text("factor", "Factor"),
             text("reading", "Measurement"),
-            *(Column("gap", "Gap"), Column("p", "p"), Column("p_holm", "p, Holm")),
+            *(
+                Column("gap", "Gap"),
+                Column("p", "p"),
+                Column("p_holm", "p, editor, Holm"),
+                Column("p_editor", "p, editor"),
+            ),
             text("evidence", "Evidence"),
             text("highest", "Highest"),
             Column("highest_rate", "rate"),

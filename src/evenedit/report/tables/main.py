@@ -8,7 +8,7 @@ from functools import partial
 from evenedit.core.records import Condition
 from evenedit.protocol import AXES, QUESTIONS
 from evenedit.protocol.measures import Measure, MeasureKind
-from evenedit.report.render.index import POOLED, RATES, Index, name, noun
+from evenedit.report.render.index import POOLED, RATES, STEP_DOWN, Index, name, noun
 from evenedit.report.render.selection import Selection
 from evenedit.report.render.table import Cell, Column, Number, Span, Table, table_of, text
 from evenedit.results.results import GapTest
@@ -131,7 +131,7 @@ def race_change_by_main_factor(index: Index) -> Table | None:
             rows.append((index.main_label(code), *numbers, *_counts(editors)))
     tests = {t.editor: t for t in index.results.tests if _is_race_change(t, main.name)}
     gaps = [Number.of(index.find(Measure.gap("race_change"), e, {main.name: "*"}), "points") for e in lines]
-    p = [Number(tests[e].p_holm if e in tests else None, "p") for e in lines]
+    p = [Number(tests[e].p_family if e in tests else None, "p") for e in lines]
     return table_of(
         index,
         "table20",
@@ -144,13 +144,18 @@ def race_change_by_main_factor(index: Index) -> Table | None:
             Column("missing", "missing"),
         ),
         rows,
-        foot=(("gap", *gaps, "", ""), ("p_holm", *p, "", "")),
+        foot=(("gap", *gaps, "", ""), ("p_editor", *p, "", "")),
         notes=(
             _intervals(index),
             "The disparity of any finite sample is above 0 even where none exists; its p value comes from "
-            "permuting labels over faces and is adjusted (Holm) over all gaps of the editor.",
+            f"permuting labels over faces and is adjusted over all gaps of the editor {_how(tests.values())}.",
         ),
     )
+
+
+def _how(tests: Iterable[GapTest]) -> str:
+    """How an editor's gaps were adjusted: results of former releases have Holm's p alone."""
+    return "with Holm" if any(t.p_editor is None for t in tests) else STEP_DOWN
 
 
 def _is_race_change(t: GapTest, factor: str) -> bool:
@@ -239,7 +244,7 @@ def stereotypes(index: Index) -> Table | None:
 def gap_tests(index: Index) -> Table | None:
     """Every gap with its test, the clearest first."""
     tests = [t for t in index.results.tests if t.editor in index.lines(t.experiment)]
-    graded = [(GRADES.index(index.grade(t)), t.p_holm, t.p, -t.value, t) for t in tests]
+    graded = [(GRADES.index(index.grade(t)), t.p_family, t.p, -t.value, t) for t in tests]
     rows: list[tuple[Cell, ...]] = []
     for grade, *_, t in sorted(graded, key=lambda g: g[:4]):
         rate = Measure(t.measure).name
@@ -253,6 +258,7 @@ def gap_tests(index: Index) -> Table | None:
                 *(t.editor or POOLED, index.factor_label(t.factor), rate),
                 Number(t.value, "points", gap.low, gap.high, cases=gap.cases),
                 *(Number(t.p, "p"), Number(t.p_prompts, "p"), Number(t.p_holm, "p")),
+                *(Number(t.p_editor, "p"), t.family if t.family is not None else "", Number(t.p_adjusted, "p")),
                 GRADES[grade],
                 *(index.level_label(t.factor, t.highest), high, index.level_label(t.factor, t.lowest), low),
                 *(t.faces, gap.n, gap.missing),
@@ -263,8 +269,9 @@ def gap_tests(index: Index) -> Table | None:
         "gaps",
         "Gaps between groups",
         "Highest minus lowest rate over the groups of one factor. p: labels permuted over faces, a claim about these "
-        "prompts; like these: prompts drawn as well (five or more are needed); Holm: p adjusted over all gaps of the "
-        "editor.",
+        "prompts; like these: prompts drawn as well (five or more are needed). Adjusted over the editor's family, the "
+        f"gaps that could show anything, with Holm and {STEP_DOWN}; over the whole report likewise, over the gaps of "
+        "all editors and raters, which have a part of the chance of a false alarm; there p is of the weaker claim.",
         (
             text("editor", "Editor"),
             text("factor", "Factor"),
@@ -272,7 +279,10 @@ def gap_tests(index: Index) -> Table | None:
             Column("gap", "Gap"),
             Column("p", "p"),
             Column("p_prompts", "p, prompts like these"),
-            Column("p_holm", "p, Holm"),
+            Column("p_holm", "p, editor, Holm"),
+            Column("p_editor", "p, editor"),
+            Column("family", "family"),
+            Column("p_adjusted", "p, report"),
             text("evidence", "Evidence"),
             text("highest", "Highest"),
             Column("highest_rate", "rate"),

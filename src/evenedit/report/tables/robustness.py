@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from evenedit.core.records import Condition, Estimate
 from evenedit.protocol.measures import Measure, MeasureKind
-from evenedit.report.render.index import POOLED, Index, name, plural
+from evenedit.report.render.index import POOLED, STEP_DOWN, Index, name, plural
 from evenedit.report.render.selection import Selection
 from evenedit.report.render.table import NOTHING, Cell, Column, Number, Table, Unit, table_of, text
 from evenedit.results.results import Bound, Coverage
@@ -94,7 +94,7 @@ def unequal_coverage(index: Index) -> Table | None:
         "unanswered",
         "Unanswered edits by group",
         "Share of calls without a score (refused, unparseable or failed): highest minus lowest over a factor's groups. "
-        "p: labels permuted over faces; Holm: adjusted over all of the editor.",
+        f"p: labels permuted over faces; editor: adjusted over all of the editor, with Holm and {STEP_DOWN}.",
         (
             text("judge", "Judge or instrument"),
             text("editor", "Editor"),
@@ -102,7 +102,8 @@ def unequal_coverage(index: Index) -> Table | None:
             Column("gap", "Gap"),
             text("highest", "Highest"),
             Column("p", "p"),
-            Column("p_holm", "p, Holm"),
+            Column("p_holm", "p, editor, Holm"),
+            Column("p_editor", "p, editor"),
         ),
         [
             (
@@ -113,6 +114,7 @@ def unequal_coverage(index: Index) -> Table | None:
                 index.level_label(t.factor, t.highest) if t.value else NOTHING,  # without a gap no group is highest
                 Number(t.p, "p"),
                 Number(t.p_holm, "p"),
+                Number(t.p_editor, "p"),
             )
             for t in index.results.coverage_tests
             if t.editor in index.lines("diagnosis")

@@ -8,7 +8,7 @@ from typing import Any
 
 from evenedit.core.version import __version__
 from evenedit.protocol.measures import Measure, MeasureKind
-from evenedit.report.render.index import Index, listed, name
+from evenedit.report.render.index import STEP_DOWN, Index, listed, name
 from evenedit.report.render.table import format_number, simulated_note
 from evenedit.report.text.human_evaluation import human_evaluation, human_evaluation_latex
 from evenedit.report.text.model_card import PROJECT, model_card
@@ -31,6 +31,11 @@ DRAWN = {
 """What an interval's bootstrap draws, by its unit and whether prompts are drawn too."""
 KINDS = {"shift": "shifts", "gap": "gaps", "mitigation": "the mitigation", "stereotype": "stereotypes"}
 """What the tests of each kind are about."""
+STEP_DOWN_OF = {
+    "gap": f"{STEP_DOWN} for gaps",
+    "mitigation": "by Westfall and Young's step-down over swapped arms for effects of the feature prompt",
+}
+"""The kinds that are adjusted with what they share."""
 
 
 def methods(index: Index) -> str:
@@ -201,6 +206,10 @@ def _tests(index: Index) -> Iterator[str]:
     if families:
         each = listed([f"{n:,} of {KINDS[kind]}" for kind, n in families])
         yield f"Findings are called clear where p is below 0.05 after adjustment for all tests of the report ({each})."
+        how = [STEP_DOWN_OF[kind] for kind, _ in families if kind in STEP_DOWN_OF]
+        rest = "the rest with Holm" if how else "with Holm"
+        shared = "; the kinds share the chance of a false alarm" if len(families) > 1 else ""
+        yield f"Within each kind p is adjusted {', '.join([*how, rest])}{shared}."
 
 
 def bibtex() -> str:

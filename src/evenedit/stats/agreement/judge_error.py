@@ -15,7 +15,7 @@ from evenedit.results.results import Agreement
 from evenedit.stats.agreement import human_consensus as people
 from evenedit.stats.agreement.overlap import Overlap, Place, Rows
 from evenedit.stats.disparity.gaps import gap_intervals
-from evenedit.stats.engine.multiplicity import holm
+from evenedit.stats.engine.multiplicity import holm, holm_of_live
 from evenedit.stats.engine.permutation import TIE, between_of, p_values, strata
 
 STREAM = 4
@@ -24,6 +24,8 @@ MOST = 1999
 """Permutations of the one test of each axis."""
 GAP_DRAWS = 1000
 """Draws of a gap's noise."""
+ALIKE = "no test"
+"""How the method of an axis begins on which nothing could be shown."""
 WIDEST = 4.0
 """The largest difference two scores of 1 to 5 can have."""
 
@@ -57,20 +59,30 @@ def judge_error(evidence: Overlap) -> Iterator[Agreement]:
 
 
 def _adjusted(evidence: Overlap, made: list[Agreement], joint: list[Agreement]) -> Iterator[Agreement]:
-    """Each gap's p after two steps: one test of each axis, Holm over axes; then the factors of the axis, Holm again."""
-    first = dict(zip([r.axis for r in joint], holm([r.value or 0.0 for r in joint]), strict=True))
+    """Each gap's p after two steps: one test of each axis, Holm over axes; then the factors of the axis, Holm again.
+
+    Axes on which judges err alike for every face could show nothing and are in no family.
+    """
+    live = [not row.method.startswith(ALIKE) for row in joint]
+    adjusted = holm_of_live([row.value or 0.0 for row in joint], live)
+    first = dict(zip([row.axis for row in joint], adjusted, strict=True))
+    axes = f"one test of each axis, Holm over {sum(live)} of {len(joint)} axes, those whose errors vary"
     for row in joint:
-        how = f"one test of each axis, Holm over {len(joint)} axes{evidence.mark}"
+        how = f"{axes}{evidence.mark}"
         yield replace(row, statistic=f"{row.statistic}_holm", value=first[row.axis], method=how)
     for axis in first:
         family = [r for r in made if r.axis == axis and r.statistic == "mean_difference_gap_p"]
         for row, p in zip(family, holm([r.value or 0.0 for r in family]), strict=True):
-            how = f"one test of each axis, Holm over {len(joint)} axes, then over {len(family)} factors{evidence.mark}"
+            how = f"{axes}, then over {len(family)} factors{evidence.mark}"
             yield replace(row, statistic=f"{row.statistic}_holm", value=max(p, first[axis]), method=how)
 
 
 def _joint(evidence: Overlap, errors: list[_Errors]) -> Iterator[Agreement]:
-    """For every axis and editor one test: do errors go with the labels of faces, whichever factor they are of?"""
+    """For every axis and editor one test: do errors go with the labels of faces, whichever factor they are of?
+
+    The factor that is furthest apart counts, each in standard deviations of its own draws: in a sum, factors that make
+    no difference would hide one that does.
+    """
     draws = min(evidence.rules.permutations, MOST)
     for e in errors:
         faces, first, face = np.unique(evidence.unit[e.rows], return_index=True, return_inverse=True)
@@ -82,14 +94,20 @@ def _joint(evidence: Overlap, errors: list[_Errors]) -> Iterator[Agreement]:
             np.bincount(face.ravel(), weights=w)[:, None].astype(np.float64) for w in (e.parts, np.ones(len(e.rows)))
         )
         order = _orders(len(faces), draws, evidence.rules.seed)
-        apart = np.zeros(draws + 1)
+        apart = []
         for codes in varying:
             moved = np.concatenate([codes[None], codes[order]])
-            between = np.sqrt(between_of(moved, int(codes.max()) + 1, total, count)[:, 0])
+            between = np.cbrt(between_of(moved, int(codes.max()) + 1, total, count)[:, 0])
             spread = float(between[1:].std())
-            apart += (between - between[1:].mean()) / spread if spread > 0 else 0.0
-        p = float((1 + (apart[1:] >= apart[0] - TIE).sum()) / (1 + draws))
-        method = f"permutation(faces with all their labels, {draws}); factors summed, each in standard deviations"
+            if spread > TIE:
+                apart.append((between - between[1:].mean()) / spread)
+        furthest = np.max(apart, axis=0) if apart else np.zeros(draws + 1)
+        p = float((1 + (furthest[1:] >= furthest[0] - TIE).sum()) / (1 + draws))
+        method = (
+            f"permutation(faces with all their labels, {draws}); the factor that is furthest apart by its own draws"
+        )
+        if not apart:
+            method = f"{ALIKE}: judges err alike for every face"
         yield evidence.row(e.place, "mean_difference_by_group_p", p, None, None, len(e.rows), e.ratings, method)
 
 

@@ -15,8 +15,8 @@ SCORE_SD = 1.0
 """Of scores, in points."""
 FACE_SHARE = 0.1
 """Of the variance of judges' errors, what faces bring."""
-AXES = 5
-"""Holm's first step divides by the number of axes."""
+AXES, FACTORS = 5, 3
+"""Holm's first step divides by the number of axes, and an axis has one test of all factors: the furthest apart."""
 LABELS = (50, 100, 150, 200, 300, 400, 500, 750, 1000, 1500, 2000, 3000, 5000)
 RATERS, AGREEMENT = 3, 0.6
 """People of each item, and their agreement (intraclass correlation), which the target is."""
@@ -61,7 +61,7 @@ def error_power(
 
     even = errors(0.0)
     chance = [apart(rng.permuted(even, axis=1), starts, sizes, 1) for _ in range(relabellings)]
-    limit = float(np.quantile(np.concatenate(chance), 1 - 0.05 / AXES))
+    limit = float(np.quantile(np.concatenate(chance), 1 - 0.05 / AXES / FACTORS))
     found = [float((apart(errors(gap), starts, sizes, 1) > limit).mean()) for gap in ERRORS]
     return ErrorPower(labels, ERRORS, tuple(found), reached(ERRORS, found, target))
 

@@ -105,6 +105,9 @@ def gaps(bootstrap: Bootstrap, rules: AnalysisRules) -> Iterator[Estimate]:
                     continue
                 gap = max(found.values()) - min(found.values())
                 interval = intervals.get((row, at))
+                how = f"{method(bootstrap, at)}, inverted"
+                if interval is None:
+                    interval, how = settled_ends(bootstrap, factor, row, at, rules)
                 count = panel.tally(measure.count, members, labelled)
                 yield Estimate(
                     measure=measure.name.to(MeasureKind.GAP),
@@ -117,8 +120,37 @@ def gaps(bootstrap: Bootstrap, rules: AnalysisRules) -> Iterator[Estimate]:
                     high=interval[1] if interval else None,
                     n=count,
                     missing=panel.tally(measure.asked, members, labelled) - count,
-                    method=f"{method(bootstrap, at)}, inverted" if interval else "none: no variation to draw from",
+                    method=how,
                 )
+
+
+def settled_ends(
+    bootstrap: Bootstrap, factor: str, row: int, at: int, rules: AnalysisRules
+) -> tuple[Interval | None, str]:
+    """The ends of a gap whose every group is at 0 or 1, from the groups' own, and how they were made.
+
+    Nothing can be drawn, but how much may hide in each group is known: groups that are all at 0 are no further apart
+    than the upper end that reaches furthest.
+    """
+    panel, measure = bootstrap.panel, bootstrap.panel.measures[at]
+    effects = DesignEffects.shared(bootstrap, rules.confidence)
+    members = panel.rows()[row][1]
+    lows: list[float] = []
+    highs: list[float] = []
+    how = "none: no variation to draw from"
+    for level in panel.axes.levels[factor]:
+        mask = panel.axes.mask({factor: level})
+        total, count = (panel.tally(c, members, mask) for c in (measure.total, measure.count))
+        if count == 0:
+            continue
+        pull = effects.of({factor: level})
+        interval, how = headline(bootstrap, bootstrap.group(mask), pull, row, at, total, count, rules.confidence)
+        if total not in (0, count) or interval is None:
+            return None, "none: no variation to draw from"
+        (lows if total else highs).append(interval[0] if total else interval[1])
+    if lows and highs:
+        return (max(0.0, min(lows) - max(highs)), 1.0), how
+    return (0.0, 1 - min(lows) if lows else max(highs)), how
 
 
 def gap_ends(bootstrap: Bootstrap, levels: list[Draws], rules: AnalysisRules) -> dict[tuple[int, int], Interval]:

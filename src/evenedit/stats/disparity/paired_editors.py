@@ -7,12 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 from scipy.special import ndtr, ndtri
+from scipy.stats import rankdata
 
 from evenedit.core.errors import EvenEditError
 from evenedit.core.records import Condition, Experiment
@@ -20,13 +21,11 @@ from evenedit.protocol import Factor
 from evenedit.protocol.measures import Measure, MeasureKind
 from evenedit.ratings.table import Scores
 from evenedit.results.finding import ALPHA
-from evenedit.stats.disparity.gaps import gap_ends
+from evenedit.stats.disparity.gaps import gap_ends, settled_ends
 from evenedit.stats.engine.bootstrap import Bootstrap, Draws
-from evenedit.stats.engine.design_effects import DesignEffects
-from evenedit.stats.engine.estimates import estimates, headline, ratio
-from evenedit.stats.engine.intervals import Interval
+from evenedit.stats.engine.estimates import estimates, ratio
 from evenedit.stats.engine.measures import AXIS_QUESTIONS, Answers, Ledger, answers, write_scores
-from evenedit.stats.engine.multiplicity import holm
+from evenedit.stats.engine.multiplicity import step_down
 from evenedit.stats.engine.panel import Panel, RatioMeasure, by_face, lay_out
 from evenedit.stats.engine.rules import AnalysisRules
 from evenedit.stats.engine.variance import difference
@@ -35,6 +34,9 @@ KEY = ["source_id", "prompt_id", "seed_rank"]
 HIGHER_IS_BETTER = frozenset({Measure.rate("edit_success"), Measure.mean("edit_success")})
 NEITHER_IS_BETTER = frozenset(Measure.mean(question) for question in ("skin_tone", "age_drift", "aging_accuracy"))
 """Means of two-sided axes: further from 3 in either direction is a change."""
+TINY = 1e-300
+"""A p of 0 counts as so much."""
+Values = NDArray[np.float64]
 Change = Literal["regression", "improvement", "unclear"]
 
 
@@ -55,8 +57,8 @@ class Difference:
     p: float | None = None
     """From the interval; None where there is none."""
     p_adjusted: float | None = None
-    """Holm's over its family, times the number of families: everybody's measures and the gaps are one, the groups'
-    measures another, and each has its part of a chance of 5 % of any false alarm."""
+    """Westfall and Young's step-down over its family, times the number of families: everybody's measures and the gaps
+    are one, the groups' measures another, and each has its part of a chance of 5 % of any false alarm."""
 
     @property
     def change(self) -> Change:
@@ -100,24 +102,40 @@ def _keyed(scores: Scores, editor: str) -> pd.DataFrame:
     return found.assign(seed_rank=rank)[[*KEY, "row"]]
 
 
+class DrawnDifference(NamedTuple):
+    """A difference with what faces and prompts that were drawn anew made of it."""
+
+    difference: Difference
+    moved: Values
+    """[draw]: by how much, the same draws for all measures of a group."""
+
+
 def differences(pairs: Pairs, rules: AnalysisRules) -> list[Difference]:
     """Every rate and mean over everybody and each group, and every gap; regressions first, the largest first."""
     sides = [answers(scores, rules).rows(pairs.rows[:, at]) for at, scores in enumerate((pairs.first, pairs.second))]
-    found = _adjusted([*_levels(pairs, sides, rules), *_gaps(pairs, sides, rules)], rules.confidence)
+    found = adjusted([*_levels(pairs, sides, rules), *_gaps(pairs, sides, rules)], rules.confidence)
     order = ("regression", "improvement", "unclear")
     return sorted(found, key=lambda d: (order.index(d.change), bool(d.group), -abs(d.value)))
 
 
-def _adjusted(found: Sequence[Difference], confidence: float) -> list[Difference]:
-    """Each difference with its p, adjusted within its family; measures of which neither is better are not tested."""
-    tested = [replace(d, p=_p(d, confidence)) for d in found]
-    by_family: dict[bool, list[float]] = {}
-    for d in tested:
-        if d.p is not None:
-            by_family.setdefault(_of_group(d), []).append(d.p)
-    adjusted = {family: iter(holm(p)) for family, p in by_family.items()}
-    part = len(by_family)
-    return [d if d.p is None else replace(d, p_adjusted=min(1.0, part * next(adjusted[_of_group(d)]))) for d in tested]
+def adjusted(found: Sequence[DrawnDifference], confidence: float) -> list[Difference]:
+    """Each difference with its p, adjusted within its family; measures of which neither is better are not tested.
+
+    The largest is held against the largest of each draw (Westfall and Young): what the measures of a group share is
+    taken into account. Every p and every draw is told on the scale of the normal distribution, a draw by its rank
+    among the others, so that rare rates with long tails do not hide the rest.
+    """
+    tested = [replace(d, p=_p(d, confidence)) for d, _ in found]
+    families = [[at for at, d in enumerate(tested) if d.p is not None and _of_group(d) == one] for one in (False, True)]
+    families = [family for family in families if family]
+    for family in families:
+        seen = np.array([-ndtri((tested[at].p or TINY) / 2) for at in family])
+        drawn = np.stack([found[at].moved for at in family], axis=1)
+        ranks = (rankdata(drawn, axis=0) - 0.5) / len(drawn)
+        for at, p in zip(family, step_down(seen, np.abs(ndtri(ranks))), strict=True):
+            whole = max(tested[at].p or 0.0, min(1.0, len(families) * float(p)))
+            tested[at] = replace(tested[at], p_adjusted=whole)
+    return tested
 
 
 def _of_group(d: Difference) -> bool:
@@ -157,7 +175,7 @@ def _laid_out(edits: pd.DataFrame, ledger: Ledger, factors: Sequence[Factor]) ->
     )
 
 
-def _levels(pairs: Pairs, sides: Sequence[Answers], rules: AnalysisRules) -> Iterator[Difference]:
+def _levels(pairs: Pairs, sides: Sequence[Answers], rules: AnalysisRules) -> Iterator[DrawnDifference]:
     """The panel's scores are differences of pairs, so its intervals are those of paired differences."""
     before, after = _ledgers(sides, rules)
     edits = pairs.first.edits.iloc[pairs.rows[:, 0]].assign(editor="both")
@@ -172,16 +190,21 @@ def _levels(pairs: Pairs, sides: Sequence[Answers], rules: AnalysisRules) -> Ite
         )
     panel = _laid_out(edits, ledger, pairs.first.table.factors)
     level = _laid_out(edits, before, pairs.first.table.factors)
-    for e in estimates(Bootstrap(panel, rules.draws, rules.seed), panel.axes.groups(), rules):
+    bootstrap = Bootstrap(panel, rules.draws, rules.seed)
+    places = {Measure.delta(m.name): at for at, m in enumerate(level.measures)}
+    for e in estimates(bootstrap, panel.axes.groups(), rules):
         if e.editor is None or e.value is None:
             continue
-        measure = next(m for m in level.measures if Measure.delta(m.name) == e.measure)
-        mask = level.axes.mask(e.group)
+        at = places[Measure(e.measure)]
+        measure, mask = level.measures[at], level.axes.mask(e.group)
+        moved = _moved(bootstrap.group(panel.axes.mask(e.group)), 0, at)
         first = ratio(level.tally(measure.total, [0], mask), level.tally(measure.count, [0], mask)) or 0.0
-        yield Difference(measure.name, e.group, first, first + e.value, e.value, e.low, e.high, e.n)
+        yield DrawnDifference(
+            Difference(measure.name, e.group, first, first + e.value, e.value, e.low, e.high, e.n), moved
+        )
 
 
-def _gaps(pairs: Pairs, sides: Sequence[Answers], rules: AnalysisRules) -> Iterator[Difference]:
+def _gaps(pairs: Pairs, sides: Sequence[Answers], rules: AnalysisRules) -> Iterator[DrawnDifference]:
     """Both sides in one panel, so that every draw takes the same faces and prompts for both."""
     ledgers = _ledgers(sides, rules)
     stacked = Ledger(
@@ -199,7 +222,7 @@ def _gaps(pairs: Pairs, sides: Sequence[Answers], rules: AnalysisRules) -> Itera
     yield from gap_differences(Bootstrap(panel, rules.draws, rules.seed), rules)
 
 
-def gap_differences(bootstrap: Bootstrap, rules: AnalysisRules) -> Iterator[Difference]:
+def gap_differences(bootstrap: Bootstrap, rules: AnalysisRules) -> Iterator[DrawnDifference]:
     """The second editor's gap minus the first's, over every factor, of a panel of both.
 
     A gap is above the true one by chance, the more so the smaller it is, so what is drawn cannot be reflected (that
@@ -208,28 +231,26 @@ def gap_differences(bootstrap: Bootstrap, rules: AnalysisRules) -> Iterator[Diff
     """
     panel = bootstrap.panel
     everybody = panel.axes.mask({})
-    effects = DesignEffects.shared(bootstrap, rules.confidence)
     for factor, levels in panel.axes.levels.items():
         if len(levels) < 2:
             continue
         masks = [panel.axes.mask({factor: level}) for level in levels]
         drawn = [bootstrap.group(mask) for mask in masks]
         ends = gap_ends(bootstrap, drawn, rules)
-        pulls = [effects.of({factor: level}) for level in levels]
         for at, measure in enumerate(panel.measures):
             rates = [_rates(panel, measure, side, masks) for side in (0, 1)] if measure.is_rate else [None, None]
             if rates[0] is None or rates[1] is None:
                 continue
             first, second = (float(np.ptp(r)) for r in rates if r is not None)
-            own = [
-                ends.get((side, at)) or _still(bootstrap, list(zip(masks, drawn, pulls, strict=True)), side, at, rules)
-                for side in (0, 1)
-            ]
+            own = [ends.get((side, at)) or settled_ends(bootstrap, factor, side, at, rules)[0] for side in (0, 1)]
             interval = None
+            moved = [
+                _moved(drawn[int(r.argmax())], side, at) - _moved(drawn[int(r.argmin())], side, at)
+                for side, r in enumerate((rates[0], rates[1]))
+            ]
             if own[0] is not None and own[1] is not None:
-                alike = _alike(drawn, at, (rates[0], rates[1]))
-                interval = difference(second, first, (own[1], own[0]), alike)
-            yield Difference(
+                interval = difference(second, first, (own[1], own[0]), _alike(moved[0], moved[1]))
+            found = Difference(
                 measure.name.to(MeasureKind.GAP),
                 {factor: "*"},
                 first,
@@ -239,37 +260,18 @@ def gap_differences(bootstrap: Bootstrap, rules: AnalysisRules) -> Iterator[Diff
                 interval[1] if interval else None,
                 panel.tally(measure.count, [0], everybody),
             )
+            yield DrawnDifference(found, moved[1] - moved[0])
 
 
-def _still(
-    bootstrap: Bootstrap,
-    groups: Sequence[tuple[NDArray[np.bool_], Draws, NDArray[np.float64]]],
-    side: int,
-    at: int,
-    rules: AnalysisRules,
-) -> Interval | None:
-    """The ends of a gap of 0 where nothing, or everything, was met: as far as one group's own interval reaches."""
-    panel, measure = bootstrap.panel, bootstrap.panel.measures[at]
-    furthest = 0.0
-    for mask, draws, pull in groups:
-        total, count = (panel.tally(c, [side], mask) for c in (measure.total, measure.count))
-        interval, _ = headline(bootstrap, draws, pull, side, at, total, count, rules.confidence)
-        if total not in (0, count) or interval is None:
-            return None
-        furthest = max(furthest, interval[1] - interval[0])
-    return 0.0, furthest
+def _moved(draws: Draws, side: int, at: int) -> Values:
+    """[draw]: by how much a measure moves when faces and prompts are drawn; not at all where a draw has no score."""
+    moved = draws.faces[:, side, at] - draws.value[side, at] + draws.prompts[:, side, at]
+    return np.asarray(np.nan_to_num(moved))
 
 
-def _alike(drawn: Sequence[Draws], at: int, rates: tuple[NDArray[np.float64], NDArray[np.float64]]) -> float:
+def _alike(first: Values, second: Values) -> float:
     """How the editors' gaps go together when faces and prompts are drawn, between the groups at their ends."""
-    moved = []
-    for side, seen in enumerate(rates):
-        high, low = (drawn[int(at_end)] for at_end in (seen.argmax(), seen.argmin()))
-        moved.append(np.concatenate([(high.faces - low.faces)[:, side, at], (high.prompts - low.prompts)[:, side, at]]))
-    both = np.stack(moved)
-    half = both.shape[1] // 2
-    parts = [both[:, :half], both[:, half:]]
-    together = sum((np.cov(part[:, ~np.isnan(part).any(axis=0)]) for part in parts), np.zeros((2, 2)))
+    together = np.cov(first, second)
     spread = float(np.sqrt(together[0, 0] * together[1, 1]))
     return float(np.clip(together[0, 1] / spread, 0.0, 1.0)) if spread > 0 else 0.0
 

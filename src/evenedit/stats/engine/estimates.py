@@ -87,6 +87,9 @@ def headline(
         low, high = wilson(draws.clusters, draws.clusters, confidence) or (0.0, 1.0)
         ends = (2 * low - 1, high) if total > 0 else (-high, 1 - 2 * low)  # what is not on this side may be opposed
         return ends, f"wilson({name}s)"
+    if measure.name.kind == MeasureKind.SHIFT and total == 0 and draws.over_cells[row, at] <= NOTHING:
+        high = (wilson(0, draws.clusters, confidence) or (0.0, 1.0))[1]  # nothing moved: either way so much may hide
+        return (-high, high), f"wilson({name}s)"
     variance, freedom = (float(x[row, at]) for x in (draws.uncertainty.variance, draws.uncertainty.freedom))
     if np.isnan(variance):
         return None, "none: too few draws have a valid score"

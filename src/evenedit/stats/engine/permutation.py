@@ -24,7 +24,7 @@ from evenedit.results.finding import ALPHA
 from evenedit.results.results import GapTest
 from evenedit.stats.engine.bootstrap import Bootstrap
 from evenedit.stats.engine.estimates import shares
-from evenedit.stats.engine.multiplicity import holm_of_live
+from evenedit.stats.engine.multiplicity import holm_of_live, step_down
 from evenedit.stats.engine.panel import EXACT_FLOAT32, Panel
 from evenedit.stats.engine.prompt_null import FEWEST_PROMPTS, PromptNoise, prompt_noise
 from evenedit.stats.engine.rules import AnalysisRules
@@ -195,7 +195,9 @@ class _RatioTests(NamedTuple):
     @classmethod
     def of(cls, observed: NDArray[np.float64], drawn: NDArray[np.float64]) -> _RatioTests:
         p = (1 + (drawn >= observed - TIE).sum(axis=0)) / (1 + len(drawn))
-        return cls(p, np.sqrt(observed), np.sqrt(drawn))  # less skewed, so that rates can be held against each other
+        # the cube root of a variance is nearly normal over few groups and many (Wilson and Hilferty 1931), so that
+        # rates and factors can be held against each other
+        return cls(p, np.cbrt(observed), np.cbrt(drawn))
 
     def null(self, ratio: int) -> NullDraws:
         drawn = self.drawn[:, ratio]
@@ -210,7 +212,7 @@ class _RatioTests(NamedTuple):
 
 
 def gap_tests(panel: Panel, rules: AnalysisRules) -> list[GapTest]:
-    """A test of every rate's gap over every factor; Holm over each editor's tests that could show anything."""
+    """A test of every rate's gap over every factor, adjusted over each editor's tests that could show anything."""
     return [tested.test for tested in tested_gaps(panel, rules)]
 
 
@@ -266,12 +268,11 @@ def tested_gaps(panel: Panel, rules: AnalysisRules, bootstrap: Bootstrap | None 
                     p_prompts=float(max(these.p[column], like_these.p[column])) if several[column] else None,
                 )
                 live = bool(can_show[column])
-                kept = live and editor is not None
                 families[row].append(
                     TestedGap(
                         test,
-                        these.null(column) if kept else NOTHING,
-                        like_these.null(column) if kept and several[column] else NOTHING,
+                        these.null(column) if live else NOTHING,
+                        like_these.null(column) if live and several[column] else NOTHING,
                         live,
                     )
                 )
@@ -284,7 +285,20 @@ def _prompt_noise(bootstrap: Bootstrap, masks: Sequence[NDArray[np.bool_]]) -> P
 
 
 def _adjusted(family: list[TestedGap]) -> Iterator[TestedGap]:
-    """Holm over an editor's gaps that could show anything."""
+    """An editor's gaps adjusted over those that could show anything: step-down over the relabelled faces, and Holm."""
     live = [tested.live for tested in family]
-    for tested, p in zip(family, holm_of_live([tested.test.p for tested in family], live), strict=True):
-        yield replace(tested, test=replace(tested.test, p_holm=p, family=sum(live)))
+    holms = holm_of_live([tested.test.p for tested in family], live)
+    together = adjusted_together([tested.these for tested in family])
+    for tested, one, other in zip(family, holms, together, strict=True):
+        p = max(tested.test.p, other)
+        yield replace(tested, test=replace(tested.test, p_holm=one, p_editor=p, family=sum(live)))
+
+
+def adjusted_together(nulls: Sequence[NullDraws]) -> list[float]:
+    """The p of every test, adjusted for all of them by the step-down over their draws; 1 where nothing varies."""
+    found = np.ones(len(nulls))
+    varies = [at for at, null in enumerate(nulls) if len(null.drawn)]
+    if varies:
+        drawn = np.stack([nulls[at].drawn for at in varies], axis=1)
+        found[varies] = step_down(np.array([nulls[at].excess for at in varies]), drawn)
+    return [float(p) for p in found]

@@ -15,7 +15,7 @@ from evenedit.protocol.shifts import TWO_SIDED
 from evenedit.ratings.table import RatingTable, Scores
 from evenedit.results.finding import ALPHA, ENSEMBLE, NO_CHANGE, Contribution, Finding, FindingLevel, within
 from evenedit.results.results import Contrast, ExplainedGap, GapTest, Measured, MitigationEffect, Results
-from evenedit.results.words import between, percent, points
+from evenedit.results.words import percent
 from evenedit.stats.disparity.mitigation_effects import TestedEffect
 from evenedit.stats.engine.multiplicity import holm, step_down
 from evenedit.stats.engine.rules import AnalysisRules
@@ -135,9 +135,8 @@ class _Maker:
         p = self._powered.get(_where(f.measure or "", f.editor, group)) if f.rater == ENSEMBLE else None
         if p is None or p.value is None or p.low is None or p.high is None or not _diagnosed(f.experiment, f.condition):
             return f
-        reach = between(p.low, p.high, self.rules.confidence)
-        caveat = f"With people's ratings of {p.labelled:,} of these edits it is {points(p.value)} ({reach})."
-        told = replace(f, judge_value=f.value, judge_low=f.low, judge_high=f.high, caveats=(*f.caveats, caveat))
+        text = f"{f.text} {sentences.with_people(p, Measure(p.measure), f.value or 0.0, self.rules.confidence)}"
+        told = replace(f, judge_value=f.value, judge_low=f.low, judge_high=f.high, text=text)
         return replace(told, value=p.value, low=p.low, high=p.high)
 
     def _unchecked(self, rater: str, t: GapTest, ends: Sequence[Estimate]) -> tuple[str, ...]:
@@ -250,14 +249,18 @@ class _Maker:
             if g.grade != "none" and g.test.factor not in cannot:
                 yield self._gap(g)
         rest: dict[tuple[str, str, str, str], list[GradedGap]] = {}
+        never: dict[tuple[str, str, str, str], list[GradedGap]] = {}
         for g in self.gaps:
-            happened = g.test.value > 0
-            if g.grade == "none" and g.comparable and happened and g.test.factor not in cannot:
+            if g.grade == "none" and g.comparable and g.test.factor not in cannot:
                 assert g.test.editor is not None
                 key = g.evidence.rater, g.evidence.panel.condition, g.test.editor, g.test.factor
-                rest.setdefault(key, []).append(g)
+                (rest if g.test.value > 0 else never).setdefault(key, []).append(g)
         for (rater, _, _, factor), several in rest.items():
             yield self._no_gap(rater, self.factors[factor], several)
+        for key, several in never.items():  # nothing ever happened, which is worth a word only where it shows evenness
+            even = self._no_gap(key[0], self.factors[key[3]], several)
+            if even.level == "observed" and key not in rest:
+                yield even
 
     def _gap(self, g: GradedGap) -> Finding:
         t, rater, factor = g.test, g.evidence.rater, self.factors[g.test.factor]

@@ -9,7 +9,7 @@ ahead and the test of what is left has p < 0.05.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -19,9 +19,8 @@ from numpy.typing import NDArray
 from evenedit.protocol.measures import Measure, MeasureKind
 from evenedit.results.finding import ALPHA
 from evenedit.results.results import Contrast, GapTest
-from evenedit.stats.engine.multiplicity import step_down
 from evenedit.stats.engine.panel import Panel
-from evenedit.stats.engine.permutation import NullDraws, TestedGap, p_values, strata
+from evenedit.stats.engine.permutation import adjusted_together, p_values, strata
 from evenedit.stats.engine.prompt_null import FEWEST_PROMPTS
 from evenedit.stats.engine.rules import AnalysisRules
 from evenedit.stats.findings.design import SMALLEST, comparable
@@ -66,26 +65,15 @@ class GradedGap:
         return other is not None and (self.these < ALPHA <= self.p or self.test.p < ALPHA <= other)
 
 
-def adjusted(gaps: Sequence[TestedGap], null_of: Callable[[TestedGap], NullDraws]) -> list[float]:
-    """The p of every gap under one of its nulls, adjusted together; 1 where nothing varies."""
-    found = np.ones(len(gaps))
-    nulls = [null_of(gap) for gap in gaps]
-    varies = [at for at, null in enumerate(nulls) if len(null.drawn)]
-    if varies:
-        drawn = np.stack([nulls[at].drawn for at in varies], axis=1)
-        found[varies] = step_down(np.array([nulls[at].excess for at in varies]), drawn)
-    return [float(p) for p in found]
-
-
 def grade_gaps(
     several: Sequence[PanelEvidence], contrasts: Sequence[Contrast], weight: float, rules: AnalysisRules
 ) -> list[GradedGap]:
     """Every editor's gaps over all raters, factors and conditions; `weight` is their part of all tests."""
     mine = [(one, gap) for one in several for gap in one.gaps if gap.test.editor is not None]
     gaps = [gap for _, gap in mine]
-    these = [min(1.0, value / weight) for value in adjusted(gaps, lambda gap: gap.these)]
+    these = [min(1.0, value / weight) for value in adjusted_together([gap.these for gap in gaps])]
     # what prompts add must not take the difference away: in no report of twenty
-    like_these = adjusted(gaps, lambda gap: gap.like_these)
+    like_these = adjusted_together([gap.like_these for gap in gaps])
     p = [
         (value, max(value, other) if len(gap.like_these.drawn) else value)
         for gap, value, other in zip(gaps, these, like_these, strict=True)

@@ -6,9 +6,10 @@ from collections.abc import Mapping, Sequence
 
 from evenedit.core.records import Condition
 from evenedit.protocol import QUESTIONS, Factor
-from evenedit.protocol.measures import Measure
+from evenedit.protocol.measures import Measure, MeasureKind
+from evenedit.protocol.shifts import TWO_SIDED
 from evenedit.results.finding import ENSEMBLE
-from evenedit.results.results import GapTest, MitigationEffect
+from evenedit.results.results import GapTest, MitigationEffect, PredictionPowered
 from evenedit.results.words import between, count, group_name, listed, noun, percent, phrase, points, scale_points
 from evenedit.stats.findings.evidence import ShareTest
 
@@ -97,6 +98,15 @@ def no_gap(factor: Factor, rates: Sequence[str], widest: tuple[str, str, float] 
         f"{text} That is not proof of equality: a group may still differ from everybody else by up to {points(size)} "
         f"({_plain(rate)}, {group_name({factor.name: level}, [factor])})."
     )
+
+
+def with_people(p: PredictionPowered, measure: Measure, judged: float, confidence: float) -> str:
+    """The estimate of judges and people together, told in the direction of the judges' own."""
+    assert p.value is not None and p.low is not None and p.high is not None
+    value, ends = (p.value, (p.low, p.high)) if judged >= 0 else (-p.value, (-p.high, -p.low))
+    share = measure.kind != MeasureKind.GAP and measure.name not in TWO_SIDED
+    size = percent(value) if share else points(value)
+    return f"With people's ratings of {p.labelled:,} of these edits it is {size} ({between(*ends, confidence)})."
 
 
 def even_groups(factor: Factor, rates: Sequence[str], margin: float, size: float, confidence: float) -> str:

@@ -1,0 +1,156 @@
+"""Cases in which earlier statistics said something that a reviewer would reject, from scores to what a report says.
+
+Further ones stand beside their module: the gap of judges' errors (test_judge_error), rank tests over items that share
+faces (test_rank_permutation), prediction-powered rows (test_prediction_powered), differences of two editors
+(test_paired_editors), separation and proportional odds (test_odds_models, test_against_r).
+"""
+
+from dataclasses import replace
+from functools import lru_cache
+from itertools import product
+
+import numpy as np
+import pytest
+
+from evenedit.core.records import Kind
+from evenedit.protocol import load_prompts
+from evenedit.report.gate import GateAnswer, check, parse_rule
+from evenedit.results.results import Finding, Results
+from evenedit.stats import AnalysisRules, analyse
+from tables import edit, face, scores, table_of
+
+RULES = replace(AnalysisRules.default(), draws=300, permutations=999)
+PROMPTS = tuple(p.id for p in load_prompts("diagnostic") if not p.asks)
+RACES = ("White", "Black", "EastAsian", "Indian")
+FACES = [face(race, gender, age) for race, gender, age in product(RACES, ("Male", "Female"), ("20s", "30s", "40s"))]
+FACES += [face(race, gender, age, 2) for race, gender, age in product(RACES, ("Male", "Female"), ("20s", "30s", "40s"))]
+WHITE = np.array([source[1] == "White" for source in FACES])
+
+
+def analysed(met: np.ndarray, question: str = "race", changed: int = 4, people: np.ndarray | None = None) -> Results:
+    """Results of [face, prompt]: whether an edit is rated as changed on one question; nothing else ever happens.
+
+    `people` is what three people say of the same edits; -1 where nobody rated them.
+    """
+    same = scores()[{"race": "race_drift", "skin": "skin_tone"}[question]]
+    prompts = PROMPTS[: met.shape[1]]
+    rows = [edit(source, prompt) for source, prompt in product(FACES, prompts)]
+
+    def told(values: np.ndarray) -> list[dict[str, int] | None]:
+        return [None if x < 0 else scores(**{question: changed if x else same}) for x in values.ravel()]
+
+    given = {"judge-a": told(met), "judge-b": told(met)}
+    given |= {} if people is None else {f"person-{n}": told(people) for n in range(3)}
+    kinds = [Kind.VLM] * 2 + [Kind.HUMAN] * (len(given) - 2)
+    return analyse(table_of(rows, given, kinds), RULES, {})
+
+
+def sometimes(rate: float, prompts: int, seed: int) -> np.ndarray:
+    """[face, prompt]: changes of faces that differ much."""
+    rng = np.random.default_rng(seed)
+    return (rng.random((len(FACES), prompts)) < rng.beta(1, (1 - rate) / rate, (len(FACES), 1))).astype(int)
+
+
+@lru_cache
+def white_with(events: int, prompts: int) -> Results:
+    """Others are changed in 12 % of edits, White faces in none or a few."""
+    met = sometimes(0.12, prompts, 4)
+    met[WHITE] = 0
+    met[np.flatnonzero(WHITE)[:events], range(events)] = 1
+    return analysed(met)
+
+
+def gate(results: Results, rule: str) -> GateAnswer:
+    (found,) = check(results, [parse_rule(rule)])
+    return found.answer
+
+
+def of_race(results: Results, measure: str) -> Finding:
+    (found,) = [f for f in results.findings if (f.measure, f.factor) == (measure, "race")]
+    return found
+
+
+def test_none_of_240_is_surer_than_one_of_240():
+    prompts = len(PROMPTS)
+    none, one = (
+        white_with(k, prompts).estimate("rate.race_change", editor="e", group={"race": "White"}) for k in (0, 1)
+    )
+    assert none.n == one.n == 12 * prompts
+    assert none.low == 0 < one.low and none.high < one.high < none.high + 0.03
+    assert none.high < 0.15, "faces as the units said 24 %"
+
+
+def test_a_gate_that_passes_with_one_event_of_120_passes_with_none():
+    limit = white_with(1, 10).estimate("rate.race_change", editor="e", group={"race": "White"}).high + 0.001
+    for events in (0, 1):
+        assert gate(white_with(events, 10), f"rate.race_change[race=White] <= {limit:.3f}") is GateAnswer.PASS
+
+
+def test_a_gap_and_a_shift_without_any_event_are_known_to_be_small():
+    """They had no interval, so a gate was undecided about an editor that never changed anything."""
+    nothing = analysed(np.zeros((len(FACES), 10), dtype=int))
+    for rule in ("gap.race_change.race <= 0.3", "shift.skin_tone within 0.1", "gap.race_change[gender] within 0.2"):
+        assert gate(nothing, rule) is GateAnswer.PASS, rule
+    assert gate(nothing, "gap.race_change.race <= 0.05") is GateAnswer.UNDECIDED
+
+
+def test_constant_rates_leave_the_family_of_a_group_at_zero():
+    results = white_with(0, len(PROMPTS))
+    tests = [t for t in results.tests if t.editor == "e"]
+    (test,) = [t for t in tests if (t.measure, t.factor) == ("gap.race_change", "race")]
+    assert len(tests) >= 24 and test.family == 3 and results.counts["tests.gap"] == 3
+    assert test.p <= test.p_editor <= 3 * test.p + 0.005, "over all it would be 27 times as much"
+    assert all(t.p_editor == 1 for t in tests if t.measure != "gap.race_change")
+
+
+@pytest.fixture(scope="module")
+def misjudged() -> Results:
+    """Judges call lightening on 41 % of Black edits and 16 % of others', where it is 16 and 18 %; people see that."""
+    rng = np.random.default_rng(1)
+    black = np.array([source[1] == "Black" for source in FACES])[:, None]
+    shape = (len(FACES), 12)
+    true = rng.random(shape) < np.where(black, 0.16, 0.18)
+    judged = np.where(true, rng.random(shape) < 0.8, rng.random(shape) < np.where(black, 0.34, 0.03))
+    rated = np.where(rng.random(shape) < 0.5, true.astype(int), -1)
+    return analysed(judged.astype(int), "skin", people=rated)
+
+
+def test_judges_who_err_for_one_race_are_found_although_they_err_on_no_other_question(misjudged):
+    (found,) = [f for f in misjudged.findings if f.kind == "judge" and "error" in f.text]
+    assert found.level == "caution" and "differs by group: skin tone by race" in found.text
+    (joint,) = [
+        a
+        for a in misjudged.agreement
+        if (a.statistic, a.axis, a.editor) == ("mean_difference_by_group_p_holm", "skin_tone", None)
+    ]
+    assert joint.value < 0.05 and joint.method.startswith("one test of each axis, Holm over 1 of 5 axes")
+
+
+def test_a_gap_that_judges_make_is_told_with_what_people_say(misjudged):
+    found = of_race(misjudged, "gap.skin_lighter")
+    assert found.level != "clear" and found.judge_value > 0.2
+    assert found.value < 0.15 and found.low == 0
+    assert f"With people's ratings of {found_labels(misjudged)} of these edits it is" in found.text
+    assert gate(misjudged, "gap.skin_lighter.race <= 0.05") is not GateAnswer.FAIL
+
+
+def found_labels(results: Results) -> int:
+    (p,) = [p for p in results.powered if (p.measure, p.editor, p.group) == ("gap.skin_lighter", "e", {"race": "*"})]
+    return p.labelled
+
+
+def test_of_four_prompts_a_gap_says_that_it_tells_nothing_about_others():
+    met = sometimes(0.1, 4, 7)
+    met[WHITE] = (np.random.default_rng(8).random((12, 4)) < 0.7).astype(int)
+    found = of_race(analysed(met), "gap.race_change")
+    assert ", on these 4 prompts" in found.text
+    (test,) = [t for t in analysed(met).tests if (t.measure, t.factor, t.editor) == ("gap.race_change", "race", "e")]
+    assert test.p_prompts is None
+
+
+def test_a_gap_that_a_handful_of_faces_carries_says_so():
+    met = np.zeros((len(FACES), 10), dtype=int)
+    met[np.flatnonzero(WHITE)[:3]] = 1
+    met[np.flatnonzero(WHITE)[3:], range(9)] = 1
+    caveats = " ".join(of_race(analysed(met), "gap.race_change").caveats)
+    assert "2 of its 12 faces hold more than half of it: others of this label may differ." in caveats
