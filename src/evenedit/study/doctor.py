@@ -92,7 +92,10 @@ def _needs(name: str, settings: Mapping[str, Any], instructions: int = 0) -> lis
     """What an editor lacks on this machine; an editor that needs settings is checked in its study alone."""
     if plugins.problems("editors", name, settings):
         return []
-    editor = plugins.build("editors", name, settings)
+    try:
+        editor = plugins.build("editors", name, settings)
+    except Exception as error:
+        return [f"it cannot be made ({type(error).__name__}: {error})"]
     needs = list(editor.missing()) if hasattr(editor, "missing") else []
     if not needs and plugins.needs_gpu(name):
         gpu = gpu_here()

@@ -29,7 +29,10 @@ def memory_note(
 
     Where it reads the study's `instructions` before it edits, each of the two phases must fit by itself.
     """
-    editor = plugins.build("editors", kind, settings)
+    try:
+        editor = plugins.build("editors", kind, settings)
+    except Exception as error:
+        return False, f"cannot be made, so its memory is not known ({type(error).__name__}: {error})"
     if not hasattr(editor, "needs"):
         stated = getattr(editor, "vram_gb", None)
         return (gpu is None or stated <= gpu, f"needs {stated} GB of GPU memory, as it states") if stated else None
