@@ -178,7 +178,7 @@ def plugin(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     options = ["--no-build-isolation", "--no-deps", "--target", str(target)]
     packages = [str(HERE / name) for name in ("plugin", "faulty_plugin")]
     subprocess.run([*command, *options, *packages], check=True, capture_output=True)
-    return os.environ | {"PYTHONPATH": str(target)}
+    return os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, [str(target), os.environ.get("PYTHONPATH")]))}
 
 
 @pytest.fixture(scope="session")

@@ -12,7 +12,7 @@ from evenedit.core.errors import EvenEditError
 from evenedit.editors.local import diffusers_base, memory
 from evenedit.editors.local.memory import GB, PRESETS, weights_of
 from evenedit.editors.local.pipelines import known
-from evenedit.study.memory import memory_note
+from evenedit.study.memory import Machine, memory_note
 from evenedit.study.plan import make_plan
 
 Flux2 = known("flux2-dev")
@@ -106,18 +106,53 @@ def test_a_plan_can_be_made_for_another_machine(tmp_path, monkeypatch):
     here = make_plan(study).notes[0]
     assert "flux2-dev needs 52 GB of GPU memory, 48 GB of main memory to read the instructions, then 68 GB" in here
     assert "both at once would be 116 GB (weights in GB: transformer 64.0" in here
-    there = make_plan(study, gpu=80).notes
+    there = make_plan(study, machine=Machine(80)).notes
     assert there[0].endswith("it fits 80 GB") and there[1].endswith("it fits 80 GB"), "each phase by itself"
-    smaller = make_plan(study, gpu=60).notes[0]
+    smaller = make_plan(study, machine=Machine(60)).notes[0]
     assert smaller.endswith("on 60 GB it runs with offload = sequential to edit")
-    assert "does not fit 12 GB. No preset fits" in make_plan(study, gpu=12).notes[1]
+    assert "does not fit 12 GB. No preset fits" in make_plan(study, machine=Machine(12)).notes[1]
+
+
+def test_a_plan_counts_main_memory_too_and_names_what_fits_both(tmp_path):
+    study = open_study(tmp_path, editors=[{"id": i} for i in LOCAL[1:3]])
+    qwen, step = make_plan(study, machine=Machine(24, 32)).notes[:2]
+    assert 'does not fit 24 GB and 32 GB of main memory. It would fit with settings = { memory = "24gb" }' in qwen
+    assert "does not fit 24 GB and 32 GB of main memory. No preset fits; use a larger machine" in step, (
+        "42 GB wait there"
+    )
+    assert "offload = sequential" in make_plan(study, machine=Machine(24, 64)).notes[1]
+    offloaded = plugins.build("editors", "qwen-image-edit-2511", {"memory": "48gb"})
+    assert offloaded.fits(48) == "model" and offloaded.fits(48, main=32) is None, "asked for by name"
+
+
+def test_activations_grow_with_the_pixels_that_are_asked_for():
+    usual, large, wide = (known("flux2-dev")(size=size).needs() for size in ("pipeline", 2048, [2048, 1024]))
+    assert large.gpu - usual.gpu == pytest.approx(3 * 4.0) and wide.gpu - usual.gpu == pytest.approx(4.0)
+    step = [plugins.build("editors", "step1x-edit-v1p2", {"size_level": level}).needs().gpu for level in (512, 1024)]
+    assert step[1] - step[0] == pytest.approx(0.75 * 4.0)
+
+
+@pytest.mark.parametrize("version", [1, 2])
+def test_the_limit_of_a_container_counts_as_main_memory(tmp_path, monkeypatch, version):
+    groups = tmp_path / "groups"
+    job = (groups / "memory" if version == 1 else groups) / "slurm" / "job_7"
+    job.mkdir(parents=True)
+    name = "memory.limit_in_bytes" if version == 1 else "memory.max"
+    (job / name).write_text("2000000000\n")
+    (job.parent / name).write_text("max\n" if version == 2 else f"{2**63 - 4096}\n")
+    (tmp_path / "own").write_text("3:cpu:/\n2:memory:/slurm/job_7\n" if version == 1 else "0::/slurm/job_7\n")
+    monkeypatch.setattr(memory, "OWN_GROUPS", tmp_path / "own")
+    monkeypatch.setattr(memory, "GROUPS", groups)
+    assert memory.main_memory() == 2.0
+    (job / name).unlink()
+    assert memory.main_memory() > 2.0
 
 
 def test_what_is_not_read_first_needs_everything_at_once(monkeypatch):
     flux = Flux2()
     assert set(flux.phases(20)) == {"read the instructions", "edit"} and set(flux.phases(129)) == {"edit"}
     assert set(known("qwen-image-edit-2511")().phases(20)) == {"edit"}, "its text encoder sees the portrait"
-    ok, words = memory_note("flux2-dev", {}, 80, 129)
+    ok, words = memory_note("flux2-dev", {}, Machine(80), 129)
     assert ok and "needs 116 GB" in words and "offload = model" in words
 
 

@@ -2,11 +2,13 @@
 
 import os
 import signal
+import sqlite3
 import subprocess
 import sys
 import textwrap
 import time
 from collections import Counter
+from contextlib import closing
 
 import psutil
 import pytest
@@ -40,15 +42,16 @@ def run(folder, environment, timeout=240):
 
 def faulty_study(folder, **executor):
     """Editors that fail in every way, and two that work."""
-    once = {name: str(folder / f"{name}.once") for name in ("crash", "poison", "hang")}
+    once = {name: str(folder / f"{name}.once") for name in ("crash", "poison", "hang", "exit")}
     editors = [
         editor("always", folder, mode="raise"),
         editor("unloadable", folder, mode="load"),
+        *(editor(name, folder, mode=name) for name in ("load-crash", "load-hang", "make")),
         *(editor(f"{name}s", folder, mode=name, once=path) for name, path in once.items()),
         editor("good", folder),
         {"id": "simulated-even"},
     ]
-    limits = {"retries": 1, "max_failures": 3, "timeout": 4, **executor}
+    limits = {"retries": 1, "max_failures": 3, "timeout": 4, "load_timeout": 12, **executor}
     return write_study(folder, editors=editors, judges=[], executor=limits)
 
 
@@ -60,13 +63,18 @@ def check(done, folder):
     store = Store(folder)
     requests, edits = store.requests(), store.edits()
     made = Counter((requests[i].editor, e.outcome.value, e.detail.get("failure", "")) for i, e in edits.items())
-    for name in ("good", "simulated-even", "crashs", "poisons"):
+    for name in ("good", "simulated-even", "crashs", "poisons", "exits"):
         assert made[name, "edited", ""] == EDITS, (name, made)
     assert made["hangs", "edited", ""] == EDITS - 1 and made["hangs", "failed", "timeout"] == 1
     assert 3 <= made["always", "failed", "crash"] <= 4, "stopped after three in a row; one more may be under way"
     assert attempts(folder, "always")["edit"] <= 8, "each tried again once"
     assert attempts(folder, "unloadable") == {"load": 1}, "tried once"
-    assert made["unloadable", "failed", "crash"] == 1
+    assert made["unloadable", "failed", "crash"] == made["make", "failed", "crash"] == 1
+    assert attempts(folder, "load-crash") == {"load": 1} and made["load-crash", "failed", "crash"] == 1
+    assert attempts(folder, "load-hang") == {"load": 1} and made["load-hang", "failed", "timeout"] == 1
+    assert "editor 'load-crash' was stopped: it cannot be loaded (its process died while it was loading" in done.stdout
+    assert "editor 'load-hang' was stopped: it did not load within 12 s" in done.stdout
+    assert "editor 'make' was stopped: it cannot be loaded (OSError: it loads its weights too early)" in done.stdout
     assert "editor 'always' was stopped: 3 failures in a row (crash): ValueError: it never works" in done.stdout
     assert (
         "editor 'unloadable' was stopped: it cannot be loaded (RuntimeError: the weights are not there)" in done.stdout
@@ -162,10 +170,10 @@ def _until(condition, what, seconds=90):
     raise AssertionError(f"waited {seconds} s for: {what}")
 
 
-@pytest.fixture
-def hanging_run(plugin, tmp_path):
-    """A run whose worker hangs in its first edit."""
-    folder = write_study(tmp_path, editors=[editor("hangs", tmp_path, mode="hang")], judges=[])
+@pytest.fixture(params=["hang", "hold"])
+def hanging_run(plugin, tmp_path, request):
+    """A run whose worker hangs in its first edit, with and without the interpreter in its hands."""
+    folder = write_study(tmp_path, editors=[editor("hangs", tmp_path, mode=request.param)], judges=[])
     with (tmp_path / "stderr.txt").open("wb") as errors:
         process = subprocess.Popen([sys.executable, "-m", "evenedit", "run", str(folder)], env=plugin, stderr=errors)
     _until(lambda: attempts(tmp_path, "hangs")["edit"], "the first edit")
@@ -260,6 +268,44 @@ def test_a_judge_that_always_fails_is_stopped_and_the_other_goes_on(tmp_path, mo
     assert f"{EDITS - len(asked)} × judge {second.id}: not asked yet" in str(summary)
     page = loaded.report().read_text()
     assert "This study is not complete: 16 of 32 planned ratings are missing" in page
+
+
+def judge(name, folder, **settings):
+    return {"id": name, "kind": "faulty", "settings": {"log": str(folder / f"{name}.log"), **settings}}
+
+
+def test_judge_plug_ins_that_hang_crash_or_exit_are_replaced_or_stopped_and_the_others_go_on(plugin, tmp_path):
+    once = str(tmp_path / "hang.once")
+    judges = [
+        judge("good", tmp_path),
+        *(judge(mode, tmp_path, mode=mode) for mode in ("hang", "crash", "exit")),
+        judge("hangs once", tmp_path, mode="hang", once=once),
+    ]
+    limits = {"retries": 1, "max_failures": 2, "timeout": 4}
+    folder = write_study(tmp_path, judges=judges, executor=limits, prompts={"include": ["O-01"]})
+    done = run(folder, plugin)
+    assert done.returncode == 4 and "Traceback" not in done.stderr
+    with closing(sqlite3.connect(folder / "study.db")) as db:
+        states = Counter(db.execute("SELECT rater, status FROM replies"))
+    assert states == {
+        ("good", "scored"): 8,
+        ("hangs once", "scored"): 7,
+        ("hangs once", "failed"): 1,
+        **{(name, "failed"): 2 for name in ("hang", "crash", "exit")},
+    }
+    assert attempts(folder, "crash") == {"judge": 4}, "each tried again once"
+    assert "judge 'hang' was stopped: 2 failures in a row (timeout): Failed: no answer within 4 s" in done.stdout
+    assert (
+        "judge 'crash' was stopped: 2 failures in a row (crash): Failed: the process of this judge died" in done.stdout
+    )
+    assert "judge 'exit' was stopped: 2 failures in a row (crash): Failed: SystemExit: somebody called" in done.stdout
+
+
+def test_a_judge_that_cannot_be_made_is_named_before_anything_begins(plugin, tmp_path):
+    folder = write_study(tmp_path, judges=[judge("broken", tmp_path, mode="make")])
+    done = run(folder, plugin)
+    assert done.returncode == 2 and "Traceback" not in done.stderr
+    assert "judges[0] 'broken': it cannot be made (OSError: it loads its weights too early)" in done.stderr
 
 
 def test_a_mistake_of_one_editor_lets_the_others_finish(tmp_path, plugin):

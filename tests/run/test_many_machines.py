@@ -152,3 +152,10 @@ def test_sqlite_keeps_no_write_ahead_log_on_a_network_file_system(tmp_path, monk
     assert store.fact("a") == "b"
     assert not (tmp_path / "home" / "study" / "study.db-wal").exists() or mode == "wal"
     store.close()
+
+
+def test_what_an_automounter_mounted_is_seen_behind_its_own_entry(tmp_path, monkeypatch):
+    mounts = tmp_path / "mounts"
+    mounts.write_text(f"auto.home {tmp_path} autofs rw 0 0\nserver:/home {tmp_path} nfs4 rw 0 0\n")
+    monkeypatch.setattr(file_systems, "MOUNTS", mounts)
+    assert file_systems.network_file_system(tmp_path / "study") == "nfs4"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -70,6 +71,9 @@ def new(folder: Path, template: str) -> None:
 @click.option("--probe", type=click.IntRange(min=1), help="First make this many edits per editor, to time them.")
 @click.option("--prices", type=click.Path(path_type=Path), help="Your own price file (TOML).")
 @click.option("--gpu-memory", type=click.FloatRange(min=1), help="Plan for a GPU of this many GB, not the one here.")
+@click.option(
+    "--main-memory", type=click.FloatRange(min=1), help="With --gpu-memory: that machine's main memory in GB."
+)
 @click.option("--power", is_flag=True, help="Also simulate what the design can show, and what would do (some seconds).")
 @click.option(
     "--effect",
@@ -80,15 +84,25 @@ def new(folder: Path, template: str) -> None:
 )
 @example("evenedit plan my-study --probe 2 --power")
 def plan(
-    study: Path, probe: int | None, prices: Path | None, gpu_memory: float | None, power: bool, effect: float
+    study: Path,
+    probe: int | None,
+    prices: Path | None,
+    gpu_memory: float | None,
+    main_memory: float | None,
+    power: bool,
+    effect: float,
 ) -> None:
     """Show what a run would do: edits, calls, hours, money, power. Also disk and memory."""
     from evenedit.study import plan as planning
+    from evenedit.study.memory import Machine
 
     loaded = open_study(study)
     if probe:
         planning.probe(loaded, probe)
-    made = planning.make_plan(loaded, prices, gpu_memory)
+    if main_memory and not gpu_memory:
+        raise click.UsageError("--main-memory goes with --gpu-memory: the machine that is planned for has both")
+    there = Machine(gpu_memory, main_memory or math.inf) if gpu_memory else None
+    made = planning.make_plan(loaded, prices, there)
     click.echo(made)
     if power:
         from evenedit.stats.disparity.recommend import describe

@@ -121,6 +121,10 @@ def _building_problems(group: str, kind: str, settings: Mapping[str, Any], label
     except (EvenEditError, TypeError, ValueError) as error:
         yield str(error)
         return
+    except Exception as error:
+        if group != "editors":  # the run says that an editor cannot be loaded, and goes on with the others
+            yield f"it cannot be made ({type(error).__name__}: {error})"
+        return
     known = [factor.name for factor in labels]
     absent = [name for name in getattr(made, "labels_needed", ()) if name not in known]
     if labels and absent:

@@ -473,6 +473,8 @@ class ExecutorSection(_Section):
     """So many failures of one kind in a row stop that editor or judge, and the others go on; 0: never."""
     timeout: float | None = Field(default=None, gt=0)
     """Seconds for one edit or one rating, its retries included; left out: 1800 on this machine, 3600 for a service."""
+    load_timeout: float | None = Field(default=None, gt=0)
+    """Seconds for loading an editor in a process or on Ray, what it reads beforehand included; left out: 4 hours."""
     lease: float = Field(default=60.0, gt=0)
     """PostgreSQL: seconds after which others take over the work of a run that is not heard of any more."""
     address: str = "auto"

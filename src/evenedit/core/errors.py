@@ -6,6 +6,9 @@ from enum import StrEnum
 from functools import partial
 from typing import Any
 
+ENDING = (SystemExit, KeyboardInterrupt)
+"""What ends a program; raised by an editor or a judge it is a failure like any other."""
+
 
 class EvenEditError(Exception):
     """Something the user can mend: printed without a traceback, exit code 2."""

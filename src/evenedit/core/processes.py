@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+import ctypes
 import os
+import signal
 import sys
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from multiprocessing import parent_process
+from multiprocessing.connection import Connection
 from multiprocessing.context import SpawnContext, SpawnProcess
 from multiprocessing.process import BaseProcess
 from types import ModuleType
 from typing import Any
+
+PARENT_DEATH_SIGNAL = 1
+"""What Linux calls PR_SET_PDEATHSIG."""
 
 
 class WorkerProcess(SpawnProcess):
@@ -34,10 +40,31 @@ class WorkerContext(SpawnContext):
 
 
 def end_with_parent() -> None:
-    """Have this process end when the one that started it does, even if that one was killed."""
+    """Have this process end when the one that started it does, even if that one was killed.
+
+    On Linux the kernel sees to it, since a thread that follows the parent does not run while other code hangs without
+    letting go of the interpreter. The thread that starts such a process must live as long as it is needed.
+    """
     parent = parent_process()
     if parent is not None:
+        with suppress(OSError, AttributeError):  # no Linux
+            ctypes.CDLL(None).prctl(PARENT_DEATH_SIGNAL, signal.SIGKILL)
         threading.Thread(target=_follow, args=(parent,), daemon=True).start()
+
+
+def end_of(code: int | None) -> str:
+    """How a process ended, in words."""
+    return f"exit code {code}: killed, or out of memory" if code == -signal.SIGKILL else f"exit code {code}"
+
+
+def send_result(pipe: Connection, result: object) -> None:
+    """Send a result; of an error, or anything, that cannot be sent, its words as an error."""
+    try:
+        pipe.send(result)
+    except OSError:
+        raise
+    except Exception:
+        pipe.send(RuntimeError(f"{type(result).__name__}: {result}"))
 
 
 def _follow(parent: Any) -> None:

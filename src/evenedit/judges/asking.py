@@ -60,7 +60,8 @@ class Asking:
             if reservation is None:
                 raise BudgetSpent
             try:
-                return retry(lambda: judge.judge(case, questions), self.retries, BACKOFF)
+                retries = 0 if getattr(judge, "tries_again", False) else self.retries
+                return retry(lambda: judge.judge(case, questions), retries, BACKOFF)
             finally:
                 self._account(rater).settle(reservation, (0, 0))
         ask = judge.render(case, questions)

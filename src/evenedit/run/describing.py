@@ -9,13 +9,13 @@ from functools import partial
 
 from evenedit.config.study_file import StudyFile
 from evenedit.core import plugins
-from evenedit.core.errors import EvenEditError, Failed
+from evenedit.core.errors import ENDING, EvenEditError, Failed
 from evenedit.core.log import log
 from evenedit.core.records import Source
 from evenedit.judges.asking import Asking, BudgetSpent
 from evenedit.judges.feature_prompts import Extractor, FeaturePrompt, VLMExtractor, extractor_id
 from evenedit.run.collecting import Collect
-from evenedit.run.executors import MOST_CALLS
+from evenedit.run.executors import MOST_CALLS, limits_of
 from evenedit.run.executors.threads import Lane, in_lanes
 from evenedit.run.streak import FailureStreak, Stop
 from evenedit.storage.store import Store
@@ -72,7 +72,7 @@ class DescribingStage:
             except EvenEditError as error:
                 streak.end(str(error), mistake=error)
                 return Described(source.id, None, str(error))
-            except Exception as error:  # this portrait's cases wait for the next run
+            except (Exception, *ENDING) as error:  # this portrait's cases wait for the next run
                 reason = f"{type(error).__name__}: {error}"
                 streak.note(error.failure if isinstance(error, Failed) else "crash", reason)
                 return Described(source.id, None, reason)
@@ -84,7 +84,8 @@ class DescribingStage:
             streak.note("timeout", reason)
             return Described(source.id, None, reason)
 
-        lane = Lane(left, (executor.calls or MOST_CALLS) if remote else 1, executor.timeout, late)
+        limit = limits_of(executor, remote=remote).each
+        lane = Lane(left, (executor.calls or MOST_CALLS) if remote else 1, limit, late)
         collect(f"describe {ident}", total, total - len(left), in_lanes([lane], work), partial(self._save, ident))
         if streak.stop is not None:
             self.stops[ident] = streak.stop

@@ -2,26 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import partial
 
 from PIL.Image import Image
 
 from evenedit.config.study_file import StudyFile
-from evenedit.core.errors import Damaged, EvenEditError, Failed, Failure
+from evenedit.core.errors import ENDING, Damaged, EvenEditError, Failed, Failure
 from evenedit.core.images import Pictures
 from evenedit.core.interfaces import Case, Reply
 from evenedit.core.log import log
 from evenedit.core.records import Condition, Outcome, Question, Request, Source, Status
 from evenedit.design.assignments import Assignment
-from evenedit.judges.asking import Asking, BudgetSpent, checked
+from evenedit.judges.asking import Asking, BudgetSpent, Speaker, checked
 from evenedit.judges.batch_jobs import Batches, Item
 from evenedit.judges.python import GivenJudge
+from evenedit.judges.raters import JudgeRater
 from evenedit.protocol import questions_for
 from evenedit.protocol.rubric import IDENTITY
 from evenedit.run.collecting import Collect
-from evenedit.run.executors import MOST_CALLS, limits_of
+from evenedit.run.executors import MOST_CALLS, limits_of, runs_in_processes
 from evenedit.run.executors.threads import Lane, in_lanes
+from evenedit.run.judge_process import JudgeProcess
 from evenedit.run.streak import FailureStreak, Stop
 from evenedit.storage.leases import Leases, Unshared
 from evenedit.storage.store import Answered, Store
@@ -45,6 +48,8 @@ class RatingStage:
         """Ratings that other runs ask for."""
         self._known: Mapping[tuple[str, str, str], int] = {}
         """The run of each reply there was before, by request, rater and revision."""
+        self._processes: dict[str, JudgeProcess] = {}
+        """Judges that run in processes of their own, by id."""
 
     def take(
         self,
@@ -76,16 +81,8 @@ class RatingStage:
         todo = [s for s in now if s.key not in answered and s.rater.id not in self.stops]
         note = batches.meter.__str__ if batches is not None else None
         self._known = self.store.run_of_replies() if self.leases.shared else {}
-        self._ask(title, todo, len(now), cases, run_id, collect, note)
-        while back := self._come_back():
-            self._ask(title, back, len(now), cases, run_id, collect, note)
-        again = [s for s in todo if (stop := self.stops.get(s.rater.id)) and stop.failure in PASSING]
-        if again:
-            for ident in {s.rater.id for s in again}:
-                log.info(f"judge '{ident}' is tried once more: what stopped it may have passed")
-                del self.stops[ident]
-            answered = self.answered(again)
-            self._ask(title, [s for s in again if s.key not in answered], len(now), cases, run_id, collect, note)
+        with self._in_processes({s.rater for s in todo}):
+            self._ask_all(title, todo, len(now), cases, run_id, collect, note)
         for stop in (s for ident, s in self.stops.items() if ident in {a.rater.id for a in todo}):
             log.info(f"{stop}")
         if batches is not None and by_job:
@@ -113,6 +110,45 @@ class RatingStage:
             or edits[s.request.id].outcome is Outcome.FAILED
             or (edits[s.request.id].outcome is Outcome.EDITED and s.key not in answered)
         ]
+
+    def _ask_all(
+        self,
+        title: str,
+        todo: Sequence[Assignment],
+        total: int,
+        cases: _Cases,
+        run_id: int,
+        collect: Collect,
+        note: Callable[[], str] | None,
+    ) -> None:
+        """Ask, wait for what other runs ask, and give a judge whose service failed one more chance."""
+        self._ask(title, todo, total, cases, run_id, collect, note)
+        while back := self._come_back():
+            self._ask(title, back, total, cases, run_id, collect, note)
+        passed = {ident for ident, stop in self.stops.items() if stop.failure in PASSING} - self._processes.keys()
+        again = [s for s in todo if s.rater.id in passed]
+        if again:
+            for ident in {s.rater.id for s in again}:
+                log.info(f"judge '{ident}' is tried once more: what stopped it may have passed")
+                del self.stops[ident]
+            answered = self.answered(again)
+            self._ask(title, [s for s in again if s.key not in answered], total, cases, run_id, collect, note)
+
+    @contextmanager
+    def _in_processes(self, raters: Iterable[JudgeRater]) -> Iterator[None]:
+        """Have plug-ins of others judge in processes of their own, since they may hang or break theirs."""
+        limits = limits_of(self.file.sections.executor, remote=False)
+        sections = {section.id: section for section in self.file.sections.judges}
+        for rater in raters:
+            section = sections[rater.id]
+            if runs_in_processes("judges", section.kind) and not isinstance(rater.judge, Speaker):
+                self._processes[rater.id] = JudgeProcess(section.kind, section.settings, self.asking.retries, limits)
+        try:
+            yield
+        finally:
+            for process in self._processes.values():
+                process.close()
+            self._processes.clear()
 
     def _ask(
         self,
@@ -148,7 +184,8 @@ class RatingStage:
         rater, asked = assignment.rater, cases.questions(assignment)
         failure = ""
         try:
-            reply = checked(self.asking.reply(rater.id, rater.judge, cases.case(assignment), asked), asked)
+            judge = self._processes.get(rater.id, rater.judge)
+            reply = checked(self.asking.reply(rater.id, judge, cases.case(assignment), asked), asked)
         except BudgetSpent:
             return None
         except Damaged as error:
@@ -156,7 +193,7 @@ class RatingStage:
         except EvenEditError as error:
             streak.end(str(error), mistake=error)
             return None
-        except Exception as error:
+        except (Exception, *ENDING) as error:
             reply = Reply(Status.FAILED, reason=f"{type(error).__name__}: {error}")
             failure = error.failure if isinstance(error, Failed) else type(error).__name__
         streak.note(failure, reply.reason)
@@ -165,21 +202,20 @@ class RatingStage:
     def _lanes(
         self, assigned: Sequence[Assignment], late: Callable[[Assignment, float], Answered]
     ) -> list[Lane[Assignment, Answered | None]]:
-        """A lane for each service, and one for all that is computed here; each ends when the budget is spent."""
+        """A lane for each service or process, and one for all else; each ends when the budget is spent."""
         executor, lanes = self.file.sections.executor, dict[str, list[Assignment]]()
         for assignment in assigned:
-            lanes.setdefault(
-                assignment.rater.id if getattr(assignment.rater.judge, "remote", False) else "", []
-            ).append(assignment)
-        return [
-            Lane(
-                self._while_affordable(lane),
-                (executor.calls or MOST_CALLS) if name else executor.workers,
-                limits_of(executor, remote=bool(name)).each,
-                late,
-            )
-            for name, lane in lanes.items()
-        ]
+            rater = assignment.rater
+            own = getattr(rater.judge, "remote", False) or rater.id in self._processes
+            lanes.setdefault(rater.id if own else "", []).append(assignment)
+        made: list[Lane[Assignment, Answered | None]] = []
+        for name, lane in lanes.items():
+            limit: float | None = limits_of(executor, remote=bool(name)).each
+            threads = (executor.calls or MOST_CALLS) if name else executor.workers
+            if name in self._processes:  # it keeps the time itself
+                limit, threads = None, 1
+            made.append(Lane(self._while_affordable(lane), threads, limit, late))
+        return made
 
     def _while_affordable(self, assigned: Sequence[Assignment]) -> Iterator[Assignment]:
         for assignment in assigned:

@@ -16,7 +16,7 @@ _ADVICE = {
     r"out.?of.?memory|cannot allocate": "out of memory: 'evenedit plan STUDY' compares what each editor needs with the "
     "GPU that is there, and names the setting that fits",
     r"within [\d.]+ s|did not answer in time|TimeoutError": "out of time: raise [executor] timeout if an edit or "
-    "answer may take longer",
+    "answer may take longer, load_timeout if loading may",
     r"rate limit": "rate limits: lower [executor] calls, or run again later",
     r"cannot be loaded|could not load": "an editor cannot be loaded: 'evenedit doctor STUDY' says what is missing",
 }

@@ -13,7 +13,7 @@ from typing import Any
 from PIL.Image import Image
 
 from evenedit.core import plugins
-from evenedit.core.errors import CannotLoad, Damaged, EvenEditError, Failed, Failure
+from evenedit.core.errors import ENDING, CannotLoad, Damaged, EvenEditError, Failed, Failure
 from evenedit.core.images import NOTE, as_image, open_images
 from evenedit.core.interfaces import Editor, Refusal
 from evenedit.core.records import Edit, Outcome, Request
@@ -138,6 +138,11 @@ def out_of_time(request_id: str, limit: float) -> Edit:
     return failed(request_id, Failed(Failure.TIMEOUT, note), limit)
 
 
+def not_loaded(limit: float) -> CannotLoad:
+    """Why an editor is stopped that was not ready within its time limit."""
+    return CannotLoad(Failure.TIMEOUT, f"it did not load within {limit:g} s ([executor] load_timeout)")
+
+
 def _built(setup: WorkerSetup) -> Editor:
     """The editor, ready to edit."""
     try:
@@ -151,17 +156,19 @@ def _built(setup: WorkerSetup) -> Editor:
         return editor
     except (EvenEditError, CannotLoad):
         raise
-    except Exception as error:
+    except (Exception, *ENDING) as error:
         kind = error.failure if isinstance(error, Failed) else Failure.CRASH
         raise CannotLoad(kind, f"it cannot be loaded ({type(error).__name__}: {error})") from None
 
 
 def _named(call: Any) -> Any:
-    """Call; an error that says that the GPU's context is broken gets its name."""
+    """Call; an error that says that the GPU's context is broken gets its name. Nobody but the user ends the program."""
     try:
         return call()
     except (EvenEditError, CannotLoad):
         raise
+    except ENDING as error:
+        raise Failed(Failure.CRASH, f"{type(error).__name__}: {error}") from None
     except Exception as error:
         if POISONED.search(str(error)):
             raise Failed(Failure.GPU, f"{type(error).__name__}: {error}") from None

@@ -24,6 +24,8 @@ def planted_effects(
 ) -> Iterator[KnownEffect]:
     """Every difference between a group and everybody else that a simulated editor was set to make."""
     for section in file.sections.editors:
+        if not plugins.is_simulated("editors", section.plugin):
+            continue
         editor = plugins.build("editors", section.plugin, section.settings)
         if not isinstance(editor, SimulatedEditor):
             continue

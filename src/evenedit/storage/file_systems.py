@@ -36,7 +36,8 @@ def network_file_system(path: Path) -> str | None:
     place = path.absolute().resolve()
     mounts = [(Path(parts[1].replace("\\040", " ")), parts[2]) for line in lines if len(parts := line.split()) > 2]
     around = [(mount, kind) for mount, kind in mounts if mount == place or mount in place.parents]
-    kind = max(around, key=lambda one: len(one[0].parts), default=(Path(), ""))[1]
+    # of two at one place (an automounter's, and what it mounted there) the later one covers the earlier
+    kind = max(reversed(around), key=lambda one: len(one[0].parts), default=(Path(), ""))[1]
     return kind if kind in NETWORK else None
 
 

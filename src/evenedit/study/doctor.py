@@ -20,7 +20,7 @@ from evenedit.storage import survey_schema
 from evenedit.storage.file_systems import network_file_system
 from evenedit.storage.store import Store
 from evenedit.storage.survey_store import SurveyStore
-from evenedit.study.memory import gpu_here, instructions_of, memory_note
+from evenedit.study.memory import Machine, instructions_of, memory_note
 from evenedit.study.study import Study
 from evenedit.survey.sample import stale
 
@@ -92,11 +92,13 @@ def _needs(name: str, settings: Mapping[str, Any], instructions: int = 0) -> lis
     """What an editor lacks on this machine; an editor that needs settings is checked in its study alone."""
     if plugins.problems("editors", name, settings):
         return []
-    editor = plugins.build("editors", name, settings)
+    try:
+        editor = plugins.build("editors", name, settings)
+    except Exception as error:
+        return [f"it cannot be made ({type(error).__name__}: {error})"]
     needs = list(editor.missing()) if hasattr(editor, "missing") else []
     if not needs and plugins.needs_gpu(name):
-        gpu = gpu_here()
-        memory = memory_note(name, settings, gpu, instructions)
+        memory = memory_note(name, settings, Machine.here(), instructions)
         if not visible_gpus():
             needs.append(
                 f"no GPU is visible here, and it would take hours per edit on a CPU; it {memory[1]}"
@@ -143,8 +145,11 @@ def _plugins(study: Study) -> Iterator[HealthCheck]:
     file = study.file
     for section in file.sections.editors:
         asked = instructions_of(study, section) if plugins.encodes_first(section.plugin) else 0
-        for need in _needs(section.plugin, file.located(section.settings), asked):
-            yield HealthCheck(False, f"editor '{section.id}': {need}")
+        settings = file.located(section.settings)
+        needs = _needs(section.plugin, settings, asked)
+        yield from (HealthCheck(False, f"editor '{section.id}': {need}") for need in needs)
+        if not needs and (memory := memory_note(section.plugin, settings, Machine.here(), asked)):
+            yield HealthCheck(True, f"editor '{section.id}' {memory[1]}")
     plugged = [("judges", j.id, j.kind, j.settings) for j in file.sections.judges]
     if file.sections.experiments.mitigation:
         extractor = file.sections.experiments.mitigation.extractor

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Container, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from evenedit.config.sections import EditorSection
 from evenedit.core import plugins
-from evenedit.editors.local.memory import GB, in_words, visible_memory
+from evenedit.editors.local.memory import GB, in_words, main_memory, visible_memory
 from evenedit.study.study import Study
 
 
@@ -22,16 +24,39 @@ def instructions_of(study: Study, editor: EditorSection) -> int:
     return len({r.instruction for r in requests if r.editor == editor.id})
 
 
+@dataclass(frozen=True, slots=True)
+class Machine:
+    """The memory of a machine, in gigabytes."""
+
+    gpu: float | None
+    """Of its smallest GPU; None where there is none."""
+    main: float = math.inf
+    """Of main memory; infinite where it is not known."""
+
+    @classmethod
+    def here(cls) -> Machine:
+        """This machine."""
+        return cls(gpu_here(), main_memory())
+
+    def __str__(self) -> str:
+        main = "" if self.main == math.inf else f" and {self.main:.0f} GB of main memory"
+        return f"{self.gpu:.0f} GB{main}"
+
+
 def memory_note(
-    kind: str, settings: Mapping[str, Any], gpu: float | None, instructions: int = 0
+    kind: str, settings: Mapping[str, Any], machine: Machine, instructions: int = 0
 ) -> tuple[bool, str] | None:
-    """Whether an editor fits a GPU, and why, in words; None for one that says nothing about its memory.
+    """Whether an editor fits a machine, and why, in words; None for one that says nothing about its memory.
 
     Where it reads the study's `instructions` before it edits, each of the two phases must fit by itself.
     """
-    editor = plugins.build("editors", kind, settings)
+    try:
+        editor = plugins.build("editors", kind, settings)
+    except Exception as error:
+        return False, f"cannot be made, so its memory is not known ({type(error).__name__}: {error})"
     if not hasattr(editor, "needs"):
         stated = getattr(editor, "vram_gb", None)
+        gpu = machine.gpu
         return (gpu is None or stated <= gpu, f"needs {stated} GB of GPU memory, as it states") if stated else None
     weights, asked = editor.weights, editor.needs()
     if weights is None or asked is None:
@@ -41,35 +66,35 @@ def memory_note(
     parts = ", ".join(f"{name} {count * bytes_each / GB:.1f}" for name, count in weights.parts.items() if count > 1e6)
     told = f"(weights in GB: {parts or 'tiny'}; by {weights.origin})"
     if len(phases) == 1:
-        return _fitting(editor, gpu, f"needs {in_words(asked)} {told}")
+        return _fitting(editor, machine, f"needs {in_words(asked)} {told}")
     each = ", then ".join(f"{in_words(editor.needs(left_out))} to {name}" for name, left_out in phases.items())
-    return _fitting_by_phase(editor, gpu, phases, f"needs {each}; both at once would be {asked.gpu:.0f} GB {told}")
+    return _fitting_by_phase(editor, machine, phases, f"needs {each}; both at once would be {asked.gpu:.0f} GB {told}")
 
 
-def _fitting(editor: Any, gpu: float | None, size: str) -> tuple[bool, str]:
-    if gpu is None:
+def _fitting(editor: Any, machine: Machine, size: str) -> tuple[bool, str]:
+    if machine.gpu is None:
         return True, size
-    offload = editor.fits(gpu)
+    offload = editor.fits(machine.gpu, machine.main)
     if offload is None:
-        return False, f"{size}; it does not fit {gpu:.0f} GB. {editor.advice(gpu)}"
+        return False, f"{size}; it does not fit {machine}. {editor.advice(machine.gpu, machine.main)}"
     if offload != editor.offload:
         return (
             True,
-            f"{size}; on {gpu:.0f} GB it runs with offload = {offload}: {in_words(editor.needs(offload=offload))}",
+            f"{size}; on {machine} it runs with offload = {offload}: {in_words(editor.needs(offload=offload))}",
         )
-    return True, f"{size}; it fits {gpu:.0f} GB"
+    return True, f"{size}; it fits {machine}"
 
 
 def _fitting_by_phase(
-    editor: Any, gpu: float | None, phases: Mapping[str, Container[str]], size: str
+    editor: Any, machine: Machine, phases: Mapping[str, Container[str]], size: str
 ) -> tuple[bool, str]:
-    if gpu is None:
+    if machine.gpu is None:
         return True, size
-    ways = {name: editor.fits(gpu, without=left_out) for name, left_out in phases.items()}
+    ways = {name: editor.fits(machine.gpu, machine.main, left_out) for name, left_out in phases.items()}
     if any(way is None for way in ways.values()):
         short = " and to ".join(name for name, way in ways.items() if way is None)
-        return False, f"{size}; it does not fit {gpu:.0f} GB to {short}. {editor.advice(gpu)}"
+        return False, f"{size}; it does not fit {machine} to {short}. {editor.advice(machine.gpu, machine.main)}"
     changed = [f"offload = {way} to {name}" for name, way in ways.items() if way != editor.offload]
     if changed:
-        return True, f"{size}; on {gpu:.0f} GB it runs with {', '.join(changed)}"
-    return True, f"{size}; it fits {gpu:.0f} GB"
+        return True, f"{size}; on {machine} it runs with {', '.join(changed)}"
+    return True, f"{size}; it fits {machine}"

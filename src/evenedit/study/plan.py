@@ -21,7 +21,7 @@ from evenedit.providers.prices import Prices
 from evenedit.run.models_in_use import model_notices, price_notices
 from evenedit.stats.disparity.power import Design
 from evenedit.stats.disparity.recommend import EFFECT, Prospects, prospects
-from evenedit.study.memory import gpu_here, memory_note
+from evenedit.study.memory import Machine, memory_note
 from evenedit.study.study import Study
 
 SIZED = 16
@@ -135,10 +135,10 @@ def duration(seconds: float) -> str:
     return f"{hours} h {minutes:02d} min" if hours else f"{minutes} min {rest:02d} s" if minutes else f"{rest} s"
 
 
-def make_plan(study: Study, prices: Path | None = None, gpu: float | None = None) -> RunPlan:
+def make_plan(study: Study, prices: Path | None = None, machine: Machine | None = None) -> RunPlan:
     """Return the plan of a study without editing, rating or spending anything.
 
-    `gpu` is the memory of the GPU it is planned for, in gigabytes; by default that of the one here.
+    `machine` is the one that it is planned for; by default the one here.
     """
     file, store = study.file, study.store
     sources = study.design.preview_sources()
@@ -166,7 +166,7 @@ def make_plan(study: Study, prices: Path | None = None, gpu: float | None = None
         survey.cases * survey.raters_per_item if survey else 0,
         mean(sizes) * left if sizes else None,
         charges.date,
-        tuple(_notes(study, charges, requests, gpu_here() if gpu is None else gpu)),
+        tuple(_notes(study, charges, requests, machine or Machine.here())),
     )
 
 
@@ -291,12 +291,12 @@ def _extractor_lines(study: Study, requests: Sequence[Request], charges: Prices)
             yield JudgeLine(f"describe: {extractor.model.model}", left, charges.assumed, False, usd, None, False)
 
 
-def _notes(study: Study, charges: Prices, requests: Sequence[Request], gpu: float | None) -> list[str]:
+def _notes(study: Study, charges: Prices, requests: Sequence[Request], machine: Machine) -> list[str]:
     file = study.file
     notes = [*model_notices(file, charges), *price_notices(file, charges)]
     for editor in file.sections.editors:
         instructions = len({r.instruction for r in requests if r.editor == editor.id})
-        memory = memory_note(editor.plugin, file.located(editor.settings), gpu, instructions)
+        memory = memory_note(editor.plugin, file.located(editor.settings), machine, instructions)
         if memory:
             notes.append(f"{editor.id} {memory[1]}")
         if (

@@ -212,8 +212,21 @@ class DiffusersEditor(InheritsSettings):
 
     def needs(self, without: Container[str] = (), **changes: Any) -> MemoryNeed | None:
         """The memory that it needs with its settings, or with `changes` of them; None where it is not known."""
-        used = {"dtype": self.dtype, "quantize": self.quantize, "offload": self.offload, **changes}
+        used = {
+            "dtype": self.dtype,
+            "quantize": self.quantize,
+            "offload": self.offload,
+            **self._asked_pixels(),
+            **changes,
+        }
         return None if self.weights is None else need(self.weights.without(without), **used)
+
+    def _asked_pixels(self) -> dict[str, int]:
+        """The size of an output, where the settings say."""
+        if isinstance(self.size, str):
+            return {}
+        width, height = self.size if isinstance(self.size, list) else (self.size, self.size)
+        return {"pixels": width * height}
 
     def phases(self, instructions: int) -> dict[str, Container[str]]:
         """What a run loads one after the other, with the parts that are left out of it."""
@@ -228,8 +241,8 @@ class DiffusersEditor(InheritsSettings):
             return str(self.offload)
         if self.memory != AUTO or self.offload != "none":
             asked = self.needs(without)
-            return str(self.offload) if asked is not None and asked.gpu <= gpu else None
-        return fitting(self.weights.without(without), gpu, main, dtype=self.dtype, quantize=self.quantize)
+            return str(self.offload) if asked is not None and asked.gpu <= gpu and asked.main <= main else None
+        return fitting(lambda offload: self.needs(without, offload=offload), gpu, main)
 
     def missing(self) -> list[str]:
         """What is needed to use it and not there."""
@@ -331,13 +344,13 @@ class DiffusersEditor(InheritsSettings):
         if found is None and asked is not None:
             raise EvenEditError(
                 f"editor '{self.kind}' needs {in_words(asked)}; here are {size:.0f} and {main_memory():.0f} GB. "
-                f"{self.advice(size)}"
+                f"{self.advice(size, main_memory())}"
             )
         return str(found)
 
-    def advice(self, gpu: float) -> str:
-        """The setting with which it would fit a GPU of so many gigabytes."""
-        return preset_for(self.presets, self.needs, gpu)
+    def advice(self, gpu: float, main: float = math.inf) -> str:
+        """The setting with which it would fit so many gigabytes on the GPU and in main memory."""
+        return preset_for(self.presets, self.needs, gpu, main)
 
     def _check_together(self) -> None:
         if not re.fullmatch(r"auto|cpu|mps|cuda(:\d+)?", self.device):

@@ -14,6 +14,7 @@ import struct
 import subprocess
 import tomllib
 from collections.abc import Callable, Container, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cache
 from importlib.resources import files
@@ -30,6 +31,8 @@ QUANTIZED = frozenset({"transformer", "unet", "text_encoder", "text_encoder_2", 
 """Parts of a pipeline that `quantize` makes smaller."""
 PIXELS = 1024 * 1024
 """The output that the table's activations are for."""
+OWN_GROUPS, GROUPS = Path("/proc/self/cgroup"), Path("/sys/fs/cgroup")
+"""Where Linux says which control groups a process is in, and keeps their limits."""
 AUTO = "auto"
 PRESETS = ("80gb", "48gb", "24gb")
 OFFLOADS = ("none", "model", "sequential")
@@ -94,31 +97,54 @@ def need(
     return MemoryNeed(weights.layer * BYTES[dtype] / GB + beside, total)
 
 
-def fitting(weights: Weights, gpu: float, main: float, *, dtype: str, quantize: str | None) -> str | None:
+def fitting(needs: Callable[[str], MemoryNeed | None], gpu: float, main: float) -> str | None:
     """The fastest `offload` with which a model fits both memories; None where none does."""
     for one in OFFLOADS:
-        asked = need(weights, dtype=dtype, quantize=quantize, offload=one)
-        if asked.gpu <= gpu and asked.main <= main:
+        asked = needs(one)
+        if asked is not None and asked.gpu <= gpu and asked.main <= main:
             return one
     return None
 
 
 def main_memory() -> float:
-    """Gigabytes of this machine's main memory; infinite where it is not known."""
+    """Gigabytes of main memory that a process here may use; infinite where it is not known."""
     try:
-        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / GB
+        there = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / GB
     except (AttributeError, OSError, ValueError):
-        return math.inf
+        there = math.inf
+    return min([there, *_group_limits()])
 
 
-def preset_for(presets: Mapping[str, Mapping[str, str]], needs: Callable[..., MemoryNeed | None], gpu: float) -> str:
-    """The preset with which an editor would fit a GPU of so many gigabytes, in words."""
+def _group_limits() -> Iterator[float]:
+    """Gigabytes that a container or a cluster's job leaves us: the limits of our control group and of those above."""
+    try:
+        lines = OWN_GROUPS.read_text("utf-8").splitlines()
+    except OSError:
+        return
+    for line in lines:
+        _, kinds, group = line.split(":", 2)
+        if kinds and "memory" not in kinds.split(","):
+            continue
+        base, name = (GROUPS / "memory", "memory.limit_in_bytes") if kinds else (GROUPS, "memory.max")
+        own = base / group.lstrip("/")
+        for folder in (own, *own.parents):
+            with suppress(OSError, ValueError):  # "max" is no number: no limit
+                yield int((folder / name).read_text("utf-8")) / GB
+            if folder == base:
+                break
+
+
+def preset_for(
+    presets: Mapping[str, Mapping[str, str]], needs: Callable[..., MemoryNeed | None], gpu: float, main: float
+) -> str:
+    """The preset with which an editor would fit a GPU and main memory of so many gigabytes, in words."""
     for name in PRESETS:
         asked = needs(**{"offload": "none", "quantize": None, **presets[name]})
-        if asked is not None and asked.gpu <= gpu:
+        if asked is not None and asked.gpu <= gpu and asked.main <= main:
             changed = " (quantised weights draw other pictures)" if "quantize" in presets[name] else ""
             return f'It would fit with settings = {{ memory = "{name}" }}{changed}'
-    return 'No preset fits; use a larger GPU, or several with device_map = "balanced"'
+    larger = 'a larger GPU, or several with device_map = "balanced"' if main == math.inf else "a larger machine"
+    return f"No preset fits; use {larger}"
 
 
 def visible_memory() -> list[float]:

@@ -114,7 +114,8 @@ class Step1X:
 
     def needs(self, **changes: Any) -> MemoryNeed | None:
         """The memory that it needs with its settings, or with `changes` of them; None where it is not known."""
-        used = {"dtype": "bfloat16", "quantize": None, "offload": self.offload, **changes}
+        pixels = self.size_level**2
+        used = {"dtype": "bfloat16", "quantize": None, "offload": self.offload, "pixels": pixels, **changes}
         return None if self.weights is None else need(self.weights, **used)
 
     def fits(self, gpu: float, main: float = math.inf) -> str | None:
@@ -127,9 +128,9 @@ class Step1X:
         needs = {name: self.needs(offload=name) for name in asked}
         return {name: need.gpu if need else 0.0 for name, need in needs.items() if need is None or need.main <= main}
 
-    def advice(self, gpu: float) -> str:
-        """The setting with which it would fit a GPU of so many gigabytes."""
-        return preset_for(self.presets, self.needs, gpu)
+    def advice(self, gpu: float, main: float = math.inf) -> str:
+        """The setting with which it would fit so many gigabytes on the GPU and in main memory."""
+        return preset_for(self.presets, self.needs, gpu, main)
 
     def missing(self) -> list[str]:
         """What is needed to use it and not there."""
@@ -172,7 +173,7 @@ class Step1X:
         asked = self.needs()
         return EvenEditError(
             f"editor '{ID}' needs {in_words(asked) if asked else 'more memory'}; here are {gpu:.0f} and "
-            f"{main_memory():.0f} GB. {self.advice(gpu)}"
+            f"{main_memory():.0f} GB. {self.advice(gpu, main_memory())}"
         )
 
     def close(self) -> None:

@@ -38,7 +38,7 @@ CALL_SECONDS = 3600.0
 MOST_CALLS = 100
 """Threads that wait for one service where the study names no number: its gate finds out how many it takes."""
 LOADING = 8
-"""A worker's first edit may take so many times as long, where the study sets no limit: it may load weights."""
+"""Loading, and a worker's first edit, which may load weights, may take so many times as long where no limit is set."""
 
 
 def edit(
@@ -63,7 +63,7 @@ def edit(
         size = section.processes or section.workers
         return _dismissed(actors, work_off(actors, queue, size, section.retries, limits))
     gpus = visible_gpus() if plugins.needs_gpu(setup.editor) else []
-    if remote or not (section.processes or gpus or runs_in_processes(setup.editor)):
+    if remote or not (section.processes or gpus or runs_in_processes("editors", setup.editor)):
         return _in_threads(Worker(setup), queue, section.calls or MOST_CALLS if remote else section.workers, limits)
     processes = section.processes or len(gpus) or 1
     if staff is not None and not plugins.needs_gpu(setup.editor):
@@ -73,19 +73,21 @@ def edit(
     return _dismissed(own, work_off(own, queue, processes, section.retries, limits))
 
 
-def runs_in_processes(editor: str) -> bool:
-    """Whether an editor runs in a process of its own even if the study asks for none, and there is no GPU.
+def runs_in_processes(group: str, kind: str) -> bool:
+    """Whether an editor or judge runs in a process of its own even if the study asks for none, and there is no GPU.
 
     So it is with plug-ins of others, which may hang or break their process.
     """
-    return not plugins.is_remote("editors", editor) and not plugins.is_built_in("editors", editor)
+    return not plugins.is_remote(group, kind) and not plugins.is_built_in(group, kind)
 
 
 def limits_of(section: ExecutorSection, *, remote: bool) -> Limits:
     """The time limits of an edit or a call."""
+    longest = LOADING * EDIT_SECONDS
+    load = section.load_timeout or longest
     if section.timeout is not None:
-        return Limits(section.timeout, section.timeout)
-    return Limits(CALL_SECONDS, CALL_SECONDS) if remote else Limits(EDIT_SECONDS, LOADING * EDIT_SECONDS)
+        return Limits(section.timeout, section.timeout, load)
+    return Limits(CALL_SECONDS, CALL_SECONDS, load) if remote else Limits(EDIT_SECONDS, longest, load)
 
 
 def _in_threads(

@@ -12,11 +12,16 @@ from evenedit.core.errors import CannotLoad, EvenEditError, Failed, Failure
 from evenedit.core.records import Edit, Outcome
 from evenedit.run.executors.queue import EditQueue
 from evenedit.run.interruption import LOOK, graceful
-from evenedit.run.worker import EditTask, failed, out_of_time
+from evenedit.run.worker import EditTask, failed, not_loaded, out_of_time
 
 
 class Lost(Exception):
     """A worker died with its task."""
+
+    def __init__(self, message: str, *, loading: bool = False) -> None:
+        super().__init__(message)
+        self.loading = loading
+        """Whether it died while it loaded the editor, and by what it did there."""
 
 
 class WorkerPool(Protocol):
@@ -35,6 +40,11 @@ class WorkerPool(Protocol):
     @property
     def begun(self) -> Mapping[Any, float]:
         """When each worker that is editing began to (by time.monotonic); none of those that still load."""
+        ...
+
+    @property
+    def loading(self) -> Mapping[Any, float]:
+        """When each worker that has a task and still loads the editor was given it."""
         ...
 
     def hire(self) -> None:
@@ -69,6 +79,8 @@ class Limits:
     each: float
     first: float
     """The first of a worker, which may load weights on the way."""
+    load: float
+    """For loading the editor, before the first edit."""
 
 
 @dataclass
@@ -108,9 +120,10 @@ class _Shift:
         if isinstance(result, EvenEditError):
             self.queue.end(result)
             return None
+        if isinstance(result, Lost) and result.loading and not self.pool.loaded:
+            result = CannotLoad(Failure.CRASH, f"it cannot be loaded ({result})")
         if isinstance(result, CannotLoad):
-            self.queue.end(result)
-            return self._ended(task, failed(task.request.id, result))
+            return self._stopped(task, result)
         if isinstance(result, Lost):
             self._replace()
             return self._again(task, failed(task.request.id, Failed(Failure.CRASH, str(result))))
@@ -127,10 +140,25 @@ class _Shift:
         for member, begun in list(self.pool.begun.items()):
             limit = self.limits.each if member in self.used else self.limits.first
             if member in self.busy and now - begun > limit:
-                task = self.busy.pop(member)
-                self.pool.end(member)
-                self._replace()
+                task = self._end(member)
                 yield self._ended(task, out_of_time(task.request.id, limit))
+        for member, given in list(self.pool.loading.items()):
+            if member in self.busy and now - given > self.limits.load:
+                task = self._end(member)
+                yield self._stopped(task, not_loaded(self.limits.load))
+
+    def _end(self, member: Any) -> EditTask:
+        """End a worker that is out of time and have another take its place; return what it worked on."""
+        task = self.busy.pop(member)
+        self.pool.end(member)
+        self._replace()
+        return task
+
+    def _stopped(self, task: EditTask, error: CannotLoad) -> Edit:
+        """Stop an editor that cannot be loaded, unless another worker has it: then only this worker is to blame."""
+        if not self.pool.loaded:
+            self.queue.end(error)
+        return self._ended(task, failed(task.request.id, error))
 
     def _again(self, task: EditTask, edit: Edit) -> Edit | None:
         """Have a task that ended its worker tried again by another, a few times."""

@@ -12,14 +12,14 @@ from multiprocessing.connection import Connection, wait
 from pathlib import Path
 from typing import Any
 
-from evenedit.core.processes import WorkerContext, end_with_parent
+from evenedit.core.processes import WorkerContext, end_of, end_with_parent, send_result
 from evenedit.core.records import Edit
 from evenedit.run.executors.pool import Lost
 from evenedit.run.worker import EditTask, Worker, WorkerSetup
 
 _CONTEXT = WorkerContext()
 READY = "ready"
-"""What a process says when its editor is loaded and it begins to edit."""
+"""What a process says when it is ready: an editor's when that is loaded and it begins to edit, a judge's once."""
 
 
 class Processes:
@@ -34,6 +34,7 @@ class Processes:
         self._members: dict[int, tuple[Any, Connection]] = {}
         self._busy: set[int] = set()
         self._begun: dict[int, float] = {}
+        self._loading: dict[int, float] = {}
         self._free_gpus = list(gpus)
         self._gpu_of: dict[int, str] = {}
 
@@ -56,6 +57,11 @@ class Processes:
     def begun(self) -> Mapping[int, float]:
         """When each process that is editing began to."""
         return self._begun
+
+    @property
+    def loading(self) -> Mapping[int, float]:
+        """When each process that still loads the editor was given its task."""
+        return self._loading
 
     def hire(self) -> None:
         """Start a process; it takes a GPU that no other process holds."""
@@ -80,6 +86,7 @@ class Processes:
     def give(self, member: int, task: EditTask) -> None:
         """Send a task; a process that is gone already shows when we wait for it."""
         self._busy.add(member)
+        self._loading[member] = time.monotonic()
         with suppress(OSError):
             self._members[member][1].send((self.setup, task))
 
@@ -94,10 +101,10 @@ class Processes:
                 said = self._lost(member)
             if said == READY:
                 self.loaded = True
+                self._loading.pop(member, None)
                 self._begun[member] = time.monotonic()
                 continue
-            self._busy.discard(member)
-            self._begun.pop(member, None)
+            self._rest(member)
             finished.append((member, said))
         return finished
 
@@ -105,8 +112,7 @@ class Processes:
         """End a process, whatever it does."""
         process, _ = self._members[member]
         process.kill()
-        self._busy.discard(member)
-        self._begun.pop(member, None)
+        self._rest(member)
         self._lost(member)
 
     def dismiss(self) -> None:
@@ -123,6 +129,12 @@ class Processes:
         self._members.clear()
         self._busy.clear()
         self._begun.clear()
+        self._loading.clear()
+
+    def _rest(self, member: int) -> None:
+        self._busy.discard(member)
+        self._begun.pop(member, None)
+        self._loading.pop(member, None)
 
     def _lost(self, member: int) -> Lost:
         process, pipe = self._members.pop(member)
@@ -130,7 +142,9 @@ class Processes:
         process.join()
         if member in self._gpu_of:
             self._free_gpus.append(self._gpu_of.pop(member))
-        return Lost(f"the process that made this edit died (exit code {process.exitcode}: killed, or out of memory)")
+        loading = member in self._loading
+        what = "its process died while it was loading" if loading else "the process that made this edit died"
+        return Lost(f"{what} ({end_of(process.exitcode)})", loading=loading)
 
 
 def visible_gpus() -> list[str]:
@@ -160,14 +174,4 @@ def _serve(pipe: Connection, gpu: str | None) -> None:
                 result: Edit | Exception = worker.edit(task)
             except Exception as error:
                 result = error
-            _send(pipe, result)
-
-
-def _send(pipe: Connection, result: Edit | Exception) -> None:
-    """Send a result; of an error that cannot be sent, its words."""
-    try:
-        pipe.send(result)
-    except OSError:
-        raise
-    except Exception:
-        pipe.send(RuntimeError(f"{type(result).__name__}: {result}"))
+            send_result(pipe, result)

@@ -14,6 +14,8 @@ from evenedit.run.worker import EditTask, Worker, WorkerSetup
 
 MOST_FAILED_STARTS = 10
 """Actors that may die before they arrive (their node went away) until we stop asking for more."""
+NODE_LOST = "node has died"
+"""What Ray says where not the actor was to blame."""
 
 
 class RayActors:
@@ -31,6 +33,7 @@ class RayActors:
         self._loading: dict[Any, Any] = {}
         self._busy: dict[Any, Any] = {}
         self._begun: dict[Any, float] = {}
+        self._given: dict[Any, float] = {}
 
     @property
     def size(self) -> int:
@@ -41,6 +44,11 @@ class RayActors:
     def begun(self) -> Mapping[Any, float]:
         """When each actor that is editing began to."""
         return self._begun
+
+    @property
+    def loading(self) -> Mapping[Any, float]:
+        """When each actor that still loads the editor was given its task."""
+        return self._given
 
     def hire(self) -> None:
         """Ask for an actor. It arrives when the cluster has room: after the loss of a node, maybe much later."""
@@ -54,6 +62,7 @@ class RayActors:
     def give(self, member: Any, task: EditTask) -> None:
         """Call the actor, which loads its editor first if it has not yet; the reference stands for its result."""
         self._idle.remove(member)
+        self._given[member] = time.monotonic()
         self._loading[member.is_ready.remote()] = member
         self._busy[member.edit.remote(task)] = member
 
@@ -68,7 +77,8 @@ class RayActors:
             elif reference in self._loading:
                 self._ready(reference)
             else:
-                member, result = self._busy.pop(reference), self._result(reference)
+                member = self._busy.pop(reference)
+                result = self._result(reference, member)
                 self._forget(member)
                 if not isinstance(result, Lost):
                     self._idle.append(member)
@@ -94,11 +104,13 @@ class RayActors:
         except self.ray.exceptions.RayError:  # the edit itself ends the same way
             return
         self.loaded = True
+        del self._given[member]
         self._begun[member] = time.monotonic()
 
     def _forget(self, member: Any) -> None:
         self._loading = {reference: actor for reference, actor in self._loading.items() if actor != member}
         self._begun.pop(member, None)
+        self._given.pop(member, None)
 
     def _arrive(self, reference: Any) -> None:
         actor = self._arriving.pop(reference)
@@ -111,14 +123,29 @@ class RayActors:
                 raise EvenEditError(f"Ray actors cannot start on this cluster: {error}") from None
             self.hire()
 
-    def _result(self, reference: Any) -> Edit | Exception:
+    def _result(self, reference: Any, member: Any) -> Edit | Exception:
         try:
             edit: Edit = self.ray.get(reference)
             return edit
         except self.ray.exceptions.RayActorError as error:
-            return Lost(f"the Ray actor that made this edit was lost: {error}")
+            for ready in [ready for ready, actor in self._loading.items() if actor == member]:
+                self._ready(ready)  # it may have been, and nobody has looked yet
+            loading = member in self._given and NODE_LOST not in str(error)
+            what = (
+                "its Ray actor was lost while it was loading"
+                if loading
+                else "the Ray actor that made this edit was lost"
+            )
+            return Lost(f"{what}: {_shortly(error)}", loading=loading)
         except self.ray.exceptions.RayTaskError as error:
             return error.cause if isinstance(error.cause, Exception) else error
+
+
+def _shortly(error: Exception) -> str:
+    """The first sentence of what Ray says about a lost actor, and the end of its process."""
+    words = str(error)
+    detail = words.partition("Worker exit detail: ")[2].partition(". Some common causes")[0]
+    return " ".join(f"{words.splitlines()[0]} {detail}".split())
 
 
 def _connect(address: str) -> Any:
