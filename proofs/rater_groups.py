@@ -157,15 +157,15 @@ def run(_folder: Path) -> Proof:
             wrong.append(f"{name} is found in {found / studies:.0%} of surveys")
         print(name, f"{time.monotonic() - began:.0f} s", flush=True)
     claim = (
-        "Effects of raters' own group that were planted are recovered, with intervals that hold them; without any, at most 6 of 100 surveys have a "
-        "false alarm among all their tests together."
+        "Effects of raters' own group that were planted are recovered, with intervals that hold them; without any, at "
+        "most 6 of 100 surveys have a false alarm among all their tests together."
     )
     told = [
         *table(rows),
         "",
         "A false alarm is any test with an adjusted p below 0.05 that the world contradicts. Found: any of five axes. "
-        "Scores are whole numbers cut off at 1 and 5, which makes a planted effect smaller: the effect after the cut is the "
-        "difference between the same surveys drawn with and without it, over portraits of the raters' own group. "
+        "Scores are whole numbers cut off at 1 and 5, which makes a planted effect smaller: the effect after the cut "
+        "is the difference between the same surveys drawn with and without it, over portraits of raters' own group. "
         "Intervals are held against it.",
     ]
     return Proof(claim, told, SEED, {"surveys": studies * len(worlds)}, wrong)
