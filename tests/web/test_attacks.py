@@ -130,6 +130,14 @@ def test_sixty_parallel_guesses_are_five(plain: TestClient) -> None:
     assert auth.sign_in("admin", PASSWORD, "192.0.2.2")[1] is Role.OWNER, "others can still sign in"
 
 
+def test_guesses_without_end_do_not_fill_the_log(plain: TestClient) -> None:
+    plain.app.state.log.note("ada", "did what must stay in sight")  # type: ignore[attr-defined]
+    for number in range(60):
+        sign_in(plain, f"somebody {number}", "no")
+    actions = [entry["action"] for entry in plain.app.state.log.entries()]  # type: ignore[attr-defined]
+    assert actions == ["sign-in blocked", *["sign-in failed"] * 5, "did what must stay in sight"]
+
+
 def test_guesses_at_one_account_from_many_addresses_are_limited_and_at_others_not(plain: TestClient) -> None:
     auth = plain.app.state.authentication  # type: ignore[attr-defined]
     auth._by_account = Limit(3)

@@ -21,7 +21,7 @@ from evenedit.storage.file_systems import journal_mode
 from evenedit.storage.group_commit import GroupCommit, RowLocks, T, Work, Writer, immediate
 from evenedit.storage.integrity import damage
 from evenedit.storage.locks import file_lock
-from evenedit.storage.migrations import SURVEY, bring_up_to_date, create_file, keep_copy
+from evenedit.storage.migrations import SURVEY, bring_up_to_date, create_file, keep_copy, kept_copies
 
 Prepared = Callable[[sa.Connection, Mapping[str, Any]], sa.CursorResult[Any]]
 
@@ -136,10 +136,12 @@ class SurveyStore:
         return f"{kind}-" + hmac.new(self.key, message, hashlib.sha256).hexdigest()[:12]
 
     def forget_erased(self) -> None:
-        """Remove deleted data from SQLite's write-ahead log too."""
+        """Remove deleted data from SQLite's write-ahead log, and from copies that were kept before migrations."""
         if self.writable and self._reader.dialect.name == "sqlite":
             with self._reader.connect() as db:
                 db.exec_driver_sql("PRAGMA wal_checkpoint(TRUNCATE)")
+            for copy in kept_copies(Path(str(self._reader.url.database))):
+                copy.unlink()
 
 
 def note(db: sa.Connection, at: float, actor: str, action: str, detail: Mapping[str, Any]) -> None:

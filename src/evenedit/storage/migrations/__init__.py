@@ -42,6 +42,8 @@ class History:
     """Permissions of a new SQLite file."""
 
 
+COPY_MODE = 0o600
+"""Permissions of a copy: databases of earlier releases hold password hashes, those of surveys people's ids."""
 STUDY = History("study", schema.VERSION, schema.metadata, schema.facts, "alembic_version", 0o644)
 SURVEY = History(
     "survey", survey_schema.VERSION, survey_schema.metadata, survey_schema.facts, "survey_alembic_version", 0o600
@@ -72,8 +74,13 @@ def keep_copy(path: Path, history: History) -> Path | None:
     copy = path.with_name(f"{path.stem}.before-schema-{history.version}{path.suffix}")
     if version == str(history.version) or copy.exists():  # only Alembic's mark is missing, or it was copied before
         return None
-    copy_file(path, copy, history.file_mode)
+    copy_file(path, copy, COPY_MODE)
     return copy
+
+
+def kept_copies(path: Path) -> list[Path]:
+    """The copies of an SQLite database that were kept before migrations."""
+    return sorted(path.parent.glob(f"{path.stem}.before-schema-*{path.suffix}"))
 
 
 def copy_file(path: Path, copy: Path, mode: int) -> None:
