@@ -31,6 +31,7 @@ class SurveyStore:
 
     def __init__(self, folder: Path, url: str | None = None, *, write: bool = True) -> None:
         self.writable = write
+        self._folder = folder
         self.insert: Any = postgresql.insert if url else sqlite.insert
         self._writer: Writer | None = None
         with ExitStack() as resources:  # closes what is open if a later step raises
@@ -136,12 +137,14 @@ class SurveyStore:
         return f"{kind}-" + hmac.new(self.key, message, hashlib.sha256).hexdigest()[:12]
 
     def forget_erased(self) -> None:
-        """Remove deleted data from SQLite's write-ahead log, and from copies that were kept before migrations."""
-        if self.writable and self._reader.dialect.name == "sqlite":
+        """Remove deleted data from SQLite's write-ahead log, and the copies that were kept of the survey's file."""
+        if not self.writable:
+            return
+        if self._reader.dialect.name == "sqlite":
             with self._reader.connect() as db:
                 db.exec_driver_sql("PRAGMA wal_checkpoint(TRUNCATE)")
-            for copy in kept_copies(Path(str(self._reader.url.database))):
-                copy.unlink()
+        for copy in kept_copies(self._folder / tables.DATABASE):
+            copy.unlink(missing_ok=True)
 
 
 def note(db: sa.Connection, at: float, actor: str, action: str, detail: Mapping[str, Any]) -> None:
