@@ -307,6 +307,10 @@ def test_health_and_readiness_tell_the_truth(tmp_path: Path) -> None:
         assert answer.status_code == 503 and answer.json()["problems"] == {"study": "cannot be written"}
         app.state.readiness._at = -10.0
         assert client.get("/ready").status_code == 200
+        for move in (("survey.db", "elsewhere.db"), ("elsewhere.db", "survey.db")):
+            (tmp_path / move[0]).rename(tmp_path / move[1])
+            app.state.readiness._at = -10.0
+            assert client.get("/ready").status_code == (503 if move[0] == "survey.db" else 200)
         app.state.survey.database._writer.close()
         app.state.readiness._at = -10.0
         assert client.get("/ready").json()["problems"] == {"survey": "cannot be written"}
