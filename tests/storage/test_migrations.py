@@ -145,6 +145,25 @@ def test_a_file_is_copied_before_it_is_migrated(released):
     assert not copy.exists(), "a file that is up to date is not copied"
 
 
+def test_whoever_is_erased_is_not_left_in_the_copy(released):
+    survey = SurveyStore(released)
+    copy = released / "survey.before-schema-3.db"
+    assert copy.exists()
+    survey.forget_erased()
+    survey.close()
+    assert not copy.exists()
+
+
+def test_the_copy_of_a_study_with_password_hashes_is_for_its_owner_alone(released):
+    with sqlite3.connect(released / "study.db") as db:
+        db.execute("ALTER TABLE ratings DROP COLUMN confidence")
+        db.execute("UPDATE facts SET value = '1' WHERE key = 'schema'")
+    db.close()
+    Store(released).close()
+    (copy,) = released.glob("study.before-schema-*.db")
+    assert stat.S_IMODE(copy.stat().st_mode) == 0o600
+
+
 def _sorted(tables):
     return {name: sorted(map(repr, content)) for name, content in tables.items()}
 

@@ -145,10 +145,26 @@ def test_a_study_moves_to_postgresql_with_every_row_and_goes_on(
     moved.store.close()
     with pytest.raises(EvenEditError, match="holds a study already"):
         restore(tmp_path / "from-postgres.tar", tmp_path / "again")
+    assert not (tmp_path / "again").exists(), "no half of a study is left"
+    there = SurveyStore(study.file.folder, postgres_url)
+    assert (study.file.folder / "survey.db.moved").exists()
+    there.forget_erased()
+    there.close()
+    assert not (study.file.folder / "survey.db.moved").exists(), "who is erased is not left in the former file"
     engine = sa.create_engine(postgres_url.replace("postgresql://", "postgresql+psycopg://", 1))
     with engine.begin() as db:
         db.exec_driver_sql("DROP SCHEMA public CASCADE; CREATE SCHEMA public;")
     engine.dispose()
+    trial = postgres_url.replace("/postgres?", "/trial?")
+    with engine.connect().execution_options(isolation_level="AUTOCOMMIT") as db:
+        db.exec_driver_sql("DROP DATABASE IF EXISTS trial")
+        db.exec_driver_sql("CREATE DATABASE trial")
+    engine.dispose()
+    restore(tmp_path / "from-postgres.tar", tmp_path / "trial", trial)
+    assert StudyFile.load(tmp_path / "trial").sections.store.url == trial, "nobody works on the first by mistake"
+    elsewhere = SurveyStore(tmp_path / "trial", trial, write=False)
+    assert kept <= stored(elsewhere) and elsewhere.key == key
+    elsewhere.close()
     restore(tmp_path / "from-postgres.tar", tmp_path / "third")
     loaded = StudyFile.load(tmp_path / "third")
     back = SurveyStore(loaded.folder, postgres_url, write=False)

@@ -1,6 +1,8 @@
 """The doctor says what is damaged, of both databases, and never that a damaged one is whole."""
 
 import shutil
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -90,3 +92,22 @@ def test_repair_does_what_is_safe_and_says_it(made: Path, tmp_path: Path) -> Non
     assert picture.with_name(f"{picture.name}.damaged").read_bytes() == b"no picture" and not picture.exists()
     assert list(repair(loaded)) == []
     loaded.store.close()
+
+
+@pytest.mark.parametrize("content", [b"", b"garbage" * 1000])
+def test_accounts_that_cannot_be_read_are_told(made: Path, tmp_path: Path, content: bytes) -> None:
+    folder = tmp_path / "copy"
+    shutil.copytree(made, folder)
+    (folder / "secrets.db").write_bytes(content)
+    (folder / "secrets.db").chmod(0o600)
+    (told,) = examined(folder)
+    assert "the file of accounts" in told and "backup" in told
+
+
+def test_a_survey_about_outputs_of_another_backup_is_told(made: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "copy"
+    shutil.copytree(made, folder)
+    with closing(sqlite3.connect(folder / "survey.db")) as db, db:
+        db.execute("UPDATE survey_items SET outputs = '[\"elsewhere\"]' WHERE id = 1")
+    (told,) = examined(folder)
+    assert "shows 1 outputs that the study does not have (elsewhere)" in told

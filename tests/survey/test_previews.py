@@ -2,18 +2,21 @@
 
 import json
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
 import httpx
 import pytest
 import sqlalchemy as sa
 
-from evenedit.storage.survey_schema import answers, participants, shown, slots
+from evenedit.storage.survey_schema import answers, participants, profile_consents, profiles, shown, slots
 from evenedit.study.study import Study
 from evenedit.survey import export
 from evenedit.survey.admin import SurveyAdmin
 from evenedit.survey.answers import people_frame
+from evenedit.survey.consent import ConsentText
 from evenedit.survey.previews import DAYS, HOURS, PLACES
+from evenedit.survey.questionnaire import has_profile, keep_profile
 from evenedit.survey.questions import checks
 from evenedit.survey.sessions import Arrival, Refused, SurveyService, VisitEnding, VisitStage
 from evenedit.web.app import create_app
@@ -118,6 +121,23 @@ def test_places_for_previews_are_few_and_come_back_after_a_day(service, clock):
     token = previewed(service)
     assert [service.visit(old) for old in tokens] == [None] * PLACES
     assert service.visit(token).stage is VisitStage.TASK
+
+
+def test_a_preview_that_answered_the_questionnaire_gives_way_like_any_other(made, tmp_path, url, clock):
+    asked = copy_study(made, tmp_path, surveys=[1], raters_per_item=2, questionnaire={"ask": ["age", "ethnicity"]})
+    text, said = ConsentText("en", "May we?"), {"age": "44", "ethnicity": "Mixed"}
+    with closing(open_service(asked, url, clock)) as service:
+        token = previewed(service)
+        answer(service, token)
+        service.submit(token)
+        keep_profile(service.database, service.section, token, said, text, clock(), agreed=True, sensitive=True)
+        assert has_profile(service.database, token)
+        clock.minutes(60 * HOURS + 1)
+        previewed(service)
+        assert service.visit(token) is None
+        left = sa.select(sa.func.count())
+        assert service.database.rows(left.select_from(profiles))[0][0] == 0
+        assert service.database.rows(left.select_from(profile_consents))[0][0] == 0
 
 
 def test_a_link_that_is_forged_damaged_or_old_opens_nothing(service, clock):

@@ -130,6 +130,14 @@ def test_sixty_parallel_guesses_are_five(plain: TestClient) -> None:
     assert auth.sign_in("admin", PASSWORD, "192.0.2.2")[1] is Role.OWNER, "others can still sign in"
 
 
+def test_guesses_without_end_do_not_fill_the_log(plain: TestClient) -> None:
+    plain.app.state.log.note("ada", "did what must stay in sight")  # type: ignore[attr-defined]
+    for number in range(60):
+        sign_in(plain, f"somebody {number}", "no")
+    actions = [entry["action"] for entry in plain.app.state.log.entries()]  # type: ignore[attr-defined]
+    assert actions == ["sign-in blocked", *["sign-in failed"] * 5, "did what must stay in sight"]
+
+
 def test_guesses_at_one_account_from_many_addresses_are_limited_and_at_others_not(plain: TestClient) -> None:
     auth = plain.app.state.authentication  # type: ignore[attr-defined]
     auth._by_account = Limit(3)
@@ -299,6 +307,10 @@ def test_health_and_readiness_tell_the_truth(tmp_path: Path) -> None:
         assert answer.status_code == 503 and answer.json()["problems"] == {"study": "cannot be written"}
         app.state.readiness._at = -10.0
         assert client.get("/ready").status_code == 200
+        for move in (("survey.db", "elsewhere.db"), ("elsewhere.db", "survey.db")):
+            (tmp_path / move[0]).rename(tmp_path / move[1])
+            app.state.readiness._at = -10.0
+            assert client.get("/ready").status_code == (503 if move[0] == "survey.db" else 200)
         app.state.survey.database._writer.close()
         app.state.readiness._at = -10.0
         assert client.get("/ready").json()["problems"] == {"survey": "cannot be written"}

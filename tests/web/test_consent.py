@@ -147,7 +147,7 @@ def test_a_markdown_file_takes_the_place_of_the_texts(tmp_path: Path) -> None:
         page = client.get("/survey/information", headers={"accept-language": "en"}).text
         assert "<h1>Dear reader</h1>" in page and "<strong>15</strong> minutes; ask study@example.org" in page
         assert "<script>alert" not in page and "IRB 2026-117" in page and "12.00 USD per hour" in page
-        assert "We study whether" not in page
+        assert "We study whether" not in page and "kept until 2099-12-31" in page
         (tmp_path / "consent.md").unlink()
         with pytest.raises(EvenEditError, match="cannot be read"):
             client.get("/survey/information", headers={"accept-language": "en"})
@@ -169,7 +169,11 @@ def test_production_refuses_a_survey_that_a_board_would_refuse(tmp_path: Path) -
     ):
         assert f"survey.ethics.{key}" in named
     assert "survey.pay.per_task" in named and "survey.pay.minutes_per_task" in named
-    full = web_study(tmp_path / "full", platform={"kind": "invitation"}, ethics=ETHICS, pay=PAY).file
+    half = web_study(tmp_path / "half", platform={"kind": "invitation"}, ethics=ETHICS, pay=PAY).file.sections.survey
+    assert half is not None and missing(half) == [f"survey.ethics.translations.ko.{name}" for name in ("risks", "data")]
+    korean = ETHICS["translations"]["ko"] | {"risks": "피곤할 수 있습니다.", "data": "알려 주신다면 나이."}
+    ethics = ETHICS | {"translations": {"ko": korean}}
+    full = web_study(tmp_path / "full", platform={"kind": "invitation"}, ethics=ethics, pay=PAY).file
     check_production(full, "127.0.0.1", "https://survey.example", has_accounts=True)
     assert full.sections.survey is not None and missing(full.sections.survey) == []
 

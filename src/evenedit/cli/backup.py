@@ -27,15 +27,16 @@ def backup(study: Path, file: Path) -> None:
 @click.command()
 @click.argument("file", type=click.Path(path_type=Path))
 @click.argument("folder", type=click.Path(path_type=Path))
+@click.option("--to", "url", help="Another PostgreSQL database than study.toml names, for a trial: postgresql://…")
 @example("evenedit restore my-study-2026-11-17.tar my-study-again")
-def restore(file: Path, folder: Path) -> None:
+def restore(file: Path, folder: Path, url: str | None) -> None:
     """Restore a study from a backup, into a new folder.
 
-    Where its study file names a PostgreSQL database, the rows go there; it must hold no study.
+    Where its study file names a PostgreSQL database, the rows go there, or to the one of --to; it must hold no study.
     """
     from evenedit.study.backup import restore as bring_back
 
-    click.echo(f"{folder}: {bring_back(file, folder)}")
+    click.echo(f"{folder}: {bring_back(file, folder, url)}")
 
 
 @click.command()

@@ -8,15 +8,18 @@ from typing import Any
 
 import pandas as pd
 
-_FORMULA = re.compile(r"'*[=+\-@\t\r\n]")
-"""A spreadsheet takes a cell that begins with one of these for a formula; an apostrophe before it makes it text."""
+_FORMULA = re.compile("'*(?:[\t\r\n]|[\\s\0\u200b\ufeff]*[=+\\-@\uff1d\uff0b\uff0d\uff20\ufe66\ufe62\ufe63\ufe6b])")
+"""A spreadsheet takes a cell that begins with one of these for a formula; an apostrophe before it makes it text.
+
+The wide and small forms of the signs are among them, which some take for the plain ones, and blanks before a sign.
+"""
 
 
 def as_csv(table: pd.DataFrame) -> bytes:
     """A table as UTF-8 CSV in which no cell can run as a formula."""
     safe = table.copy()
     for name in safe.columns:
-        if safe[name].dtype == object or pd.api.types.is_string_dtype(safe[name]):
+        if not (pd.api.types.is_numeric_dtype(safe[name]) or pd.api.types.is_bool_dtype(safe[name])):
             safe[name] = [harmless(value) for value in safe[name]]
     return safe.to_csv(index=False, quoting=csv.QUOTE_NONNUMERIC).encode()
 

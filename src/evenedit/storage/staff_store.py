@@ -61,6 +61,16 @@ class StaffStore:
             rows = db.execute("SELECT name, role, hash, made FROM accounts ORDER BY name").fetchall()
         return {row[0]: StaffAccount(*row) for row in rows}
 
+    def checked(self) -> dict[str, StaffAccount]:
+        """Every account, after a look at the whole file; raises if it is empty or damaged."""
+        if self.path.stat().st_size == 0:
+            raise self._unusable("it is empty (0 bytes), so a copy must have failed")
+        with self._open() as db:
+            (found,) = db.execute("PRAGMA quick_check(1)").fetchone()
+        if found != "ok":
+            raise self._unusable(found)
+        return self.accounts()
+
     def save(self, account: StaffAccount) -> None:
         """Add an account, or change the one of this name."""
         with self._open() as db:
@@ -110,10 +120,13 @@ class StaffStore:
                 db.executescript(_TABLES)
                 yield db
         except sqlite3.DatabaseError as error:
-            raise EvenEditError(
-                f"the file of accounts {self.path} cannot be used ({error}); restore it from a backup, "
-                "or move it away and add the accounts again: evenedit admin add"
-            ) from None
+            raise self._unusable(str(error)) from None
+
+    def _unusable(self, why: str) -> EvenEditError:
+        return EvenEditError(
+            f"the file of accounts {self.path} cannot be used ({why}); restore it from a backup, "
+            "or move it away and add the accounts again: evenedit admin add"
+        )
 
 
 def plain_name(name: str) -> str:

@@ -155,3 +155,5 @@ removals = sa.Table(
     sa.Column("actor", sa.String, nullable=False),
     sa.Column("note", sa.String, nullable=False),
 )
+OF_ONE_PERSON = (answers, shown, decisions, consents, profiles, profile_consents)
+"""What is stored of a participant beside their row and their slot; all of it is deleted with them."""

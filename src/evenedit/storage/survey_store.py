@@ -21,7 +21,7 @@ from evenedit.storage.file_systems import journal_mode
 from evenedit.storage.group_commit import GroupCommit, RowLocks, T, Work, Writer, immediate
 from evenedit.storage.integrity import damage
 from evenedit.storage.locks import file_lock
-from evenedit.storage.migrations import SURVEY, bring_up_to_date, create_file, keep_copy
+from evenedit.storage.migrations import SURVEY, bring_up_to_date, create_file, keep_copy, kept_copies
 
 Prepared = Callable[[sa.Connection, Mapping[str, Any]], sa.CursorResult[Any]]
 
@@ -31,6 +31,9 @@ class SurveyStore:
 
     def __init__(self, folder: Path, url: str | None = None, *, write: bool = True) -> None:
         self.writable = write
+        self._folder = folder
+        self._file: tuple[int, int] | None = None
+        """On SQLite: which file was opened."""
         self.insert: Any = postgresql.insert if url else sqlite.insert
         self._writer: Writer | None = None
         with ExitStack() as resources:  # closes what is open if a later step raises
@@ -55,6 +58,7 @@ class SurveyStore:
             self._create(path)
         _refuse_empty(path)
         _only_for_owner(path)
+        self._file = _identity(path)
         self._reader = _sqlite(path)
         resources.callback(self._reader.dispose)
         _bring_file_up_to_date(self._reader, path)
@@ -115,7 +119,12 @@ class SurveyStore:
         return None if row is None else str(row.value)
 
     def try_writing(self) -> None:
-        """Take the lock of a write and change nothing; raises if the database cannot be written."""
+        """Take the lock of a write and change nothing; raises if the database cannot be written.
+
+        A file that was moved away or replaced can be written still, but nobody will find it there.
+        """
+        if self._file and self._file != _identity(self._folder / tables.DATABASE):
+            raise EvenEditError(f"{self._folder / tables.DATABASE} is not the file that was opened; start again")
         mine = sa.select(tables.facts.c.key).where(tables.facts.c.key == "key").with_for_update()
         self.later(lambda db: db.execute(mine).scalar_one()).result(timeout=10)
 
@@ -136,10 +145,14 @@ class SurveyStore:
         return f"{kind}-" + hmac.new(self.key, message, hashlib.sha256).hexdigest()[:12]
 
     def forget_erased(self) -> None:
-        """Remove deleted data from SQLite's write-ahead log too."""
-        if self.writable and self._reader.dialect.name == "sqlite":
+        """Remove deleted data from SQLite's write-ahead log, and the copies that were kept of the survey's file."""
+        if not self.writable:
+            return
+        if self._reader.dialect.name == "sqlite":
             with self._reader.connect() as db:
                 db.exec_driver_sql("PRAGMA wal_checkpoint(TRUNCATE)")
+        for copy in kept_copies(self._folder / tables.DATABASE):
+            copy.unlink(missing_ok=True)
 
 
 def note(db: sa.Connection, at: float, actor: str, action: str, detail: Mapping[str, Any]) -> None:
@@ -152,6 +165,12 @@ def _refusal(folder: Path) -> str:
         f"another process has the survey in {folder} open; SQLite takes one at a time. "
         "Use the admin pages of the running server, stop it, or set [store] url to a PostgreSQL database"
     )
+
+
+def _identity(path: Path) -> tuple[int, int]:
+    """What tells a file from another of the same name; raises if there is none."""
+    found = path.stat()
+    return found.st_dev, found.st_ino
 
 
 def _refuse_empty(path: Path) -> None:

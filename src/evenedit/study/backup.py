@@ -10,6 +10,7 @@ import hashlib
 import io
 import json
 import os
+import shutil
 import tarfile
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -21,6 +22,7 @@ from typing import Any
 
 import sqlalchemy as sa
 
+from evenedit.config.study_file import FILE as STUDY_FILE
 from evenedit.config.study_file import StudyFile
 from evenedit.core.errors import EvenEditError
 from evenedit.core.version import __version__
@@ -28,7 +30,7 @@ from evenedit.storage import staff_store, survey_schema
 from evenedit.storage.engines import postgres_engine
 from evenedit.storage.integrity import damage
 from evenedit.storage.locks import file_lock
-from evenedit.storage.migrations import STUDY, SURVEY, History, copy_file
+from evenedit.storage.migrations import MOVED, STUDY, SURVEY, History, copy_file
 from evenedit.storage.store import DATABASE, LOCK
 from evenedit.storage.transfer import copy_rows, counts, sqlite_engine
 
@@ -87,21 +89,41 @@ def verify(backup: Path) -> BackupSummary:
         return BackupSummary(len(manifest["files"]), size, manifest["rows"])
 
 
-def restore(backup: Path, folder: Path) -> BackupSummary:
-    """Restore a study into a new folder, and into its PostgreSQL database where its file names one."""
+def restore(backup: Path, folder: Path, url: str | None = None) -> BackupSummary:
+    """Restore a study into a new folder, and into its PostgreSQL database where its file names one.
+
+    `url` is another PostgreSQL database to restore into; the restored study file names it then.
+    """
     if folder.exists() and any(folder.iterdir()):
         raise EvenEditError(f"{folder} is not empty; name a new folder, and swap the two when you have looked at it")
     summary = verify(backup)
     folder.mkdir(parents=True, exist_ok=True)
-    with _opened(backup) as archive:
-        archive.extractall(folder, filter="data")
-    for name in (survey_schema.DATABASE, staff_store.FILE):
-        if (folder / name).exists():
-            (folder / name).chmod(0o600)
-    (folder / MANIFEST).unlink()
-    if url := StudyFile.load(folder).sections.store.url:
-        _load(folder, url)
+    try:
+        with _opened(backup) as archive:
+            archive.extractall(folder, filter="data")
+        for name in (survey_schema.DATABASE, staff_store.FILE):
+            if (folder / name).exists():
+                (folder / name).chmod(0o600)
+        (folder / MANIFEST).unlink()
+        if url:
+            _rename_database(folder, url)
+        if known := StudyFile.load(folder).sections.store.url:
+            _load(folder, known)
+    except BaseException:
+        shutil.rmtree(folder)  # half a study beside the whole one would be taken for it
+        raise
     return summary
+
+
+def _rename_database(folder: Path, url: str) -> None:
+    """Let a restored study file name another PostgreSQL database, so that nobody works on the first by mistake."""
+    former = StudyFile.load(folder).sections.store.url
+    if not former:
+        raise EvenEditError("this backup is of a study on SQLite; restore it as it is, then: evenedit move")
+    path = folder / STUDY_FILE
+    path.write_text(path.read_text("utf-8").replace(json.dumps(former)[1:-1], json.dumps(url)[1:-1]), "utf-8")
+    if StudyFile.load(folder).sections.store.url != url:
+        raise EvenEditError(f"[store] url in {STUDY_FILE} of the backup could not be changed; restore it without --to")
 
 
 def move(file: StudyFile, url: str) -> dict[str, dict[str, int]]:
@@ -121,7 +143,7 @@ def _load(folder: Path, url: str) -> dict[str, dict[str, int]]:
             if (folder / name).exists():
                 moved[name] = copy_rows(sqlite_engine(folder / name), engine, history)
     for name in moved:
-        (folder / name).rename(folder / f"{name}.moved")
+        (folder / name).rename(folder / f"{name}{MOVED}")
     return moved
 
 
@@ -172,7 +194,7 @@ def _files(folder: Path, copies: dict[str, Path]) -> Iterator[tuple[str, Path]]:
     """Every other file of a study's folder: not what is made again, nor what a running process needs for itself."""
     for path in sorted(folder.rglob("*")):
         inside = path.relative_to(folder)
-        passing = path.suffix == ".lock" or path.name.endswith(("-wal", "-shm", "-journal"))
+        passing = path.suffix in (".lock", MOVED) or path.name.endswith(("-wal", "-shm", "-journal"))
         hidden = any(part.startswith(".") for part in inside.parts)
         if path.is_file() and not (passing or hidden or str(inside) in copies or inside.parts[0] in LEFT_OUT):
             yield inside.as_posix(), path

@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from importlib.util import find_spec
 from typing import Any
 
+import sqlalchemy as sa
+
 from evenedit.core import plugins
 from evenedit.core.errors import EvenEditError
 from evenedit.core.records import Outcome
@@ -18,6 +20,7 @@ from evenedit.core.version import __version__
 from evenedit.run.executors.processes import visible_gpus
 from evenedit.storage import survey_schema
 from evenedit.storage.file_systems import network_file_system
+from evenedit.storage.staff_store import StaffStore
 from evenedit.storage.store import Store
 from evenedit.storage.survey_store import SurveyStore
 from evenedit.study.memory import Machine, instructions_of, memory_note
@@ -117,6 +120,7 @@ def _study(study: Study) -> Iterator[HealthCheck]:
     for found in damaged:
         yield HealthCheck(False, f"the study's database is damaged: {found}; restore it from a backup")
     yield from _survey(study)
+    yield from _accounts(study)
     if not damaged:
         yield from _contents(study)
 
@@ -129,16 +133,42 @@ def _survey(study: Study) -> Iterator[HealthCheck]:
     try:
         with closing(SurveyStore(study.file.folder, url, write=False)) as database:
             damaged = database.damage()
+            lacking = [] if damaged or study.store.damage() else _unknown_outputs(database, study.store)
     except EvenEditError as error:
         yield HealthCheck(False, str(error))
         return
     for found in damaged:
         yield HealthCheck(False, f"the survey's database is damaged: {found}; restore it from a backup")
-    if not damaged:
+    if lacking:
+        yield HealthCheck(
+            False,
+            f"the survey shows {len(lacking)} outputs that the study does not have ({lacking[0]}): both databases must be "
+            "of the same backup",
+        )
+    elif not damaged:
         yield HealthCheck(True, "the survey's database is whole")
     for survey in section.surveys:
         if told := stale(study.file, study.store, survey):
             yield HealthCheck(False, told)
+
+
+def _unknown_outputs(database: SurveyStore, store: Store) -> list[str]:
+    """Outputs on the survey's pages that are no edits of the study."""
+    shown = {output for row in database.rows(sa.select(survey_schema.items.c.outputs)) for output in row.outputs}
+    return sorted(shown - set(store.edits()))
+
+
+def _accounts(study: Study) -> Iterator[HealthCheck]:
+    """Check the file of accounts, if there is one."""
+    file = StaffStore(study.file.folder)
+    if not file.path.exists():
+        return
+    try:
+        known = file.checked()
+    except EvenEditError as error:
+        yield HealthCheck(False, str(error))
+        return
+    yield HealthCheck(True, f"{len(known)} accounts of staff can be read")
 
 
 def _plugins(study: Study) -> Iterator[HealthCheck]:

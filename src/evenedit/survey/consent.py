@@ -72,11 +72,23 @@ def missing(section: SurveySection) -> list[str]:
     """What a board asks for and the study file does not say, one line each."""
     ethics, pay = section.ethics, section.pay
     found = [f"survey.ethics.{name}" for name in (*FACTS, "keep_until") if not getattr(ethics, name)]
-    for language in section.languages:
-        if not ethics.pages.get(language) and not purpose(ethics, language, section.languages[0]):
-            where = "" if language == section.languages[0] else f"translations.{language}."
-            found.append(f"survey.ethics.{where}purpose")
+    first = section.languages[0]
+    if not ethics.pages.get(first) and not ethics.purpose:
+        found.append("survey.ethics.purpose")
+    for language in section.languages[1:]:
+        if not ethics.pages.get(language):
+            found += [f"survey.ethics.translations.{language}.{name}" for name in _untranslated(ethics, language)]
     return found + [f"survey.pay.{name}" for name in ("per_task", "minutes_per_task") if not pay.says(name)]
+
+
+def _untranslated(ethics: EthicsSection, language: str) -> list[str]:
+    """The texts that are said in the survey's first language and not in this one, and the purpose if it is not."""
+    texts = translation(ethics, language)
+    return [
+        name
+        for name in EthicsTexts.model_fields
+        if (name == "purpose" or getattr(ethics, name)) and not (texts and getattr(texts, name))
+    ]
 
 
 def translation(ethics: EthicsSection, language: str) -> EthicsTexts | None:

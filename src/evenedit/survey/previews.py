@@ -15,7 +15,7 @@ from urllib.parse import quote
 
 import sqlalchemy as sa
 
-from evenedit.storage.survey_schema import PREVIEW, answers, consents, decisions, facts, items, participants, shown
+from evenedit.storage.survey_schema import OF_ONE_PERSON, PREVIEW, facts, items, participants
 from evenedit.survey.visits import Arrival, Refused
 
 PLACES = 20
@@ -68,7 +68,7 @@ def make_room(db: sa.Connection, now: float) -> None:
 def remove(db: sa.Connection, where: sa.ColumnElement[bool]) -> None:
     """Delete previews with all that was answered in them."""
     gone = sa.select(participants.c.id).where(participants.c.platform == PREVIEW, where)
-    for table in (answers, shown, decisions, consents):
+    for table in OF_ONE_PERSON:
         db.execute(sa.delete(table).where(table.c.participant.in_(gone)))
     db.execute(sa.delete(participants).where(participants.c.id.in_(gone)))
 

@@ -41,15 +41,12 @@ from evenedit.core.errors import EvenEditError
 from evenedit.core.records import Question
 from evenedit.storage.store import Store
 from evenedit.storage.survey_schema import (
+    OF_ONE_PERSON,
     PREVIEW,
     answers,
-    consents,
-    decisions,
     items,
     log,
     participants,
-    profile_consents,
-    profiles,
     shown,
     slots,
 )
@@ -502,7 +499,7 @@ class SurveyService:
             if row is None:
                 return None
             self.slots.leave(db, row.id)
-            for table in (answers, shown, decisions, consents, profiles, profile_consents):
+            for table in OF_ONE_PERSON:
                 db.execute(sa.delete(table).where(table.c.participant == row.id))
             db.execute(sa.delete(participants).where(participants.c.id == row.id))
             for line in db.execute(sa.select(log)).all():

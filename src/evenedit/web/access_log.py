@@ -14,7 +14,12 @@ from typing import IO
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from evenedit.web.roles import PAGES
+from evenedit.web.saving import PATH as SAVE
+
 MODE = 0o640
+OURS = frozenset({*PAGES, "/survey", "/static"})
+"""The parts of the app by which a path without a route is told."""
 
 
 def open_log(where: str) -> IO[str]:
@@ -64,6 +69,13 @@ class AccessLogMiddleware:
 
 
 def _route(scope: Scope) -> str:
-    """The path as the app names it, with the names of its variables; other paths by their first part alone."""
-    known = getattr(scope.get("route"), "path", None)
-    return str(known) if known else "/" + scope["path"].split("/")[1][:20]
+    """The path as the app names it, with the names of its variables; of other paths no more than whose part they are.
+
+    A path that is none of ours is not told: it may hold anything.
+    """
+    if known := getattr(scope.get("route"), "path", None):
+        return str(known)
+    if scope["path"] == SAVE:  # saved without looking for a route
+        return SAVE
+    first = "/" + scope["path"].split("/")[1]
+    return first if first in OURS else "other"

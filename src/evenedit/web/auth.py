@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import time
+from contextlib import suppress
 from hashlib import sha256
 from secrets import token_urlsafe
 
@@ -134,6 +135,7 @@ class StaffAuthentication:
         self._temporary = _hasher.hash(setup.password) if setup.password and not setup.production else None
         self._by_address = Limit()
         self._by_account = Limit(ACCOUNT_TRIES)
+        self._told = Limit(1)
 
     @property
     def has_accounts(self) -> bool:
@@ -147,7 +149,9 @@ class StaffAuthentication:
             taken = self._by_address.take(address)
             about = self._by_account.take(name)
         except HttpProblem:
-            self._log.note(name, "sign-in blocked", address=address)
+            with suppress(HttpProblem):  # told once in a while: strangers must not be able to fill the log
+                self._told.take(address)
+                self._log.note(name, "sign-in blocked", address=address)
             raise
         known = self._known().get(name)
         if not _matches(known.hash if known else _NOBODY, password) or known is None:

@@ -32,7 +32,11 @@ def sheet(section: SurveySection, folder: Path, words: dict[str, Any], language:
     facts = tuple((w[f"{name}_title"], getattr(ethics, name)) for name in FACTS if getattr(ethics, name))
     plan = _plan(section, w)
     if file := next((file for code, file in ethics.pages.items() if code == language), ""):
-        parts = [("", _markdown(folder / file, _blanks(section))), (w["time_title"], _paragraphs(plan))]
+        parts = [
+            ("", _markdown(folder / file, _blanks(section))),
+            (w["time_title"], _paragraphs(plan)),
+            (w["data_title"], _paragraphs(*_dates(ethics, w))),
+        ]
     else:
         parts = _own_parts(section, words, language, plan)
     shown = tuple((title, text) for title, text in parts if text)
@@ -51,18 +55,22 @@ def _own_parts(section: SurveySection, words: dict[str, Any], language: str, pla
     ethics, first = section.ethics, section.languages[0]
     texts = translation(ethics, language) or (ethics if language == first else None)
     risks, data, support = (texts.risks, texts.data, texts.support) if texts else ("", "", "")
-    kept = w["until"].format(day=ethics.keep_until) if ethics.keep_until else ""
     told = [words["about"]["fields"][question.id] for question in platform_questions(section)]
     platform = w["platform"].format(fields=", ".join(told)) if told else ""
-    out = w["published"].format(day=ethics.published_from) if ethics.published_from else ""
     return [
         (w["purpose_title"], _paragraphs(purpose(ethics, language, first))),
         (w["what_title"], _paragraphs(w["what"])),
         (w["time_title"], _paragraphs(plan)),
         (w["risks_title"], _paragraphs(w["distress"], risks, support)),
-        (w["data_title"], _paragraphs(w["data"], data, platform, kept, out)),
+        (w["data_title"], _paragraphs(w["data"], data, platform, *_dates(ethics, w))),
         (w["rights_title"], _paragraphs(w["rights"])),
     ]
+
+
+def _dates(ethics: EthicsSection, w: dict[str, str]) -> tuple[str, str]:
+    """Until when ids are kept, and from when on answers may be published, as far as the study file says it."""
+    kept = w["until"].format(day=ethics.keep_until) if ethics.keep_until else ""
+    return kept, w["published"].format(day=ethics.published_from) if ethics.published_from else ""
 
 
 def _plan(section: SurveySection, w: dict[str, str]) -> str:

@@ -67,6 +67,29 @@ def test_a_finding_is_looked_for_in_the_ratings_of_each_group(planted):
     assert holds[""].people == 30
 
 
+def test_no_number_is_about_fewer_than_five_people_of_a_group(planted):
+    """Of ten Black raters only three rated White portraits: there, nothing is told of them, nor of the next smallest."""
+    people = planted.profiles.questions[0].raters
+    black = [at for at, person in enumerate(planted.raters) if people[person] == "Black"]
+    values = planted.values.copy()
+    values[np.ix_(black[3:], (planted.edits["race"] == "White").to_numpy())] = 0
+    table = replace(planted, values=values)
+    white = {"race": "White"}
+    shown = {r.raters: r.people for r in rater_rates(table, RULES) if r.question == "ethnicity" and r.group == white}
+    assert shown == {"": 23, "White": 14}, "with 6 Asian raters shown, the 3 would be what is left of 23"
+    assert {e.raters for e in rater_effects(table, RULES) if e.question == "ethnicity" and e.group == white} == {"White"}
+    every = {r.raters for r in rater_rates(table, RULES) if r.question == "ethnicity" and not r.group}
+    assert every == {"", "White", "Black", "Asian", "*"}
+    lighter = Finding(
+        *("shift", "clear", "diagnosis", "baseline", None, "shift.skin_tone", "ensemble", "race"),
+        *(white, None, 0.2, 0.1, 0.3, 0.01, 0.01, 100, 12, "White portraits come back lighter."),
+        id="f2",
+    )
+    results = Results(provenance={}, rules=RULES.to_dict(), estimates=(), findings=(lighter,))
+    holds = [h for h in rater_holds(results, table, RULES) if h.question == "ethnicity"]
+    assert {h.raters: h.people for h in holds} == {"": 23, "White": 14}
+
+
 def test_what_is_left_over_has_no_mean_of_any_rater_or_output():
     rng = np.random.default_rng(1)
     rater, output = rng.integers(0, 9, 400), rng.integers(0, 50, 400)

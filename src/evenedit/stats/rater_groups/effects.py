@@ -96,8 +96,11 @@ def _effects(
     levels = list(levels_of(rated.labels[factor.name], factor.codes))
     if len(levels) < 2 or not len(group):
         return
+    shown = {level: rated.told(question, ratings.rater[faces[ratings.face]]) for level, faces in levels}
     for at, name in enumerate(question.groups):
         for level, faces in levels:
+            if name not in shown[level]:
+                continue
             cell = (group == at) & faces[known.face]
             found = _slope(known, cell.astype(np.float64), rules)
             if found:

@@ -1,4 +1,7 @@
-"""Does a finding hold for raters of each group? The same difference, in the ratings of one group of people alone."""
+"""Does a finding hold for raters of each group? The same difference, in the ratings of one group of people alone.
+
+A group of which fewer than five people rated the edits of a finding is not told apart there.
+"""
 
 from __future__ import annotations
 
@@ -69,7 +72,8 @@ def _holds(
     floor = rules.tolerance if measure.kind == MeasureKind.SHIFT and measure.name in ONE_SIDED else 0.0
     sign = -1.0 if (finding.value or 0.0) < 0 else 1.0
     member = rated.groups(question)[ratings.rater]
-    for at, raters in [(-1, EVERYBODY), *enumerate(question.groups)]:
+    told = rated.told(question, ratings.rater[first | second])
+    for raters, at in {EVERYBODY: -1, **told}.items():
         mine = member == at if raters else np.ones(len(member), dtype=np.bool_)
         one, other = mine & first, mine & second
         people = len(np.unique(ratings.rater[one | other]))

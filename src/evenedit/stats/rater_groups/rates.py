@@ -1,7 +1,8 @@
 """People's rates by who rated: each group of raters, everybody, and everybody weighted to a population of raters.
 
 Weighted rates (post-stratification) answer what people would say had each group the share that the study names, or the
-same share where it names none. Intervals take ratings of one person and of one face as dependent.
+same share where it names none. Intervals take ratings of one person and of one face as dependent. A group of which
+fewer than five people rated some portraits has no rate there.
 """
 
 from __future__ import annotations
@@ -71,7 +72,7 @@ def _rates(
     here = faces[ratings.face]
     part, y = ratings.only(here), met[here]
     member = rated.groups(question)[part.rater]
-    masks = {name: member == at for at, name in enumerate(question.groups)}
+    masks = {name: member == at for name, at in rated.told(question, part.rater).items()}
 
     def made(raters: str, influence: Column, value: float, among: NDArray[np.bool_], method: str) -> RaterRate:
         clusters = part.rater[among], part.face[among]
@@ -85,11 +86,10 @@ def _rates(
     everybody = np.ones(len(y), dtype=np.bool_)
     yield made(EVERYBODY, (y - y.mean()) / len(y), float(y.mean()), everybody, METHOD)
     for name, mask in masks.items():
-        if mask.any():
-            share = float(y[mask].mean())
-            yield made(name, np.where(mask, (y - share) / mask.sum(), 0.0), share, mask, METHOD)
+        share = float(y[mask].mean())
+        yield made(name, np.where(mask, (y - share) / mask.sum(), 0.0), share, mask, METHOD)
     weights = _weights(question)
-    if weights and all(masks[name].any() for name in weights):
+    if weights and set(weights) <= set(masks):
         means = {name: float(y[masks[name]].mean()) for name in weights}
         influence = sum(
             (np.where(masks[n], w * (y - means[n]) / masks[n].sum(), 0.0) for n, w in weights.items()), np.zeros(len(y))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
@@ -10,12 +11,15 @@ from numpy.typing import NDArray
 from scipy.special import stdtrit
 
 from evenedit.core.records import Condition, Experiment, Kind
+from evenedit.core.suppression import shown_counts
 from evenedit.ratings.combine import asked
 from evenedit.ratings.profiles import RaterQuestion
 from evenedit.ratings.table import QUESTION_IDS, RatingTable
 
 Column = NDArray[np.float64]
 Codes = NDArray[np.int64]
+_OTHERS = ""
+"""Raters in no group that may be shown; the last of the names, which -1 points at."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +55,15 @@ class RatedPortraits:
         """[person]: the position of their group, -1 for none."""
         order = {group: at for at, group in enumerate(question.groups)}
         return np.array([order.get(question.raters.get(person, ""), -1) for person in self.people], dtype=np.int64)
+
+    def told(self, question: RaterQuestion, raters: Codes) -> dict[str, int]:
+        """The groups that can be told apart among the raters of some ratings, with their positions.
+
+        Five people or more each, and none that everybody's number gives away together with those of the others.
+        """
+        names = [*question.groups, _OTHERS]
+        found = shown_counts(Counter(names[at] for at in self.groups(question)[np.unique(raters)]))
+        return {name: at for at, name in enumerate(question.groups) if found and name in found.cells}
 
     def of(self, axis: str) -> PersonRatings | None:
         """The ratings of an axis."""

@@ -42,6 +42,10 @@ class History:
     """Permissions of a new SQLite file."""
 
 
+MOVED = ".moved"
+"""Added to the name of an SQLite file whose rows were moved to PostgreSQL."""
+COPY_MODE = 0o600
+"""Permissions of a copy: databases of earlier releases hold password hashes, those of surveys people's ids."""
 STUDY = History("study", schema.VERSION, schema.metadata, schema.facts, "alembic_version", 0o644)
 SURVEY = History(
     "survey", survey_schema.VERSION, survey_schema.metadata, survey_schema.facts, "survey_alembic_version", 0o600
@@ -72,8 +76,14 @@ def keep_copy(path: Path, history: History) -> Path | None:
     copy = path.with_name(f"{path.stem}.before-schema-{history.version}{path.suffix}")
     if version == str(history.version) or copy.exists():  # only Alembic's mark is missing, or it was copied before
         return None
-    copy_file(path, copy, history.file_mode)
+    copy_file(path, copy, COPY_MODE)
     return copy
+
+
+def kept_copies(path: Path) -> list[Path]:
+    """The copies of an SQLite database that were kept before migrations, or when it was moved to PostgreSQL."""
+    before = sorted(path.parent.glob(f"{path.stem}.before-schema-*{path.suffix}"))
+    return [*before, *path.parent.glob(f"{path.name}{MOVED}")]
 
 
 def copy_file(path: Path, copy: Path, mode: int) -> None:
