@@ -120,9 +120,10 @@ class Mitigation(_Section):
 
     cases: int = Field(default=500, ge=1)
     """How many cases of the diagnosis are edited again."""
-    choose: Literal["balanced", "strata", "priority", "drift"] = "balanced"
+    choose: Literal["balanced", "strata", "priority", "drift", "listed"] = "balanced"
     """balanced, strata: evenly over editors and groups; priority: what the judges' scores say to look at first; drift:
-    among edits that were rated as drifted. The last two are chosen once the diagnosis is rated."""
+    among edits that were rated as drifted. These two are chosen once the diagnosis is rated. listed: those that
+    `evenedit import-authors` found."""
     placebo: bool | None = None
     """Baseline again with another seed; on by default, off under the published preset."""
     pairwise: bool = False

@@ -25,6 +25,8 @@ DRIFTED = "mitigation-drift"
 """The sample of cases that were chosen because they had drifted: what they gain includes regression to the mean."""
 RATED_FIRST = {"drift": DRIFTED, "priority": "mitigation-priority"}
 """Ways to choose that need the diagnosis rated, with the sample's name."""
+LISTED = "mitigation-listed"
+"""The sample of cases that an import named."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,8 +80,8 @@ class StudyDesign:
         section = self.file.sections.experiments.mitigation
         if section is None:
             return []
-        if section.choose in RATED_FIRST:
-            chosen = self.store.cases(RATED_FIRST[section.choose])
+        if section.choose == "listed" or section.choose in RATED_FIRST:
+            chosen = self.store.cases(RATED_FIRST.get(section.choose, LISTED))
             return [r for r in baseline if r.id in chosen]
         return self.cases("mitigation", baseline, sources, section.cases, keep=keep, sampler=section.choose)
 
