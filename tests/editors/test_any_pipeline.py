@@ -164,7 +164,9 @@ def test_a_prompt_that_is_a_table_holds_the_instruction():
 
 def test_a_package_that_a_pipeline_uses_without_having_it_is_named(monkeypatch):
     monkeypatch.setattr(failing, "find_spec", lambda name: None)
-    with pytest.raises(EvenEditError, match="needs the package 'ftfy', which is not installed. Try: pip install ftfy"):
+    with pytest.raises(
+        EvenEditError, match=r"needs the package 'ftfy', which is not installed\. Try: pip install ftfy"
+    ):
         failing.failing_in_words(torch, lambda: ftfy.fix_text("…"))  # noqa: F821
     with pytest.raises(Failed, match="NameError: name 'nobody' is not defined"):
         failing.failing_in_words(torch, lambda: nobody)  # noqa: F821

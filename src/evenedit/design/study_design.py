@@ -55,7 +55,8 @@ class StudyDesign:
     def planned(self, sources: Mapping[str, Source]) -> list[Request]:
         """The requests of the study as it stands; those that need a feature prompt come when it is there."""
         baseline = design.diagnosis(self.file, sources)
-        requests = [*baseline, *design.floor(self.file, sources), *design.stereotype(self.file, sources)]
+        requests = [*baseline, *design.in_languages(self.file, baseline), *design.floor(self.file, sources)]
+        requests += design.stereotype(self.file, sources)
         section = self.file.sections.experiments.mitigation
         if section:
             texts = self.feature_texts(section)
