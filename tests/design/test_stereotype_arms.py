@@ -6,6 +6,8 @@ from conftest import open_study
 from evenedit.core.records import Condition
 from evenedit.design.assignments import Assignment
 from evenedit.run.rating import _Cases
+from evenedit.study.gallery.cases import Casebook
+from evenedit.study.gallery.search import Gallery
 from evenedit.study.results import current_results
 
 ARMS = (Condition.BASELINE, Condition.SWAPPED, Condition.REVERSED, Condition.SWAPPED_REVERSED)
@@ -52,4 +54,8 @@ def test_judges_see_both_orders_alike_and_the_estimates_tell_them_apart(tmp_path
             assert sources[one.source_ids[0]].attributes["gender"] == "Male"
     found = {e.condition for e in current_results(opened).estimates if e.measure == "rate.role_followed"}
     assert found == {c.value for c in ARMS}
+    gallery = Gallery(Casebook.read(opened))
+    assert set(gallery.fields["condition"].values) == {c.value for c in ARMS}
+    case = gallery.book.open(made["reversed"][0].id)
+    assert {s.condition for s in case.siblings} == {"swapped_reversed"}
     opened.store.close()

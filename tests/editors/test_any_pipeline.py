@@ -10,8 +10,9 @@ import pytest
 from PIL import Image
 
 from evenedit.core import plugins
-from evenedit.core.errors import EvenEditError
-from evenedit.editors.local.pipeline_call import painted
+from evenedit.core.errors import EvenEditError, Failed
+from evenedit.editors.local import failing
+from evenedit.editors.local.pipeline_call import PipelineCall, painted
 
 torch = pytest.importorskip("torch")
 
@@ -144,6 +145,31 @@ def test_wrong_arguments_are_named_with_the_pipelines_own_signature_before_anyth
         build(name, folders, pipeline="FluxContextPipeline").edit([portrait()], "As a cook", 1)
     with pytest.raises(EvenEditError, match="has no argument for a picture"):
         build(name, folders, pipeline="StableDiffusionPipeline").edit([portrait()], "As a cook", 1)
+
+
+def test_a_pipeline_that_wants_a_mask_is_refused_before_anything_is_loaded(folders):
+    editor = plugins.build(
+        "editors",
+        "diffusers",
+        {**SHARED, "model": str(folders["FluxKontextPipeline"]), "pipeline": "FluxInpaintPipeline"},
+    )
+    with pytest.raises(EvenEditError, match="FluxInpaintPipeline repaints what a mask covers: it wants 'mask_image'"):
+        editor.edit([portrait()], "Add a hat", 1)
+
+
+def test_a_prompt_that_is_a_table_holds_the_instruction():
+    how = PipelineCall(diffusers.BriaFiboEditPipeline)
+    assert how.prompt("Add a hat", 1, "") == {"edit_instruction": "Add a hat"}
+
+
+def test_a_package_that_a_pipeline_uses_without_having_it_is_named(monkeypatch):
+    monkeypatch.setattr(failing, "find_spec", lambda name: None)
+    with pytest.raises(
+        EvenEditError, match=r"needs the package 'ftfy', which is not installed\. Try: pip install ftfy"
+    ):
+        failing.failing_in_words(torch, lambda: ftfy.fix_text("…"))  # noqa: F821
+    with pytest.raises(Failed, match="NameError: name 'nobody' is not defined"):
+        failing.failing_in_words(torch, lambda: nobody)  # noqa: F821
 
 
 def test_a_list_that_is_taken_as_a_batch_is_said():

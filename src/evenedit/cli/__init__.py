@@ -59,7 +59,7 @@ def commands() -> None:
 
 commands.in_sections(
     {
-        "Start": (studies.demo, studies.new, pictures.audit, tables.analyze, pictures.measure),
+        "Start": (studies.demo, studies.new, pictures.audit, tables.analyze, tables.import_authors, pictures.measure),
         "A study": (
             *(studies.plan, studies.run, studies.status, studies.report),
             *(findings.findings, tables.export, serve.serve, studies.doctor),

@@ -33,6 +33,14 @@ PICTURES = click.option(
     show_default=True,
     help="Pictures in the report: none, small ones, or those in full size too.",
 )
+EDITOR_NAMES = click.option(
+    "--editor",
+    "editors",
+    multiple=True,
+    metavar="NAME=ID",
+    callback=lambda _context, _option, pairs: dict(map(_name_and_id, pairs)),
+    help="The name NAME in a file means the editor ID of the study.",
+)
 OUT = click.option("--out", type=click.Path(path_type=Path), help="Folder to write to.")
 
 
@@ -72,6 +80,14 @@ def example(text: str) -> Callable[[Any], Any]:
         return call
 
     return add
+
+
+def _name_and_id(pair: str) -> tuple[str, str]:
+    """The two parts of NAME=ID."""
+    given, equals, meant = pair.partition("=")
+    if not (given and equals and meant):
+        raise click.UsageError(f"--editor {pair}: expected NAME=ID")
+    return given, meant
 
 
 def open_study(study: Path) -> Study:

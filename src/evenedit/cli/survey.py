@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from evenedit.cli.base import OUT, STUDY, CommandGroup, example, folder_of, open_study
+from evenedit.cli.base import EDITOR_NAMES, OUT, STUDY, CommandGroup, example, folder_of, open_study
 
 if TYPE_CHECKING:
     from evenedit.config.study_file import SurveySection
@@ -211,37 +211,24 @@ def participants(study: Path) -> None:
 @survey.command("import")
 @STUDY
 @click.argument("files", nargs=-1, required=True, type=click.Path(path_type=Path))
-@click.option(
-    "--editor",
-    "editors",
-    multiple=True,
-    metavar="NAME=ID",
-    help="The name NAME in a file means the editor ID of the study.",
-)
+@EDITOR_NAMES
 @ACTOR
 @example("evenedit survey import my-study ratings.csv --editor flux=flux2-dev")
-def import_(study: Path, files: tuple[Path, ...], editors: tuple[str, ...], actor: str) -> None:
+def import_(study: Path, files: tuple[Path, ...], editors: dict[str, str], actor: str) -> None:
     """Import people's ratings that another tool collected.
 
     A long CSV, or results of Mechanical Turk.
     """
-    from evenedit.core.errors import EvenEditError
     from evenedit.storage.survey_store import SurveyStore
     from evenedit.survey import import_csv as imports
     from evenedit.survey.answers import people_frame
 
-    names: dict[str, str] = {}
-    for pair in editors:
-        given, equals, meant = pair.partition("=")
-        if not equals:
-            raise EvenEditError(f"--editor {pair}: expected NAME=ID")
-        names[given] = meant
     loaded = open_study(study)
     _section(loaded)
     database = SurveyStore(loaded.file.folder, loaded.file.sections.store.url)
     try:
         for path in files:
-            imported = imports.read(path, database, loaded.file, loaded.store, names, actor)
+            imported = imports.read(path, database, loaded.file, loaded.store, editors, actor)
             click.echo(
                 f"{path}: {imported.pages:,} ratings of {imported.raters} people ({imported.answers:,} answers)"
                 + (f"; {imported.rejected} rejected assignments left out" if imported.rejected else "")

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from evenedit.cli.base import FACTORS, OUT, STUDY, example, folder_of, open_study
+from evenedit.cli.base import EDITOR_NAMES, FACTORS, OUT, STUDY, example, folder_of, open_study
 
 
 @click.command()
@@ -84,3 +84,29 @@ def export(study: Path, out: Path | None) -> None:
 
     for path in write_export(open_study(study), out or folder_of(study) / "export"):
         click.echo(path)
+
+
+@click.command("import-authors")
+@click.argument("folder", type=click.Path(path_type=Path))
+@click.option("--out", required=True, type=click.Path(path_type=Path), help="Folder of the new study.")
+@EDITOR_NAMES
+@example("evenedit import-authors their-files --out my-study --editor flux=flux2-dev")
+def import_authors(folder: Path, out: Path, editors: dict[str, str]) -> None:
+    """Make a study of the files of the paper's authors.
+
+    Found by their columns: the judges' table (model, version, five scores), people's (rater as well), the selection log
+    with its candidate pools V1, V2 …, and portraits named after their cells.
+    """
+    from evenedit.study.from_authors import import_authors as read
+
+    made = read(folder, out, editors)
+    click.echo(f"{made.edits:,} edits")
+    for judge, edits in made.judges.items():
+        click.echo(f"judge {judge}: {edits:,} edits scored")
+    for people in made.people:
+        click.echo(f"{people.raters} people: {people.pages:,} pages rated, {people.answers:,} answers")
+    if made.pools:
+        click.echo(f"portraits chosen from {', '.join(f'{pool} {n}' for pool, n in made.pools.items())}")
+    for note in made.notes:
+        click.echo(f"note: {note}")
+    click.echo(f"{out}\nNext: evenedit report {out}")

@@ -10,10 +10,10 @@ from typing import Any, get_args
 
 from pydantic import BaseModel, ValidationError
 
-from evenedit.config.sections import LANGUAGE, EditorSection, Plugged, Sections
+from evenedit.config.sections import EditorSection, Plugged, Sections
 from evenedit.core import plugins
 from evenedit.core.errors import EvenEditError
-from evenedit.core.records import SIMULATED, is_simulated
+from evenedit.core.records import LANGUAGE, SIMULATED, is_simulated
 from evenedit.protocol import DEFAULT_RATES, FACTORS, QUESTIONS, Factor
 from evenedit.protocol.ensemble import RULES, RULES_OF
 from evenedit.protocol.questionnaire import standard_questions

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
+
+from evenedit.core.records import LANGUAGE
 
 Missing = Literal["exclude", "neutral-3"]
 Preset = Literal["default", "published"]
 FACTOR_NAME = "[a-z][a-z0-9_]*"
 """What a factor may be called: it names columns of tables."""
-LANGUAGE = "[a-z]{2,3}(-[A-Za-z0-9]{2,8})*"
-"""The code of a language: `ar`, `pt-BR`."""
 
 
 class _Section(BaseModel):
@@ -113,6 +113,9 @@ class Diagnosis(_Section):
     requests: str | None = None
     """A CSV file whose rows are the requests, in place of every source × prompt × editor × seed. Columns: source (its
     id or file) and prompt (its id or text), and editor and seed where there are several."""
+    languages: list[Annotated[str, Field(pattern=f"^{LANGUAGE}$")]] = []
+    """Ask every editor in these languages too, e.g. `["ko"]`: each request again with the prompt's translation.
+    Judges are given the original. No speaker has checked the Korean of the built-in prompts."""
 
 
 class Mitigation(_Section):
@@ -120,9 +123,10 @@ class Mitigation(_Section):
 
     cases: int = Field(default=500, ge=1)
     """How many cases of the diagnosis are edited again."""
-    choose: Literal["balanced", "strata", "priority", "drift"] = "balanced"
+    choose: Literal["balanced", "strata", "priority", "drift", "listed"] = "balanced"
     """balanced, strata: evenly over editors and groups; priority: what the judges' scores say to look at first; drift:
-    among edits that were rated as drifted. The last two are chosen once the diagnosis is rated."""
+    among edits that were rated as drifted. These two are chosen once the diagnosis is rated. listed: those that
+    `evenedit import-authors` found."""
     placebo: bool | None = None
     """Baseline again with another seed; on by default, off under the published preset."""
     pairwise: bool = False

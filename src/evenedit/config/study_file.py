@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -32,7 +32,7 @@ from evenedit.core.errors import EvenEditError
 from evenedit.core.hashing import digest
 from evenedit.core.records import Prompt, Question
 from evenedit.protocol import DEFAULT_RATES, Factor, PromptSet, Rate, load_prompts
-from evenedit.protocol.prompts import FLOOR, merge
+from evenedit.protocol.prompts import FLOOR, merge, translated
 from evenedit.protocol.rubric import WORDINGS
 
 FILE = "study.toml"
@@ -92,6 +92,7 @@ class StudyFile:
             prompts = _chosen(merge(load_prompts(s, folder) for s in file.prompts.sets), file.prompts.include)
         except EvenEditError as error:
             found += [f"prompts: {line}" for line in error.problems]
+        found += _untranslated(file, prompts)
         if file.experiments.stereotype:
             section = file.experiments.stereotype
             try:
@@ -181,9 +182,13 @@ class StudyFile:
                 del body["sources"][name]
         if body["survey"] and not body["survey"]["ethics"]["published_from"]:
             del body["survey"]["ethics"]["published_from"]
-        if (diagnosis := body["experiments"]["diagnosis"]) and diagnosis["requests"] is None:
-            del diagnosis["requests"]
-        return digest([body, [p.text for p in self.prompts], [p.text for p in self.wino]])
+        languages: list[str] = []
+        if diagnosis := body["experiments"]["diagnosis"]:
+            if diagnosis["requests"] is None:
+                del diagnosis["requests"]
+            languages = diagnosis["languages"] or diagnosis.pop("languages")
+        texts = [p.text for p in self.prompts] + [translated(p, code) for code in languages for p in self.prompts]
+        return digest([body, texts, [p.text for p in self.wino]])
 
     def located(self, settings: Mapping[str, Any]) -> dict[str, Any]:
         """Settings for use: a `path` in study.toml is relative to the study's folder."""
@@ -203,6 +208,21 @@ class StudyFile:
     def prompt(self, prompt_id: str) -> Prompt:
         """The prompt with this id, whichever experiment uses it."""
         return next(p for s in (self.prompts, self.wino, (FLOOR,)) for p in s if p.id == prompt_id)
+
+
+def _untranslated(sections: Sections, prompts: PromptSet) -> Iterator[str]:
+    """What is wrong with the languages that editors are to be asked in."""
+    diagnosis = sections.experiments.diagnosis
+    languages = diagnosis.languages if diagnosis else []
+    for language in dict.fromkeys(languages):
+        where = f"experiments.diagnosis.languages: '{language}'"
+        if languages.count(language) > 1:
+            yield f"{where} occurs twice"
+        if lacking := [p.id for p in prompts if not translated(p, language)]:
+            yield (
+                f"{where}: {len(lacking)} of {len(prompts)} prompts have no translation ({', '.join(lacking[:5])}); "
+                f'add translations = {{ {language} = "…" }} to them in your prompt set'
+            )
 
 
 def _or(value: bool | None, default: bool) -> bool:

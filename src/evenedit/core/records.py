@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -12,6 +13,12 @@ from evenedit.core.hashing import digest
 
 SIMULATED = "simulated-"
 """Ids of simulated editors, judges and people begin with this, so no table can lose the mark."""
+
+
+LANGUAGE = "[a-z]{2,3}(-[A-Za-z0-9]{2,8})*"
+"""The code of a language: `ar`, `pt-BR`."""
+IN = "in_"
+"""Before a language's code: the condition of requests in it."""
 
 
 class Experiment(StrEnum):
@@ -38,6 +45,25 @@ class Condition(StrEnum):
     """The two portraits given to the editor in the other order."""
     SWAPPED_REVERSED = "swapped_reversed"
     """The other pronoun, and the other order."""
+
+    @classmethod
+    def _missing_(cls, value: object) -> Condition | None:
+        """The request in another language, `in_ko`: there is one condition for each."""
+        if not (isinstance(value, str) and re.fullmatch(f"{IN}{LANGUAGE}", value)):
+            return None
+        member = str.__new__(cls, value)
+        member._name_, member._value_ = value.upper(), value
+        return cls._value2member_map_.setdefault(value, member)  # type: ignore[return-value]
+
+    @classmethod
+    def in_language(cls, language: str) -> Condition:
+        """The condition of requests in another language."""
+        return cls(f"{IN}{language}")
+
+    @property
+    def language(self) -> str:
+        """The language of the request; empty where it is the prompt's own."""
+        return language_of(self)
 
     @property
     def other_pronoun(self) -> bool:
@@ -131,7 +157,8 @@ class Prompt:
     asks: tuple[str, ...] = ()
     """Axes the prompt asks to change (`age_drift`): what was asked for is shown, and is no drift."""
     translations: Mapping[str, str] = field(default_factory=dict)
-    """The text in other languages, by language: shown to participants beside the original, never to an editor."""
+    """The text in other languages, by language: shown to participants beside the original, and to editors where a
+    study asks for it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -242,6 +269,11 @@ class Estimate:
     """How the interval was made."""
     wilson: tuple[float, float] | None = None
     """For show beside the headline interval of a rate: rows taken as independent."""
+
+
+def language_of(condition: str) -> str:
+    """The language that a condition asks in; empty where it is the prompt's own."""
+    return condition.removeprefix(IN) if re.fullmatch(f"{IN}{LANGUAGE}", condition) else ""
 
 
 def is_simulated(name: str | None) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -16,7 +16,7 @@ from evenedit.design.request_table import listed_requests
 from evenedit.design.sampling import balanced, margins_of, priority, routine_of, strata_of, stratified
 from evenedit.protocol import FACTORS, Factor
 from evenedit.protocol.drift import drift
-from evenedit.protocol.prompts import FLOOR
+from evenedit.protocol.prompts import FLOOR, translated
 from evenedit.protocol.rubric import Rate
 from evenedit.ratings.table import Scores
 
@@ -45,6 +45,18 @@ def diagnosis(file: StudyFile, sources: Mapping[str, Source]) -> list[Request]:
         for seed in editor.seeds
         for source in sources
         for prompt in file.prompts
+    ]
+
+
+def in_languages(file: StudyFile, baseline: Sequence[Request]) -> list[Request]:
+    """The diagnosis again in every other language that the study asks for."""
+    section = file.sections.experiments.diagnosis
+    texts = {p.id: p for p in file.prompts}
+    return [
+        replace(r, condition=Condition.in_language(language), instruction=text)
+        for language in (section.languages if section else ())
+        for r in baseline
+        if (text := translated(texts[r.prompt_id], language))
     ]
 
 

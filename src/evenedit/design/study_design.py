@@ -25,6 +25,8 @@ DRIFTED = "mitigation-drift"
 """The sample of cases that were chosen because they had drifted: what they gain includes regression to the mean."""
 RATED_FIRST = {"drift": DRIFTED, "priority": "mitigation-priority"}
 """Ways to choose that need the diagnosis rated, with the sample's name."""
+LISTED = "mitigation-listed"
+"""The sample of cases that an import named."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +55,8 @@ class StudyDesign:
     def planned(self, sources: Mapping[str, Source]) -> list[Request]:
         """The requests of the study as it stands; those that need a feature prompt come when it is there."""
         baseline = design.diagnosis(self.file, sources)
-        requests = [*baseline, *design.floor(self.file, sources), *design.stereotype(self.file, sources)]
+        requests = [*baseline, *design.in_languages(self.file, baseline), *design.floor(self.file, sources)]
+        requests += design.stereotype(self.file, sources)
         section = self.file.sections.experiments.mitigation
         if section:
             texts = self.feature_texts(section)
@@ -78,8 +81,8 @@ class StudyDesign:
         section = self.file.sections.experiments.mitigation
         if section is None:
             return []
-        if section.choose in RATED_FIRST:
-            chosen = self.store.cases(RATED_FIRST[section.choose])
+        if section.choose == "listed" or section.choose in RATED_FIRST:
+            chosen = self.store.cases(RATED_FIRST.get(section.choose, LISTED))
             return [r for r in baseline if r.id in chosen]
         return self.cases("mitigation", baseline, sources, section.cases, keep=keep, sampler=section.choose)
 

@@ -6,6 +6,7 @@ import re
 import tomllib
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, fields
+from functools import cache
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -116,6 +117,29 @@ def load_prompts(name: str, folder: Path | None = None) -> PromptSet:
         known = ", ".join((*BUILT_IN, NEUTRAL))
         raise EvenEditError(f"prompt set '{name}' is neither built in ({known}) nor a file at {path}")
     return _parse(path.read_text("utf-8"), str(path))
+
+
+@cache
+def built_in_translations(language: str) -> dict[str, str]:
+    """The built-in prompts in another language, by id; empty where there are none."""
+    texts = tomllib.loads(files(__package__).joinpath("translations.toml").read_text("utf-8"))
+    return dict(texts.get(language, {}))
+
+
+@cache
+def _built_in_texts() -> dict[str, str]:
+    return {prompt.id: prompt.text for name in BUILT_IN for prompt in load_prompts(name)}
+
+
+def is_built_in(prompt: Prompt) -> bool:
+    """Whether a prompt asks for what the built-in one of its id does."""
+    return _built_in_texts().get(prompt.id) == prompt.text
+
+
+def translated(prompt: Prompt, language: str) -> str | None:
+    """A prompt's text in another language: its own, or of a built-in prompt the built-in one."""
+    own = prompt.translations.get(language)
+    return own or (built_in_translations(language).get(prompt.id) if is_built_in(prompt) else None)
 
 
 def merge(sets: Iterable[PromptSet]) -> PromptSet:

@@ -68,6 +68,7 @@ TABLES: dict[str, Callable[[Index], Table | None]] = {
     "multiverse": inference.multiverse,
     "noise": beside.noise,
     "second_labels": beside.second_labels,
+    "languages": beside.languages,
     **APPENDIX,
 }
 """Each table's builder by the table's id."""
@@ -168,9 +169,10 @@ SECTIONS = (
             "intersections",
             "leave_one_out",
             "second_labels",
+            "languages",
             "seeds",
         ),
-        "How the findings depend on thresholds, rules, single faces and seeds.",
+        "How the findings depend on thresholds, rules, single faces, seeds and languages.",
     ),
     Section(
         "appendix",

@@ -29,6 +29,7 @@ from evenedit.results.rater_groups import RaterEffect, RaterHold, RaterRate, Rat
 from evenedit.results.reading import parse
 from evenedit.results.sensitivities import Bound as Bound
 from evenedit.results.sensitivities import EditorNoise as EditorNoise
+from evenedit.results.sensitivities import LanguageDifference as LanguageDifference
 from evenedit.results.sensitivities import LeaveOneOut as LeaveOneOut
 from evenedit.results.sensitivities import Multiverse as Multiverse
 from evenedit.results.sensitivities import SecondLabelling as SecondLabelling
@@ -256,6 +257,8 @@ class Results:
     """Gaps and groups' shifts with the labels of a second labelling, where portraits have one."""
     noise: tuple[EditorNoise, ...] = ()
     """What each editor moves by itself, where there is a null edit or several seeds."""
+    languages: tuple[LanguageDifference, ...] = ()
+    """Rates and gaps where editors were asked in other languages too, beside those in the prompts' own."""
     counts: Mapping[str, int] = field(default_factory=dict)
     """edits, needs_review, refused, failed, `edits.<experiment>.<condition>`; portraits by label and pool; what people
     rated, by arm, editor and label, and `sampled`: the cases that were drawn for them; from reviewers: reviewed,

@@ -56,6 +56,30 @@ class EditorNoise:
 
 
 @dataclass(frozen=True, slots=True)
+class LanguageDifference:
+    """A rate, or a gap, where an editor was asked in another language, beside the same in the prompt's own."""
+
+    language: str
+    """The code of the other language, such as ko."""
+    editor: str
+    measure: str
+    """rate.<rate> or gap.<rate>"""
+    group: Mapping[str, str]
+    """{} for everybody, {"race": "*"} for a gap over races."""
+    original: float
+    """In the prompt's own language, over the pairs."""
+    translated: float
+    """In the other language, over the same portraits, prompts and seeds."""
+    value: float
+    """The second minus the first."""
+    low: float | None
+    high: float | None
+    pairs: int
+    p_adjusted: float | None
+    """Holm's over the measures of an editor and language, times the number of these; None where nothing is tested."""
+
+
+@dataclass(frozen=True, slots=True)
 class Sensitivity:
     """The same rate under another threshold or missing-value convention."""
 

@@ -21,7 +21,7 @@ from evenedit.core.hashing import digest
 from evenedit.core.interfaces import Refusal
 from evenedit.core.records import Experiment, Prompt
 from evenedit.protocol import QUESTIONS, load_prompts, questions_for
-from evenedit.protocol.prompts import FLOOR
+from evenedit.protocol.prompts import FLOOR, translated
 from evenedit.simulation.portraits.drawn import GRIDS, LABELS, sample
 from evenedit.simulation.portraits.portrait import Portrait, lighten, portrait_of, render, render_pair
 
@@ -377,7 +377,7 @@ def truth_of(image: Image) -> tuple[str, dict[str, int]]:
 @cache
 def _texts() -> dict[str, Prompt]:
     prompts = [*load_prompts("diagnostic"), *load_prompts("winobias"), FLOOR]
-    return {text: p for p in prompts for text in (p.text, p.swapped_text) if text}
+    return {text: p for p in prompts for text in (p.text, p.swapped_text, translated(p, "ko")) if text}
 
 
 def _person(image: Image) -> tuple[Portrait, dict[str, str]]:

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from evenedit.core.records import Condition, Estimate, Experiment, Kind, Outcome, is_simulated
+from evenedit.core.records import Condition, Estimate, Experiment, Kind, Outcome, is_simulated, language_of
 from evenedit.core.second_process import ALONE, SecondProcess
 from evenedit.ratings.combine import combine, judges_only
 from evenedit.ratings.table import QUESTION_IDS, RatingTable, Scores
@@ -41,6 +41,7 @@ from evenedit.stats.robustness.editor_noise import editor_noise
 from evenedit.stats.robustness.leave_one_out import leave_one_out, seed_spread
 from evenedit.stats.robustness.missing_bounds import bounds
 from evenedit.stats.robustness.multiverse import multiverse
+from evenedit.stats.robustness.other_languages import language_differences
 from evenedit.stats.robustness.response_rates import coverage, unanswered
 from evenedit.stats.robustness.second_labels import second_labelling
 from evenedit.stats.robustness.thresholds import sensitivity
@@ -85,6 +86,8 @@ def analyse(
         bootstrap = Bootstrap(panel, rules.draws, rules.seed)
         estimated += estimates(bootstrap, panel.axes.groups(crossed=True), rules)
         estimated += gaps(bootstrap, rules)
+        if language_of(panel.condition):  # compared in pairs, and no family of tests of its own
+            continue
         estimated += trends(panel, table.factors, rules)
         contrasted += contrasts(bootstrap, rules)
         relabelled = tuple(tested_gaps(panel, rules, bootstrap))
@@ -121,6 +124,7 @@ def analyse(
         measured=tuple(found for found, _ in instruments),
         second_labels=tuple(second_labelling(scores, found, rules, estimated, tested)),
         noise=tuple(editor_noise(scores, rules, estimated)),
+        languages=tuple(language_differences(scores, rules)),
         participants=table.profiles.counts if table.profiles else (),
         rater_tests=tuple(rater_tests(table, rules)),
         rater_effects=tuple(rater_effects(table, rules)),

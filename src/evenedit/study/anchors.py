@@ -29,7 +29,7 @@ from evenedit.core.interfaces import Case, Reply
 from evenedit.core.log import log
 from evenedit.core.progress import Progress
 from evenedit.core.provenance import provenance
-from evenedit.core.records import Experiment, Outcome, Prompt, Status, is_simulated
+from evenedit.core.records import Experiment, Prompt, Status, is_simulated
 from evenedit.design import requests as design
 from evenedit.design.sampling import balanced
 from evenedit.judges.asking import BudgetSpent, checked
@@ -228,9 +228,7 @@ def _choose(study: Study, size: int) -> list[Any]:
     """Choose edits of different faces where possible, balanced over the study's factors, editors and prompts."""
     sources, edits = study.store.sources(), study.store.edits()
     seed = study.file.sections.study.seed
-    eligible = [
-        r for r in design.diagnosis(study.file, sources) if r.id in edits and edits[r.id].outcome is Outcome.EDITED
-    ]
+    eligible = [r for r in design.diagnosis(study.file, sources) if r.id in edits and edits[r.id].image is not None]
     if len(eligible) < size:
         raise EvenEditError(f"an anchor set of {size} edits was asked for; the study has {len(eligible)}. Try: --size")
     names = [f.name for f in study.file.factors]

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from evenedit.core.errors import EvenEditError
-from evenedit.core.records import Condition, Experiment, Outcome, is_simulated
+from evenedit.core.records import Condition, Experiment, is_simulated
 from evenedit.ratings.combine import combine, priority
 from evenedit.report.render.html import put, render, thumbnail
 from evenedit.report.render.table import short_list
@@ -31,15 +31,16 @@ def write_cards(study: Study, out: Path, count: int) -> tuple[Path, Path]:
     rules = rules_of(study.file)
     scores = combine(study.table(), rules.ensemble, rules.missing)
     edits = scores.edits
-    chosen = (edits["outcome"] == Outcome.EDITED) & (edits["experiment"] == Experiment.DIAGNOSIS)
+    sources, made = study.store.sources(), study.store.edits()
+    pictured = {ident for ident, edit in made.items() if edit.image is not None}
+    chosen = edits["request_id"].isin(pictured) & (edits["experiment"] == Experiment.DIAGNOSIS)
     rows = np.flatnonzero((chosen & (edits["condition"] == Condition.BASELINE)).to_numpy())
     if not len(rows):
-        raise EvenEditError(f"nothing is edited yet. Try: evenedit run {study.file.folder}")
+        raise EvenEditError(f"no edit of the diagnosis has a picture yet. Try: evenedit run {study.file.folder}")
     rng = np.random.default_rng(study.file.sections.study.seed)
     rank = np.array([ORDER.index(p) for p in priority(scores, study.file.rates)[rows]])
     picked = rows[np.lexsort((rng.random(len(rows)), rank))][:count]
     rng.shuffle(picked)
-    sources, made = study.store.sources(), study.store.edits()
     simulated = sorted(n for n in {*edits["editor"], *scores.table.raters} if is_simulated(n))
     seen: dict[str, str] = {}
     cards, key = [], []

@@ -222,7 +222,7 @@ def _contents(study: Study) -> Iterator[HealthCheck]:
 
 def _images(store: Store) -> dict[str, str]:
     """Every picture that the study has, by hash, with what it belongs to."""
-    wanted = {s.image: s.id for s in store.sources().values()}
+    wanted = {s.image: s.id for s in store.sources().values() if s.image}
     return wanted | {e.image: i for i, e in store.edits().items() if e.outcome is Outcome.EDITED and e.image}
 
 

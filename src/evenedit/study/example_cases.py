@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from evenedit.core.records import Condition, Edit, Experiment, Outcome, Prompt, Source
+from evenedit.core.records import Condition, Edit, Experiment, Prompt, Source
 from evenedit.protocol import PromptSet
 from evenedit.protocol.drift import drift
 from evenedit.protocol.measures import Measure
@@ -59,7 +59,7 @@ def choose(scores: Scores, store: Store, prompts: PromptSet) -> Iterator[Example
     axes = [QUESTION_IDS.index(q) for q, _ in RULES]
     answered = np.asarray((scores.values[:, axes] > 0).all(axis=1), dtype=np.bool_)
     diagnosed = (table["condition"] == Condition.BASELINE) & (table["experiment"] == Experiment.DIAGNOSIS)
-    diagnosed &= table["outcome"] == Outcome.EDITED
+    diagnosed &= np.array([edits[i].image is not None and bool(sources[s].image) for i, s in _named(table)], bool)
     eligible = diagnosed.to_numpy() & answered
     names = {p.id: called(p) for p in prompts}
     measured = _measured(scores, diagnosed.to_numpy()) if not eligible.any() else {}
@@ -84,6 +84,12 @@ def choose(scores: Scores, store: Store, prompts: PromptSet) -> Iterator[Example
                 picks.setdefault(strongest, note)
         for position, note in picks.items():
             yield _example(scores, int(rows[position]), note, sources, edits, store, names)
+
+
+def _named(table: pd.DataFrame) -> Iterator[tuple[str, str]]:
+    """The request and the portrait of each edit; the first of two."""
+    for request, source in zip(table["request_id"], table["source_id"], strict=True):
+        yield str(request), str(source).split("+")[0]
 
 
 def _measured(scores: Scores, diagnosed: NDArray[np.bool_]) -> dict[int, str]:

@@ -126,7 +126,8 @@ class Album:
 
     def portrait(self, source_id: str, side: int, caption: str = "") -> Cell:
         """A source portrait as a cell of a contact sheet."""
-        return Cell(self._small(self.sources[source_id].image, side), caption)
+        image = self.sources[source_id].image
+        return Cell(self._small(image, side) if image else None, caption)
 
     def output(self, row: int, side: int, caption: str = "") -> Cell:
         """An edit with its scores as a cell of a contact sheet, or its outcome where there is no picture."""
@@ -167,6 +168,8 @@ class Album:
 
 def photo_figures(scores: Scores, store: Store, prompts: PromptSet, *, simulated: bool) -> Iterator[PhotoFigure]:
     """Every photo figure that the study has pictures for."""
+    if not any(edit.image for edit in store.edits().values()):
+        return
     album = Album(scores, store, prompts, simulated)
     for draw in (mitigated, roles, mosaic, across):
         drawn = draw(album)

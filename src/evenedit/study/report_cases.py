@@ -112,7 +112,7 @@ class ReportCases:
         shown = set(self._book.scores.edits["request_id"])
         hashes = {image for ident, image in self._book.images.items() if ident in shown}
         faces = {p for s in dict.fromkeys(self._book.scores.edits["source_id"]) for p in s.split("+")}
-        return sorted(hashes | {self._book.sources[p].image for p in faces})
+        return sorted(hashes | {self._book.sources[p].image for p in faces} - {""})
 
     def _opened(self, sha256: str) -> Image.Image | None:
         """A picture of middle size; None where the stored one is gone or damaged."""

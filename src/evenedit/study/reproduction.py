@@ -61,6 +61,8 @@ def _case(study: Study, request: Request, edit: Edit, number: int, out: Path) ->
     (out / folder).mkdir(parents=True, exist_ok=True)
     names = []
     for at, ident in enumerate(request.source_ids, 1):
+        if not sources[ident].image:
+            continue
         names.append(f"{folder}/source{'' if len(request.source_ids) == 1 else f'-{at}'}.png")
         write_whole(out / names[-1], study.store.images.read(sources[ident].image))
     if edit.image is not None:

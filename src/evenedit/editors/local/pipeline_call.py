@@ -19,6 +19,8 @@ from evenedit.editors.pixels import picture
 
 IMAGE_NAMES = ("image", "images", "input_images", "reference_images", "init_image")
 """Parameters under which pipelines take the pictures to edit, the most usual first."""
+MASK = "mask_image"
+"""What pipelines that repaint a part of a picture want beside it."""
 LOAD_OPTIONS = frozenset(
     {"variant", "use_safetensors", "low_cpu_mem_usage", "max_memory", "custom_pipeline", "custom_revision"}
     | {"trust_remote_code", "cache_dir", "token", "use_onnx", "offload_folder", "offload_state_dict", "disable_mmap"}
@@ -44,6 +46,8 @@ class PipelineFacts:
     """The same for the negative prompt."""
     tag: str = ""
     """What stands in the prompt for image number {n}."""
+    prompt_key: str = ""
+    """Where the prompt is a table: the key of the instruction."""
 
 
 @cache
@@ -55,6 +59,7 @@ def facts_of(pipeline: str | None) -> PipelineFacts:
         tuple(known.get("reads", ())),
         tuple(known.get("against", ())),
         known.get("tag", ""),
+        known.get("prompt_key", ""),
     )
 
 
@@ -87,7 +92,12 @@ class PipelineCall:
         return name in self._parts
 
     def check(self, given: Mapping[str, Any]) -> None:
-        """Refuse arguments that the pipeline would not take, with its own signature."""
+        """Refuse arguments that the pipeline would not take, with its own signature; and one that wants a mask."""
+        if MASK in self._parameters:
+            raise EvenEditError(
+                f"{self.name} repaints what a mask covers: it wants '{MASK}', and a request has none. Name a pipeline "
+                "that edits by the instruction alone"
+            )
         ours = {"self", "kwargs", "prompt", "generator", "output_type", "return_dict", self.image}
         allowed = [name for name in self._parameters if name not in ours]
         for name in given:
@@ -95,7 +105,7 @@ class PipelineCall:
                 raise EvenEditError(f"setting 'call' has '{name}', which EvenEdit passes itself; remove it")
             if name not in allowed:
                 raise EvenEditError(
-                    f"{self.name} takes no argument '{name}'{_near(name, allowed)}. It takes: {', '.join(allowed)}"
+                    f"{self.name} takes no argument '{name}'{_near(name, allowed)} It takes: {', '.join(allowed)}"
                 )
 
     def check_load(self, given: Mapping[str, Any]) -> None:
@@ -105,7 +115,7 @@ class PipelineCall:
         for name in given:
             if name not in allowed:
                 raise EvenEditError(
-                    f"setting 'load' has '{name}', which {self.name} is not loaded with{_near(name, allowed)}. "
+                    f"setting 'load' has '{name}', which {self.name} is not loaded with{_near(name, allowed)} "
                     f"It takes: {', '.join(allowed)}"
                 )
 
@@ -120,6 +130,8 @@ class PipelineCall:
         """The instruction as the pipeline takes it, with a place for each image where it wants that."""
         tags = "".join(tag.replace("{n}", str(number)) for number in range(1, count + 1))
         words = f"{tags} {instruction}" if tags else instruction
+        if self.facts.prompt_key:
+            return {self.facts.prompt_key: words}
         return [words] if self.facts.tag else words
 
     def _image(self, wanted: str | None) -> str:
@@ -163,4 +175,4 @@ def painted(output: Any, name: str) -> Image:
 
 def _near(name: str, known: Sequence[str]) -> str:
     near = get_close_matches(name, known, n=1)
-    return f"; did you mean '{near[0]}'?" if near else ""
+    return f"; did you mean '{near[0]}'?" if near else "."

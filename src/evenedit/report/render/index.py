@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from functools import cache, cached_property
 from typing import Literal
 
-from evenedit.core.records import Condition, Estimate, Prompt
+from evenedit.core.records import Condition, Estimate, Prompt, language_of
 from evenedit.protocol import DEFAULT_RATES, QUESTIONS, Factor
 from evenedit.protocol.measures import Measure
 from evenedit.protocol.prompts import load_prompts
@@ -113,7 +113,10 @@ class Label:
 
 def name(code: str | None) -> str:
     """Return the words for a code of the protocol; any other text is returned as it is, None means all editors."""
-    return NAMES.get(code, code) if code is not None else NAMES[POOLED]
+    if code is None:
+        return NAMES[POOLED]
+    language = language_of(code)
+    return f"Asked in '{language}'" if language else NAMES.get(code, code)
 
 
 def _key(

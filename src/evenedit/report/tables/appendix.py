@@ -6,7 +6,7 @@ import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
-from evenedit.core.records import Condition, Experiment, Prompt
+from evenedit.core.records import Condition, Experiment, Prompt, language_of
 from evenedit.report.render.index import Index, Label, listed, name
 from evenedit.report.render.table import NOTHING, Cell, Column, Table, format_number, table_of, text
 from evenedit.results.asked import JudgedCase
@@ -38,8 +38,18 @@ ARMS: dict[tuple[str, str], tuple[str, str]] = {
         "the same with the other pronoun",
         "whether the editor follows the pronoun or the occupation",
     ),
+    (Experiment.STEREOTYPE, Condition.REVERSED): (
+        "the same with the two portraits in the other order",
+        "whether the editor follows the order of the portraits or the occupation",
+    ),
+    (Experiment.STEREOTYPE, Condition.SWAPPED_REVERSED): (
+        "the same with the other pronoun and the other order",
+        "pronoun and order together",
+    ),
 }
 """By experiment and condition, what is compared and what it shows."""
+IN_LANGUAGE = ("the same request in another language", "how far the rates depend on the language")
+"""What requests in other languages are compared with, and what it shows."""
 SURVEY: dict[str, str] = {
     "platform": "Platform",
     "surveys": "Surveys",
@@ -139,6 +149,12 @@ def experiments(index: Index) -> Table | None:
         (experiment, condition, *ARMS[experiment, condition], counts[f"edits.{experiment}.{condition}"])
         for experiment, condition in ARMS
         if f"edits.{experiment}.{condition}" in counts
+    ]
+    before = f"edits.{Experiment.DIAGNOSIS}."
+    rows += [
+        (Experiment.DIAGNOSIS, Label(condition, name(condition)), *IN_LANGUAGE, counts[before + condition])
+        for condition in (c.removeprefix(before) for c in counts if c.startswith(before))
+        if language_of(condition)
     ]
     return table_of(
         index,

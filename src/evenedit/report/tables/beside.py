@@ -1,4 +1,4 @@
-"""What stands beside gaps and shifts: the editor's own noise, and the same numbers with a second labelling."""
+"""What stands beside gaps and shifts: the editor's own noise, a second labelling, and other languages."""
 
 from __future__ import annotations
 
@@ -87,4 +87,43 @@ def second_labels(index: Index) -> Table | None:
         ),
         rows,
         notes=(f"Brackets: {index.level} intervals. p: labels permuted over faces, not adjusted.",),
+    )
+
+
+def languages(index: Index) -> Table | None:
+    """Every rate and gap in another language beside the one in the prompts' own."""
+    rows = []
+    for d in index.results.languages:
+        (factor,) = d.group or ("",)
+        unit: Unit = "points" if factor else "share"
+        before, after = (
+            Selection(d.measure, Experiment.DIAGNOSIS.value, condition, d.editor, d.group)
+            for condition in (Condition.BASELINE, Condition.in_language(d.language))
+        )
+        rows.append(
+            (
+                *(d.editor, d.language, Measure(d.measure).name, index.factor_label(factor) if factor else ""),
+                *(Number(d.original, unit, cases=before), Number(d.translated, unit, cases=after)),
+                *(Number(d.value, "points", d.low, d.high), Number(d.p_adjusted, "p"), d.pairs),
+            )
+        )
+    return table_of(
+        index,
+        "languages",
+        "The same requests in other languages",
+        "Rates over everybody, and gaps between groups, where an editor was asked in another language, beside the same "
+        "portraits, prompts and seeds in the prompts' own. Judges were given the original.",
+        (
+            text("editor", "Editor"),
+            text("language", "Language"),
+            text("rate", "Rate"),
+            text("gap_over", "Gap over"),
+            Column("original", "Prompt's own language"),
+            Column("translated", "Other language"),
+            Column("difference", "Difference"),
+            Column("p", "p, adjusted"),
+            Column("pairs", "pairs"),
+        ),
+        rows,
+        notes=(f"Brackets: {index.level} intervals of paired differences, faces and prompts drawn anew.",),
     )

@@ -81,9 +81,11 @@ class Pairs:
     """Edits of either that have no counterpart."""
 
 
-def pair(first: Scores, second: Scores, first_editor: str, second_editor: str) -> Pairs:
-    """Match edits of the diagnosis by portrait, prompt and rank of the seed."""
-    keyed = [_keyed(scores, name) for scores, name in ((first, first_editor), (second, second_editor))]
+def pair(
+    first: Scores, second: Scores, first_editor: str, second_editor: str, condition: str = Condition.BASELINE
+) -> Pairs:
+    """Match edits of the diagnosis by portrait, prompt and rank of the seed; `condition` is the second's."""
+    keyed = [_keyed(first, first_editor, Condition.BASELINE), _keyed(second, second_editor, condition)]
     both = keyed[0].merge(keyed[1], on=KEY, suffixes=("_first", "_second"))
     if both.empty:
         raise EvenEditError(
@@ -93,9 +95,9 @@ def pair(first: Scores, second: Scores, first_editor: str, second_editor: str) -
     return Pairs(first, second, rows, len(keyed[0]) + len(keyed[1]) - 2 * len(rows))
 
 
-def _keyed(scores: Scores, editor: str) -> pd.DataFrame:
+def _keyed(scores: Scores, editor: str, condition: str) -> pd.DataFrame:
     edits = scores.edits
-    chosen = (edits["experiment"] == Experiment.DIAGNOSIS) & (edits["condition"] == Condition.BASELINE)
+    chosen = (edits["experiment"] == Experiment.DIAGNOSIS) & (edits["condition"] == condition)
     chosen &= edits["editor"] == editor
     found = edits[chosen].assign(row=np.flatnonzero(chosen.to_numpy()))
     rank = found.groupby(["source_id", "prompt_id"])["seed"].rank(method="first").astype(np.int64)

@@ -1,15 +1,15 @@
-"""What stands beside a finding: the editor's own noise, and the same with a second labelling."""
+"""What stands beside a finding: the editor's own noise, a second labelling, and other languages."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 
-from evenedit.core.records import Condition
+from evenedit.core.records import Condition, Estimate, language_of
 from evenedit.protocol.measures import Measure
 from evenedit.protocol.shifts import TWO_SIDED
 from evenedit.results.finding import ENSEMBLE
 from evenedit.results.results import GapTest
-from evenedit.results.sensitivities import EditorNoise, SecondLabelling
+from evenedit.results.sensitivities import EditorNoise, LanguageDifference, SecondLabelling
 from evenedit.results.words import between, percent, points
 from evenedit.stats.findings.evidence import ShareTest
 from evenedit.stats.findings.sentences import SIDES
@@ -54,4 +54,40 @@ def second_labels_say(several: Iterable[SecondLabelling], rater: str, t: GapTest
     return (
         f"With the second labels the gap is {points(own.second)}{other} ({reach}{p}{own.relabelled:,} of "
         f"{own.labelled:,} portraits are labelled otherwise).",
+    )
+
+
+def shift_in_languages(estimates: Iterable[Estimate], rater: str, t: ShareTest, confidence: float) -> tuple[str, ...]:
+    """What a shift is where the editor was asked in other languages; nothing where it was not."""
+    if rater != ENSEMBLE or t.condition != Condition.BASELINE:
+        return ()
+    sign = -1 if Measure(t.measure).name in TWO_SIDED and t.value < 0 else 1
+    said = []
+    for e in estimates:
+        language = language_of(e.condition)
+        if language and (e.measure, e.editor) == (t.measure, t.editor) and not e.group and e.value is not None:
+            ends = sorted(sign * x for x in (e.low, e.high) if x is not None)
+            reach = f" ({between(ends[0], ends[1], confidence)})" if len(ends) == 2 else ""
+            shown = points if Measure(t.measure).name in TWO_SIDED else percent
+            said.append(f"Asked in the language '{language}' it is {shown(sign * e.value)}{reach}.")
+    return tuple(said)
+
+
+def gap_in_languages(
+    differences: Iterable[LanguageDifference], rater: str, t: GapTest, confidence: float
+) -> tuple[str, ...]:
+    """What a gap is where the editor was asked in other languages; nothing where it was not."""
+    if rater != ENSEMBLE or t.condition != Condition.BASELINE:
+        return ()
+    place = (t.measure, t.editor, {t.factor: "*"})
+    own = [d for d in differences if (d.measure, d.editor, dict(d.group)) == place]
+    return tuple(
+        f"Asked in the language '{d.language}' the gap is {points(d.translated)}"
+        + (
+            ""
+            if d.low is None or d.high is None
+            else f", a difference of {points(d.value)} ({between(d.low, d.high, confidence)})"
+        )
+        + "."
+        for d in own
     )

@@ -20,7 +20,7 @@ from evenedit.stats.disparity.mitigation_effects import TestedEffect
 from evenedit.stats.engine.multiplicity import holm, step_down
 from evenedit.stats.engine.rules import AnalysisRules
 from evenedit.stats.findings import sentences
-from evenedit.stats.findings.beside import noise_clause, second_labels_say
+from evenedit.stats.findings.beside import gap_in_languages, noise_clause, second_labels_say, shift_in_languages
 from evenedit.stats.findings.cases import CaseFinder
 from evenedit.stats.findings.caveats import carried, few_prompts, other_prompts, pronoun
 from evenedit.stats.findings.contributions import contributions
@@ -237,7 +237,8 @@ class _Maker:
             faces=t.faces,
             text=text + noise_clause(self.results.noise, rater, t, self.rules.confidence),
             cases=cases,
-            caveats=few_prompts(t.prompts),
+            caveats=few_prompts(t.prompts)
+            + shift_in_languages(self.results.estimates, rater, t, self.rules.confidence),
         )
         return self._with_people(found)
 
@@ -288,6 +289,7 @@ class _Maker:
             caveats += ("One of the two groups has too few faces to stand for its label.",)
         caveats += few_prompts(g.prompts) + other_prompts(g) + carried(g, worse, self.rules)
         caveats += second_labels_say(self.results.second_labels, rater, t, self.rules.confidence)
+        caveats += gap_in_languages(self.results.languages, rater, t, self.rules.confidence)
         made = Finding(
             kind="gap",
             level="clear" if g.grade == "clear" else "suggestive",

@@ -33,8 +33,8 @@ from evenedit.ratings.table import NOT_ASKED, QUESTION_IDS, STATUSES, Scores
 from evenedit.study.results import rules_of
 from evenedit.study.study import Study
 
-CONDITIONS = (Condition.FLOOR, Condition.BASELINE, Condition.FEATURE, Condition.PLACEBO, Condition.SWAPPED)
-"""The order in which siblings are shown."""
+CONDITIONS = (Condition.FLOOR, *(c for c in Condition if c is not Condition.FLOOR))
+"""The order in which siblings are shown; requests in other languages come last."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -315,9 +315,12 @@ class Casebook:
             for r in edits[alike].itertuples()
             if r.Index != own.name
         ]
-        return sorted(
-            siblings, key=lambda s: (s.editor, s.seed, CONDITIONS.index(Condition(s.condition)), s.request_id)
-        )
+        return sorted(siblings, key=lambda s: (s.editor, s.seed, _place(s.condition), s.request_id))
+
+
+def _place(condition: str) -> int:
+    """Where a condition stands among siblings."""
+    return CONDITIONS.index(Condition(condition)) if condition in CONDITIONS else len(CONDITIONS)
 
 
 def _answer(question: Question, value: int) -> str:

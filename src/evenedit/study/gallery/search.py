@@ -522,10 +522,10 @@ def _field(
     titles: Mapping[str, str] | None = None,
     order: Sequence[str] | None = None,
 ) -> Field:
-    """A field from a column; its values are in the given order, or in the order of the study."""
+    """A field from a column; its values are in the given order, those it lacks last, or in the order of the study."""
     places, there = pd.factorize(column)
     present = list(there)
-    values = [v for v in order if v in present] if order is not None else present
+    values = [v for v in dict.fromkeys((*(order or ()), *present)) if v in present]
     moved = np.array([values.index(v) for v in present], dtype=np.int32)
     codes = moved[places] if present else np.zeros(0, dtype=np.int32)
     return Field(name, title, {v: (titles or {}).get(v, v) for v in values}, codes)

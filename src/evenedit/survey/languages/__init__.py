@@ -16,7 +16,7 @@ from typing import Any
 
 from evenedit.core.errors import EvenEditError
 from evenedit.core.records import Prompt, Question
-from evenedit.protocol import load_prompts
+from evenedit.protocol.prompts import built_in_translations, is_built_in
 
 BUILT_IN = ("en", "ko")
 FIRST = "en"
@@ -60,7 +60,7 @@ class Languages:
         found = {}
         for code, texts in self._texts.items():
             translated = prompt.translations.get(code)
-            if translated is None and (prompt.id in self._own[code] or _is_built_in(prompt)):
+            if translated is None and (prompt.id in self._own[code] or is_built_in(prompt)):
                 translated = texts.get("prompts", {}).get(prompt.id)
             if translated and code != FIRST:
                 found[code] = str(translated)
@@ -84,8 +84,10 @@ def wording(question: Question, texts: Mapping[str, Any]) -> Mapping[str, Any]:
 
 @cache
 def built_in_texts(code: str) -> Texts:
-    """The texts of a built-in language."""
-    return tomllib.loads(files(__package__).joinpath(f"{code}.toml").read_text("utf-8"))
+    """The texts of a built-in language, with the built-in prompts in it."""
+    texts = tomllib.loads(files(__package__).joinpath(f"{code}.toml").read_text("utf-8"))
+    prompts = built_in_translations(code)
+    return texts | ({"prompts": prompts} if prompts else {})
 
 
 def _read(folder: Path, code: str) -> Texts:
@@ -133,12 +135,3 @@ def _keys(texts: Mapping[str, Any], above: str = "") -> set[str]:
             continue
         found |= _keys(value, f"{above}{key}.") if isinstance(value, dict) else {above + key}
     return found
-
-
-@cache
-def _built_in_prompts() -> dict[str, str]:
-    return {prompt.id: prompt.text for name in ("diagnostic", "winobias") for prompt in load_prompts(name)}
-
-
-def _is_built_in(prompt: Prompt) -> bool:
-    return _built_in_prompts().get(prompt.id) == prompt.text

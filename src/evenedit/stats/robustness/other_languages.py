@@ -1,0 +1,31 @@
+"""The same requests in other languages: how far rates and gaps depend on the language an editor was asked in."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from evenedit.core.records import Experiment, language_of
+from evenedit.protocol.measures import Measure, MeasureKind
+from evenedit.ratings.table import Scores
+from evenedit.results.sensitivities import LanguageDifference
+from evenedit.stats.disparity.paired_editors import differences, pair
+from evenedit.stats.engine.rules import AnalysisRules
+
+KINDS = (MeasureKind.RATE, MeasureKind.GAP)
+
+
+def language_differences(scores: Scores, rules: AnalysisRules) -> Iterator[LanguageDifference]:
+    """Each editor's rates over everybody and its gaps, in another language minus in the prompt's own.
+
+    Pairs share portrait, prompt and seed. p is Holm's within an editor and language, times the number of these.
+    """
+    edits = scores.edits[scores.edits["experiment"] == Experiment.DIAGNOSIS]
+    arms = edits[["editor", "condition"]].drop_duplicates()
+    asked = [(str(e), str(c)) for e, c in arms.itertuples(index=False) if language_of(str(c))]
+    for editor, condition in asked:
+        for d in differences(pair(scores, scores, editor, editor, condition), rules):
+            over_everybody = not d.group or "*" in d.group.values()
+            if over_everybody and Measure(d.measure).kind in KINDS:
+                p = None if d.p_adjusted is None else min(1.0, d.p_adjusted * len(asked))
+                place = language_of(condition), editor, d.measure, d.group
+                yield LanguageDifference(*place, d.first, d.second, d.value, d.low, d.high, d.pairs, p)
