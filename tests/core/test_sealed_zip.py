@@ -8,7 +8,16 @@ from pathlib import Path
 import pytest
 
 from evenedit.core.errors import EvenEditError
-from evenedit.core.sealed_zip import MANIFEST, SealedZip, find_changes, without, write_sealed
+from evenedit.core.sealed_zip import (
+    MANIFEST,
+    WITHDRAWN,
+    SealedZip,
+    _pack,
+    find_changes,
+    tombstones,
+    without,
+    write_sealed,
+)
 
 FILES = {
     "results.json": b'{"a": 1}\n' * 30,
@@ -103,3 +112,10 @@ def test_another_zip_and_no_file_are_told(tmp_path):
         SealedZip.open(tmp_path / "other.zip")
     with pytest.raises(EvenEditError, match="no such file"):
         find_changes(tmp_path / "none.zip")
+
+
+@pytest.mark.parametrize("named", ["results.json", "people/person-0001.jsonl", "people/person-0009.jsonl"])
+def test_a_tombstone_of_what_is_still_there_or_never_was_is_told(sealed, tmp_path, named):
+    contents = {name: sealed.read(name) for name in sealed.names}
+    forged = _pack(tmp_path / "b.zip", {**contents, WITHDRAWN: tombstones({named: "2026-11-17"})})
+    assert find_changes(forged.path).container.startswith(WITHDRAWN)

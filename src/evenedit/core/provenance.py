@@ -25,9 +25,14 @@ def provenance(**facts: Any) -> dict[str, Any]:
         "platform": platform.platform(),
         "packages": {name: version(name) for name in PACKAGES},
         "time": datetime.now(UTC).isoformat(timespec="seconds"),
-        "command": " ".join(["evenedit", *sys.argv[1:]]),
+        "command": _as_text(" ".join(["evenedit", *sys.argv[1:]])),
         **facts,
     }
+
+
+def _as_text(command: str) -> str:
+    """A command line in signs that a file can hold: a name that the machine's locale cannot read has others."""
+    return command.encode("utf-8", "backslashreplace").decode("utf-8")
 
 
 def _git(folder: Path) -> dict[str, Any] | None:

@@ -4,7 +4,8 @@ Three things hold it together:
 
 * `manifest.json` names every file with its SHA-256 and size, and the root of a Merkle tree over them: one short line
   that stands for the whole content, and that can be printed, signed or published elsewhere.
-* The zip's comment is the SHA-256 of every byte before it, so that a change between the files is found too.
+* The zip's comment is the SHA-256 of every byte before it, so that a change between the files is found too; and nothing
+  may be there beside the files, since a comment can be written anew.
 * The bytes depend on the content alone: files in the order of their names, one date, one way to pack.
 
 A file can be withdrawn: its content goes, its digest stays in the manifest, and so does the root.
@@ -23,6 +24,7 @@ from typing import Any
 from uuid import uuid4
 
 from evenedit.core.errors import EvenEditError
+from evenedit.core.zip_members import beside_members, member_digest, plain_info, unsafe_name
 
 MANIFEST = "manifest.json"
 SIGNATURE = "signature.json"
@@ -34,11 +36,12 @@ WITHDRAWABLE = "people/"
 OUTSIDE = (MANIFEST, SIGNATURE, WITHDRAWN)
 """Files that the root does not cover."""
 SCHEMA = "evenedit.bundle/1"
-DATE = (1980, 1, 1, 0, 0, 0)
 PACKED = (".json", ".jsonl", ".html", ".svg", ".csv", ".tex", ".md", ".toml", ".txt", ".js", ".css", ".pdf")
 """Endings of files that become smaller when packed."""
 DIGITS = 64
 """Hex digits of a SHA-256, which the comment is."""
+MOST = 1 << 26
+"""Bytes of a file that the root does not cover: 64 MB of digests are those of 500,000 files."""
 _BLOCK = 1 << 20
 
 
@@ -93,7 +96,9 @@ class SealedZip:
         try:
             with zipfile.ZipFile(path) as archive:
                 names = tuple(archive.namelist())
-                body = json.loads(archive.read(MANIFEST))
+                if unsafe := unsafe_name(names):
+                    raise EvenEditError(f"{path} cannot be read as a bundle: {unsafe!r} is no name of a file in it")
+                body = json.loads(_short(archive, MANIFEST))
                 files = {name: FileDigest(str(row["sha256"]), int(row["bytes"])) for name, row in body["files"].items()}
                 if body["schema"] != SCHEMA:
                     raise EvenEditError(f"{path} is of schema {body['schema']!r}; this release reads {SCHEMA}")
@@ -107,7 +112,7 @@ class SealedZip:
         """The content of a file."""
         try:
             with zipfile.ZipFile(self.path) as archive:
-                return archive.read(name)
+                return archive.read(name) if name in self.files else _short(archive, name)
         except KeyError:
             raise EvenEditError(f"{self.path} holds no {name}") from None
         except Exception as error:
@@ -133,7 +138,7 @@ class SealedZip:
             changed=tuple(sorted({*self._altered(present), *twice})),
             added=tuple(sorted(unlisted)),
             removed=tuple(sorted(name for name in self.files if name not in present and name not in withdrawn)),
-            container=_container(self.path, self.root, self.files),
+            container=_container(self.path, self.root, self.files) or self._untrue_tombstone(present),
             withdrawn=tuple(sorted(name for name in withdrawn if name in self.files and name not in present)),
         )
 
@@ -147,18 +152,25 @@ class SealedZip:
         except (ValueError, KeyError, TypeError, AttributeError):
             return {}
 
+    def _untrue_tombstone(self, present: set[str]) -> str:
+        """What is wrong with the list of files that were withdrawn."""
+        if WITHDRAWN not in present:
+            return ""
+        told = self.withdrawn()
+        if (
+            not told
+            or self.read(WITHDRAWN) != tombstones(told)
+            or any(n in present or n not in self.files for n in told)
+        ):
+            return f"{WITHDRAWN}: it is not as it was written, or names files that were not withdrawn"
+        return ""
+
     def _altered(self, present: set[str]) -> Iterator[str]:
         with zipfile.ZipFile(self.path) as archive:
-            for name, listed in self.files.items():
-                if name not in present:
-                    continue
-                try:
-                    content = archive.read(name)
-                except Exception:  # whatever a damaged file makes a reader say
-                    yield name
-                    continue
-                if len(content) != listed.bytes or hashlib.sha256(content).hexdigest() != listed.sha256:
-                    yield name
+            infos = {info.filename: info for info in archive.infolist()}
+        for name, listed in self.files.items():
+            if name in present and member_digest(self.path, infos[name], listed.bytes) != (listed.sha256, listed.bytes):
+                yield name
 
 
 def find_changes(path: Path) -> Changes:
@@ -192,9 +204,13 @@ def without(source: SealedZip, names: Mapping[str, str], target: Path) -> Sealed
     if refused := [name for name in names if not name.startswith(WITHDRAWABLE) or name not in source.files]:
         raise EvenEditError(f"{refused[0]} cannot be withdrawn; it is no file of {source.path} under {WITHDRAWABLE}")
     kept = dict(source.contents(name for name in source.names if name not in gone and name != WITHDRAWN))
-    told = json.dumps({"files": dict(sorted(gone.items()))}, indent=1) + "\n"
     first: dict[str, bytes | Path] = {name: kept.pop(name) for name in (MANIFEST, SIGNATURE) if name in kept}
-    return _pack(target, first | {WITHDRAWN: told.encode()} | kept)
+    return _pack(target, first | {WITHDRAWN: tombstones(gone)} | kept)
+
+
+def tombstones(gone: Mapping[str, str]) -> bytes:
+    """The list of files that were withdrawn, each with the day, as it is written."""
+    return (json.dumps({"files": dict(sorted(gone.items()))}, indent=1) + "\n").encode()
 
 
 def manifest(files: Mapping[str, FileDigest], root: str, facts: Mapping[str, Any]) -> bytes:
@@ -233,8 +249,7 @@ def _pack(target: Path, contents: Mapping[str, bytes | Path]) -> SealedZip:
         with zipfile.ZipFile(temporary, "w") as archive:
             archive.comment = b"0" * DIGITS
             for name, content in contents.items():
-                about = zipfile.ZipInfo(name, DATE)
-                about.create_system, about.external_attr = 3, 0o644 << 16
+                about = plain_info(name)
                 about.compress_type = zipfile.ZIP_DEFLATED if name.endswith(PACKED) else zipfile.ZIP_STORED
                 archive.writestr(
                     about, content if isinstance(content, bytes) else content.read_bytes(), compresslevel=9
@@ -262,7 +277,8 @@ def _container(path: Path, root: str, files: Mapping[str, FileDigest]) -> str:
         return f"{MANIFEST}: it is not as it was written"
     if len(comment) != DIGITS or comment.decode("ascii", "replace") != _digest_before_comment(path):
         return "the zip file is not the one that was written: bytes within or around its files differ"
-    return ""
+    beside = beside_members(path)
+    return f"the zip file holds what no bundle has: {beside}" if beside else ""
 
 
 def _digest_before_comment(path: Path) -> str:
@@ -273,6 +289,13 @@ def _digest_before_comment(path: Path) -> str:
             found.update(block)
             left -= len(block)
     return found.hexdigest()
+
+
+def _short(archive: zipfile.ZipFile, name: str) -> bytes:
+    """A file that the manifest does not vouch for, unless it is larger than any such file."""
+    if archive.getinfo(name).file_size > MOST:
+        raise EvenEditError(f"{name} is larger than that of any bundle")
+    return archive.read(name)
 
 
 def _said(error: Exception) -> str:
