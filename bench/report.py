@@ -1,6 +1,7 @@
 """A study's report, and one of ten times as many edits: seconds, peak memory and size, each in a process of its own.
 
-The first report makes the small pictures, the second finds them.
+First without the pictures of its cases, as reports were before every number led to them; then with small ones, which
+the first such report makes and the second finds.
 """
 
 import json
@@ -12,12 +13,13 @@ from evenedit.config.study_file import StudyFile
 from evenedit.study.study import Study
 
 EDITORS = ("simulated-even", "simulated-lightening", "simulated-replacing")
+MADE = ("made", "there already")
 ALONE = """
 import json, resource, sys, time
 from evenedit import Study
 started = time.perf_counter()
-page = Study.load(sys.argv[1]).report()
-peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+page = Study.load(sys.argv[1]).report(pictures=sys.argv[2])
+peak = max(resource.getrusage(who).ru_maxrss for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)) / 1024
 whole = sum(file.stat().st_size for file in page.parent.rglob("*") if file.is_file())
 print(json.dumps([time.perf_counter() - started, peak, page.stat().st_size / 1e6, whole / 1e6]))
 """
@@ -40,12 +42,14 @@ def run(folder: Path) -> None:
         here.mkdir()
         (here / "study.toml").write_text(study(prompts))
         Study.of(StudyFile.load(here)).run()
-        for pictures in ("made", "there already"):
-            made = subprocess.run([sys.executable, "-c", ALONE, str(here)], capture_output=True, text=True, check=True)
+        for pictures, what in (("none", "no pictures"), *(("thumbnails", f"small pictures {x}") for x in MADE)):
+            command = [sys.executable, "-c", ALONE, str(here), pictures]
+            made = subprocess.run(command, capture_output=True, text=True, check=True)
             seconds, peak, page, whole = found[edits] = json.loads(made.stdout.splitlines()[-1])
             print(
-                f"report of {edits:,} edits, small pictures {pictures}: {seconds:.1f} s, peak memory {peak:.0f} MB, "
-                f"report.html {page:.1f} MB, the whole folder {whole:.1f} MB"
+                f"report of {edits:,} edits, {what}: {seconds:.1f} s, peak memory {peak:.0f} MB, "
+                f"report.html {page:.1f} MB, the whole folder {whole:.1f} MB",
+                flush=True,
             )
     few, many = found[504], found[5_040]
     print(f"growth for ten times the edits: seconds {many[0] / few[0]:.2f}, peak memory {many[1] / few[1]:.2f}")

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 
 from evenedit.core.records import Kind
 from evenedit.protocol import QUESTIONS, Factor
@@ -153,7 +154,10 @@ def _noise(f: Finding, text: str, facts: Facts) -> Iterator[str]:
 
 
 LEVEL = r"(?P<level>[\d.]+%) interval (?P<low>−?[\d.]+) to (?P<high>−?[\d.]+)"
-SPREAD = r"(?P<faces>[\d,]+ faces?), (?P<prompts>[\d,]+ prompts?)"
+SPREAD = (
+    r"(?P<faces>[\d,]+ faces?), (?P<prompts>[\d,]+ prompts?)"
+    r"(?:; (?P<missing>[\d,]+) without a (?P<kind>score|measurement))?"
+)
 MEASURED = r"(?:Measured \((?P<rater>[\w-]+)\): )?"
 
 
@@ -193,9 +197,31 @@ def two_sided(m: re.Match[str], f: Finding, facts: Facts) -> Iterator[str]:
         if (first.value or 0) < (second.value or 0):
             yield "the side named first is the smaller one"
         yield from close(m["size"], 100 * ((first.value or 0) - (second.value or 0)), "points", "difference")
+        yield from _missing(m, first, rater)
     yield from _interval(m, f, facts, 1 if m["a"] == words[0] else -1)
+    if m["margin"] is not None:
+        yield from _within(m["margin"], _judges_own(f), facts)
+        return
     shown = m["lead"].endswith(f"came back {m['a']} more often than {m['b']}: ")
-    yield from expect(shown, f.level in ("clear", "suggestive"), "whether a shift is shown")
+    few = f.value != 0 and (f.p_raw is None or 0.5 ** ((f.faces or 0) - 1) >= 0.05)
+    yield from expect(shown, f.level in ("clear", "suggestive") or few, "whether a shift is shown")
+    if few:
+        yield from expect(f.level, "observed", "what no test could show")
+
+
+def _missing(m: re.Match[str], true: Share, rater: str) -> Iterator[str]:
+    """The edits that are in no number."""
+    yield from expect(m["missing"], f"{true.missing:,}" if true.missing else None, "missing")
+    if m["kind"] is not None:
+        yield from expect(m["kind"], "score" if rater == "ensemble" else "measurement", "what is missing")
+
+
+def _within(told: str, ends: tuple[float | None, float | None], facts: Facts) -> Iterator[str]:
+    """Whether an interval lies within the study's margin."""
+    margin = facts.design.rules.margin
+    yield from close(told, None if margin is None else 100 * margin, "points", "margin")
+    if margin is None or None in ends or max(abs(x or 0.0) for x in ends) > margin:
+        yield f"the interval is {ends}, the margin {margin}"
 
 
 def one_sided(m: re.Match[str], f: Finding, facts: Facts) -> Iterator[str]:
@@ -207,6 +233,7 @@ def one_sided(m: re.Match[str], f: Finding, facts: Facts) -> Iterator[str]:
         yield from expect(m["n"], fuller(true.n, "request" if rate == "refused" else "edit"), "edits")
         yield from expect(m["faces"], fuller(true.faces, "face"), "faces")
         yield from expect(m["prompts"], fuller(true.prompts, "prompt"), "prompts")
+        yield from _missing(m, true if rate != "refused" else replace(true, missing=0), str(f.rater))
     yield from close(m["limit"], facts.design.rules.tolerance, "share", "tolerance")
     yield from _interval(m, f, facts)
     low, _ = _judges_own(f)
@@ -234,9 +261,10 @@ def gap(m: re.Match[str], f: Finding, facts: Facts) -> Iterator[str]:
         known = [value for value in every if value is not None]
         if abs(size - (max(known) - min(known))) > 1e-9:
             yield "these are not the furthest groups"
-        read = {true.prompts for true in shares} if m["here"] else set()
-        if read and max(read) != int(m["here"]):
-            yield f"it was read on {max(read)} prompts"
+        if m["here"] is not None:
+            either = [at for code in codes for at in facts.of_group(rows, factor.name, code)]
+            read = facts.rate(rate, rater, either).prompts
+            yield from expect(m["here"], "one" if read == 1 else f"these {read}", "prompts")
     yield from _interval(m, f, facts)
     if f.level not in ("clear", "suggestive"):
         yield "a gap is told that was not shown"
@@ -267,6 +295,12 @@ def no_gap(m: re.Match[str], f: Finding, facts: Facts) -> Iterator[str]:
         yield "a bound is there and not told"
     elif m["size"] is not None and not any(abs(float(m["size"]) - 100 * b) < 0.06 for b in bounds):
         yield f"no group's interval reaches {m['size']} points"
+
+
+def even_groups(m: re.Match[str], f: Finding, facts: Facts) -> Iterator[str]:
+    """Every gap of the factor lies within the margin."""
+    yield from _within(m["margin"], (0.0, f.high), facts)
+    yield from close(m["size"], None if f.high is None else 100 * f.high, "points", "furthest end")
 
 
 def incomparable(m: re.Match[str], f: Finding, facts: Facts) -> Iterator[str]:
@@ -398,6 +432,17 @@ def one_only(m: re.Match[str], f: Finding, facts: Facts) -> Iterator[str]:
     yield from expect(1, facts.edits.iloc[facts.rows(None)][column].nunique(), column)
 
 
+def unread(m: re.Match[str], f: Finding, facts: Facts) -> Iterator[str]:
+    """A rate that no edit has a reading of."""
+    measure = f"rate.{m['rate'].replace(' ', '_')}"
+    reading = next(r for r in facts.design.table.readings if r.measure == measure)
+    true = facts.mean(measure, facts.rows(None))
+    yield from expect(m["rater"], reading.rater, "instrument")
+    yield from expect((true.n, m["n"]), (0, fuller(true.missing, "edit")), "edits with a reading, and without")
+    if m["reason"] not in reading.reasons:
+        yield "that is no reason"
+
+
 def failures(m: re.Match[str], f: Finding, facts: Facts) -> Iterator[str]:
     """How many edits failed."""
     failed = int((facts.edits["outcome"] == "failed").sum())
@@ -416,7 +461,8 @@ FINDINGS: tuple[tuple[re.Pattern[str], FindingCheck], ...] = (
     (
         pattern(
             MEASURED + r"(?P<lead>(?:Skin|People) came back \w+ more often than \w+: |"
-            r"(?:Lighter and darker|Older and younger) did not differ clearly: )"
+            r"(?:Lighter and darker|Older and younger) (?:did not differ clearly|are even within "
+            r"±(?P<margin>[\d.]+) points?): )"
             rf"(?P<s1>{SHARE}) of (?P<n>[\d,]+ edits?) (?:were rated|measured) (?P<a>\w+) than the source and "
             rf"(?P<s2>{SHARE}) (?P<b>\w+) \((?P=a) minus (?P=b) (?P<size>−?[\d.]+) points?(?:, {LEVEL})?; {SPREAD}\)\."
         ),
@@ -434,7 +480,7 @@ FINDINGS: tuple[tuple[re.Pattern[str], FindingCheck], ...] = (
             MEASURED + rf"(?P<s1>{SHARE}) of edits of portraits labelled (?P<g1>.+?) (?P<phrase>{PHRASE}), "
             rf"(?P<s2>{SHARE}) of those labelled (?P<g2>.+?) \(gap (?P<size>[\d.]+) points?(?:, {LEVEL})?; "
             r"(?P<faces>[\d,]+ and [\d,]+ faces?)\)"
-            r"(?:\.|, on one prompt: without [\w-]+ the difference is gone\.|, on these (?P<here>\d) prompts\.)"
+            r"(?:\.|, on one prompt: without [\w-]+ the difference is gone\.|, on (?P<here>one|these \d) prompts?\.)"
         ),
         gap,
     ),
@@ -445,6 +491,13 @@ FINDINGS: tuple[tuple[re.Pattern[str], FindingCheck], ...] = (
             r"The data give no interval, so how large a difference could hide is not known\.)"
         ),
         no_gap,
+    ),
+    (
+        pattern(
+            MEASURED + r"Even within ±(?P<margin>[\d.]+) points? by .+? label in (?P<rates>.+?): no gap's [\d.]+% "
+            r"interval reaches beyond (?P<size>[\d.]+) points?\."
+        ),
+        even_groups,
     ),
     (
         pattern(
@@ -494,8 +547,8 @@ FINDINGS: tuple[tuple[re.Pattern[str], FindingCheck], ...] = (
     ),
     (
         pattern(
-            r"(?P<rater>.+?) left edits of portraits labelled .+? without an answer (?P<size>[\d.]+) percentage points "
-            r"more often than those labelled .+?: gaps by .+ rest on fewer answers there\."
+            r"(?P<rater>.+?) left a larger share of the edits of portraits labelled .+? without an answer than of "
+            r"those labelled .+? \((?P<size>[\d.]+) points? more\): gaps by .+ rest on fewer answers there\."
         ),
         unanswered,
     ),
@@ -504,6 +557,13 @@ FINDINGS: tuple[tuple[re.Pattern[str], FindingCheck], ...] = (
         nothing_rated,
     ),
     (pattern(r"One (?:portrait was edited|prompt was asked): .*"), one_only),
+    (
+        pattern(
+            r"The (?P<rater>[\w-]+) instrument could read '(?P<rate>[\w ]+)' in none of (?P<n>[\d,]+ edits?): "
+            r"(?P<reason>.+)\."
+        ),
+        unread,
+    ),
     (pattern(r"[\d,]+ edits? failed and (?:is|are) in no number here\."), failures),
     (pattern(r"Nothing could be compared with a placebo\. .*"), no_placebo),
 )

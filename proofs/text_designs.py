@@ -94,6 +94,7 @@ def _rules(chance: Chance) -> AnalysisRules:
         rates=rates,
         confidence=float(chance.choice([0.95, 0.9])),
         missing=str(chance.choice(["exclude", "exclude", "exclude", "neutral-3"])),
+        margin=float(chance.choice([0.05, 0.3])) if chance.random() < 0.2 else None,
         mitigation_cases=str(chance.choice(["", "balanced", "strata", "priority", "drift"])),
         seed=int(chance.integers(1000)),
     )
@@ -183,9 +184,11 @@ def _asked(chance: Chance, edits: pd.DataFrame, asked: NDArray[np.bool_] | None)
     """How each call ended, or that the rater was not asked."""
     status = np.full(len(edits), NOT_ASKED, dtype=np.int8)
     loss = float(chance.choice([0.0, 0.1, 0.4, 1.0], p=[0.4, 0.4, 0.15, 0.05]))
+    factor = edits.columns[7]
+    more = (edits[factor] == edits[factor].iloc[0]).to_numpy() * float(chance.choice([0.0, 0.0, 0.0, 0.6]))
     for at, outcome in enumerate(edits["outcome"]):
         if outcome == Outcome.EDITED and (asked is None or asked[at]):
-            lost = chance.random() < loss
+            lost = chance.random() < loss + more[at]
             status[at] = chance.choice(ENDS) if lost else STATUSES.index(Status.SCORED)
     return status
 

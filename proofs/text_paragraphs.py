@@ -6,9 +6,11 @@ import re
 from collections.abc import Iterator
 
 from evenedit.core.records import Kind
+from evenedit.report.pages.facts import limits
 from evenedit.report.render.index import Index
 from evenedit.report.text.methods import texts_for_reuse
 from evenedit.report.text.summary import summarise
+from proofs.text_caveats import caveat_problems, limit_problems
 from proofs.text_claims import finding_problems, read
 from proofs.text_designs import Design
 from proofs.text_facts import Facts
@@ -22,8 +24,10 @@ def check(design: Design) -> tuple[list[str], int]:
     results = design.results()
     facts, index = Facts(design, results), Index(results)
     texts = {path: text for path, (_, text) in texts_for_reuse(index, design.study).items()}
-    problems = [p for f in results.findings for p in finding_problems(f, facts)]
-    sentences = len(results.findings)
+    problems = [p for f in results.findings for p in (*finding_problems(f, facts), *caveat_problems(f, facts))]
+    limiting = list(limits(index))
+    problems += limit_problems(limiting, facts)
+    sentences = len(results.findings) + sum(len(f.caveats) for f in results.findings) + len(limiting)
     for text, claims in (
         (texts["methods.md"], METHODS),
         (texts.get("human-evaluation.md", ""), PEOPLE),
@@ -50,7 +54,9 @@ def completeness(texts: dict[str, str], facts: Facts) -> Iterator[str]:
     people = bool(facts.answered(Kind.HUMAN))
     if ("human-evaluation.md" in texts) > people:
         yield "a paragraph on people where nobody rated"
-    if bool(facts.answered(Kind.VLM)) != ("Rates are shares" in texts["methods.md"]) and not only_pairs(facts):
+    unpaired = facts.design.rules.missing != "neutral-3" and not any(facts.ensemble[at] for at in facts.rows(None))
+    scored = bool(facts.answered(Kind.VLM)) and not unpaired
+    if scored != ("Rates are shares" in texts["methods.md"]) and not only_pairs(facts):
         yield "thresholds of judges without judges' scores, or the reverse"
     for text in texts.values():
         for word in ("balanced over", "representative", "independent people", "randomly", "unbiased", "fair "):

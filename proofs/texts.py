@@ -12,7 +12,7 @@ from proofs.page import Proof, size, table
 from proofs.text_designs import design
 from proofs.text_paragraphs import check
 
-SEED = 70_000
+SEED = 90_000
 STUDIES = 200
 
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from evenedit.report.text.findings import headline, numbered
 from evenedit.report.text.summary import EVERYTHING, summarise
 from evenedit.results.results import Results
+from evenedit.results.words import count
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -56,7 +57,7 @@ class ResultsViews:
         said = [headline(f) for f in results.findings] or [f"[{s.certainty}] {s.text}" for s in summarise(results)]
         items = "".join(f"<li>{escape(text)}</li>" for text in said[:MOST])
         left = len(said) - MOST
-        more = f"<p>{left} further findings: <code>.summary()</code></p>" if left > 0 else ""
+        more = f"<p>{count(left, 'further finding')}: <code>.summary()</code></p>" if left > 0 else ""
         mark = "".join(f"<p><b>{escape(line)}</b></p>" for line in self._mark())
         counts = f"{results.counts.get('edits', 0):,} edits by {', '.join(results.editors) or 'no editor'}"
         return (

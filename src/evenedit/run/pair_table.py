@@ -82,6 +82,11 @@ class PairTable:
     def check_columns(self, labels: Sequence[str]) -> None:
         """Raise an error where a column is absent that cannot be done without."""
         prompt = "prompt_id" if "prompt" not in self.columns and "prompt_id" in self.columns else "prompt"
+        if "source" in self.columns and not set(labels) & set(self.columns):
+            raise EvenEditError(
+                f"{self.name} has none of the columns {', '.join(labels)}; found: {', '.join(self.columns)}. Name the "
+                "columns to group by: --factors NAME,NAME (in Python factors=[…])"
+            )
         need_columns(self.name, ("source", "edited", prompt, *labels), self.columns)
 
     def to_csv(self, folder: Path) -> str:

@@ -114,6 +114,31 @@ def test_a_change_that_the_prompt_asks_for_is_no_shift():
     assert not [f for f in asked.findings if f.level in ("clear", "suggestive")]
 
 
+@pytest.mark.parametrize("faces", [1, 4])
+def test_what_too_few_portraits_show_is_observed_first_and_not_called_no_difference(faces):
+    """With five portraits or fewer no test of a shift can have p < 0.05, however lopsided it is."""
+    results = study(lambda at, _, p: scores(skin=4), faces=GRID[:faces])
+    first = results.findings[0]
+    assert (first.measure, first.level, first.group) == ("shift.skin_tone", "observed", {})
+    assert first.text.startswith("Skin came back lighter more often than darker: 100.0% of ") and first.cases
+    told = f"No test can tell it from chance: it was read on {'1 portrait' if faces == 1 else '4 portraits'}."
+    assert told in first.caveats
+
+
+def test_a_finding_tells_what_is_missing_from_it_and_what_was_left_out():
+    """Every face's first prompt has no score, the last one asks for another skin tone."""
+    light = study(
+        lambda at, _, p: {} if p == "O-01" else scores(skin=4 if some(at, p, 2) else 3), asks={"O-04": ("skin_tone",)}
+    )
+    shift = of(light, "shift.skin_tone")
+    assert "; 24 faces, 2 prompts; 24 without a score)." in shift.text and shift.n == 48
+    assert "24 edits of a prompt that asks for such a change are left out: O-04." in shift.caveats
+    apart = study(lambda at, race, p: {} if at == 0 and p == "O-01" else scores(race=5 if race == "White" else 1))
+    gap = of(apart, "gap.race_change", "race")
+    told = "Without a score are 1 of 48 edits of this group and 0 of 48 of the one it is compared with."
+    assert told in gap.caveats
+
+
 def test_a_share_that_cannot_cancel_out_is_held_against_the_tolerance():
     much = of(study(lambda at, _, p: scores(race=4 if some(at, p, 3) else 1)), "rate.race_change")
     assert much.level == "clear" and much.low > 0.1 and "tolerates 10.0%" in much.text

@@ -107,8 +107,9 @@ def by_main_factor(index: Index) -> FigureFile | None:
     lines = [
         e
         for e in index.lines("diagnosis")
-        if any(index.find(Measure.rate(r), e, index.main_group(c)) for r, _ in panels for c in codes)
-    ]
+        if any(f is not None and f.n for r, _ in panels for c in codes
+               if (f := index.find(Measure.rate(r), e, index.main_group(c))))
+    ]  # fmt: skip
     if not lines:
         return None
     alt = []

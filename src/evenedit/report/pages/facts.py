@@ -5,8 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from evenedit.protocol.measures import Measure
 from evenedit.report.render.index import Index, name
 from evenedit.report.render.table import NOTHING
+from evenedit.results.words import count
+
+AGING = "aging_accuracy"
+"""The question that takes the place of age change where a prompt asks for another age."""
 
 
 def asked(index: Index) -> list[tuple[str, str]]:
@@ -70,8 +75,9 @@ def limits(index: Index) -> Iterator[str]:
     for f in index.factors:
         cells *= max(len(index.levels(f.name)), 1)
     if 0 < faces <= cells:
+        there = "There is one face" if faces == 1 else f"There are {faces:,} faces"
         yield (
-            f"There are {faces} faces for {cells} combinations of labels, so each group rests on few people. "
+            f"{there} for {count(cells, 'combination')} of labels, so each group rests on few people. "
             "Intervals and tests treat faces as the unit, but an intersection of labels may be one person."
         )
     yield (
@@ -89,10 +95,13 @@ def limits(index: Index) -> Iterator[str]:
             "Scores are ratings, not measurements. A judge may itself rate groups differently; where judges and "
             "people have not been compared group by group, a gap between groups can be the judge's."
         )
-    yield (
-        "A rate depends on its threshold and on how missing scores are treated; the sensitivity table shows "
-        "both. Age ratings of prompts that ask for another age are left out of the age axis."
-    )
+    if index.rated and results.sensitivity:
+        yield (
+            "A rate depends on its threshold and on how missing scores are treated; the sensitivity table shows both."
+        )
+    aged = any(Measure(e.measure).name == AGING for e in results.estimates)
+    if aged and not results.rules.get("aging_in_age_axis"):
+        yield "Age ratings of prompts that ask for another age are left out of the age axis."
     yield (
         "The findings hold for these prompts, settings, seeds and versions. The gap between the highest and the "
         "lowest group grows with the number of groups and shrinks with more data even when nothing differs: read it "

@@ -288,7 +288,10 @@ class Index:
 
     @cached_property
     def rated(self) -> bool:
-        """Whether a judge scored anything."""
+        """Whether a judge scored anything: what a convention puts in the place of a score is none."""
+        answers = [c.scored for c in self.results.coverage if c.rater in self.judges]
+        if answers:
+            return any(answers)
         return any(e.n for e in self.results.estimates if Measure(e.measure).name != "refused")
 
     @cached_property

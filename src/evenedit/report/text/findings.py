@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from evenedit.report.render.index import Index
 from evenedit.results.results import Contribution, Finding, Results
+from evenedit.results.words import count
 
 LEVELS = {
     "clear": "clear",
@@ -27,18 +29,19 @@ def numbered(findings: Sequence[Finding], most: int | None = None) -> list[str]:
     shown = findings[:most]
     lines = [f"{at}. {headline(finding)}" for at, finding in enumerate(shown, 1)]
     left = len(findings) - len(shown)
-    return [*lines, f"{left} further findings"] if left else lines
+    return [*lines, count(left, "further finding")] if left else lines
 
 
 def described(results: Results, finding: Finding) -> list[str]:
     """Return everything that is known about one finding: numbers, caveats, what carries it, its cases."""
     lines = [headline(finding), "", *(f"{name}: {text}" for name, text in _facts(finding) if text)]
     lines += [f"caveat: {caveat}" for caveat in finding.caveats]
+    index = Index(results)
     for unit, title in (("prompt", "prompts that carry it"), ("face", "portraits that carry it most")):
         parts = [c for c in results.contributions if c.finding == finding.id and c.unit == unit]
         if parts:
             lines += ["", f"{title} (share of the finding; its part with the {_level(results)} interval, points):"]
-            lines += [_part(c) for c in sorted(parts, key=lambda c: -c.share)]
+            lines += [_part(c, _named(index, c)) for c in sorted(parts, key=lambda c: -c.share)]
     if finding.cases:
         lines += ["", "requests that show it best:", *(f"  {case}" for case in finding.cases)]
     return lines
@@ -70,6 +73,12 @@ def _level(results: Results) -> str:
     return f"{100 * float(results.rules.get('confidence', 0.95)):g}%"
 
 
-def _part(c: Contribution) -> str:
+def _named(index: Index, c: Contribution) -> str:
+    """A prompt by its id and in words, a portrait by its id."""
+    words = index.prompt_name(c.name) if c.unit == "prompt" else c.name
+    return words if words.startswith(c.name) else f"{c.name} {words}"
+
+
+def _part(c: Contribution, name: str) -> str:
     ends = "" if c.low is None or c.high is None else f" [{100 * c.low:.1f}, {100 * c.high:.1f}]"
-    return f"  {c.share:>6.1%}  {100 * c.value:+.1f}{ends}  {c.name}  ({c.n:,} edits)"
+    return f"  {c.share:>6.1%}  {100 * c.value:+.1f}{ends}  {name}  ({count(c.n, 'edit')})"

@@ -2,13 +2,25 @@
 
 from __future__ import annotations
 
-from evenedit.protocol.measures import Measure
-from evenedit.results.finding import FindingLevel
+from collections.abc import Mapping, Sequence
+
+from evenedit.core.records import Estimate
+from evenedit.protocol import DEFAULT_RATES
+from evenedit.protocol.measures import Measure, MeasureKind
+from evenedit.protocol.shifts import ONE_SIDED, TWO_SIDED
+from evenedit.ratings.table import RatingTable
+from evenedit.results.finding import ENSEMBLE, FindingLevel
+from evenedit.results.words import count, listed
 from evenedit.stats.engine.prompt_null import FEWEST_PROMPTS
 from evenedit.stats.engine.rules import AnalysisRules
-from evenedit.stats.findings.evidence import ShareTest
+from evenedit.stats.findings.evidence import ShareTest, testable
 from evenedit.stats.findings.graded_gaps import GradedGap
 from evenedit.stats.robustness.mislabelled import carried_by, faces_to_relabel
+
+MOST_NAMED = 6
+"""Up to so many prompts are named."""
+SHIFTED: Mapping[str, str] = {name: DEFAULT_RATES[name].question for name in ONE_SIDED if name in DEFAULT_RATES}
+"""By one-sided shift, the question that it is a rate of."""
 
 
 def few_prompts(prompts: int) -> tuple[str, ...]:
@@ -18,6 +30,38 @@ def few_prompts(prompts: int) -> tuple[str, ...]:
     if prompts < FEWEST_PROMPTS:
         return (f"It was read on {prompts} prompts: too few to say anything about other prompts.",)
     return ()
+
+
+def untested(t: ShareTest) -> tuple[str, ...]:
+    """That no test could show a shift, where there are too few portraits for one."""
+    if t.measure.name not in TWO_SIDED or t.value == 0 or testable(t):
+        return ()
+    return (f"No test can tell it from chance: it was read on {count(t.faces, 'portrait')}.",)
+
+
+def left_out(t: ShareTest, table: RatingTable) -> tuple[str, ...]:
+    """How many edits are no part of a shift because their prompts ask for the change."""
+    question = t.measure.name if t.measure.name in TWO_SIDED else SHIFTED.get(t.measure.name)
+    if t.measure.kind != MeasureKind.SHIFT or question is None:
+        return ()
+    edits = table.edits
+    own = (edits["experiment"] == t.experiment) & (edits["condition"] == t.condition) & (edits["editor"] == t.editor)
+    asking = edits["prompt_id"][own & table.asked_for(question)]
+    if asking.empty:
+        return ()
+    prompts = list(dict.fromkeys(map(str, asking)))
+    which = f": {listed(prompts)}" if len(prompts) <= MOST_NAMED else ""
+    asks = "a prompt that asks" if len(prompts) == 1 else f"{len(prompts):,} prompts that ask"
+    return (f"{count(len(asking), 'edit')} of {asks} for such a change {_are(len(asking))} left out{which}.",)
+
+
+def unscored(rater: str, ends: Sequence[Estimate]) -> tuple[str, ...]:
+    """How many edits of the two groups of a gap are in no number, the group that fares worse first."""
+    if not any(e.missing for e in ends):
+        return ()
+    one, other = (f"{e.missing:,} of {e.n + e.missing:,}" for e in ends)
+    what = "score" if rater == ENSEMBLE else "measurement"
+    return (f"Without a {what} are {one} edits of this group and {other} of the one it is compared with.",)
 
 
 def other_prompts(g: GradedGap) -> tuple[str, ...]:
@@ -54,3 +98,7 @@ def pronoun(level: FindingLevel, swapped: ShareTest | None) -> tuple[str, ...]:
     if level == "observed":
         return ("With the pronoun swapped the share is on the other side: the editor follows the pronoun.",)
     return ()
+
+
+def _are(number: int) -> str:
+    return "is" if number == 1 else "are"

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from math import lgamma, log
 
+import numpy as np
 import pandas as pd
 
 from evenedit.core.records import Condition, Experiment, Kind, Outcome
 from evenedit.protocol import Factor
+from evenedit.protocol.measures import Measure, MeasureKind
 from evenedit.ratings.table import RatingTable
 from evenedit.results.finding import ENSEMBLE, PEOPLE, Finding, FindingKind, FindingLevel
 from evenedit.results.words import count, listed, noun, plural
@@ -64,6 +67,7 @@ def design_findings(table: RatingTable) -> Iterator[Finding]:
         text = "One prompt was asked: what is found holds for this prompt, and nothing can be said of others."
         yield _finding("cannot_tell", text, n=len(chosen), faces=len(faces))
     yield from _of_raters(table, len(chosen), len(faces))
+    yield from _unread(table, chosen)
 
 
 def _of_factor(factor: Factor, sizes: Mapping[str, int], n: int) -> Iterator[Finding]:
@@ -129,6 +133,23 @@ def _of_raters(table: RatingTable, n: int, faces: int) -> Iterator[Finding]:
     if failed:
         text = f"{count(failed, 'edit')} failed and {'is' if failed == 1 else 'are'} in no number here."
         yield _finding("caution", text, n=failed, faces=None)
+
+
+def _unread(table: RatingTable, chosen: pd.DataFrame) -> Iterator[Finding]:
+    """Rates that an instrument could read in no edit at all, with the commonest reason."""
+    rows = chosen.index.to_numpy()
+    for reading in table.readings:
+        measure = Measure(reading.measure)
+        reasons = Counter(filter(None, (reading.reasons[row] for row in rows)))
+        if measure.kind != MeasureKind.RATE or not reasons or not np.isnan(reading.values[rows]).all():
+            continue
+        ((reason, _),) = reasons.most_common(1)
+        n = reasons.total()
+        text = (
+            f"The {reading.rater} instrument could read '{measure.name.replace('_', ' ')}' in none of "
+            f"{count(n, 'edit')}: {reason}."
+        )
+        yield _finding("cannot_tell", text, rater=reading.rater, n=n, faces=None)
 
 
 def _finding(

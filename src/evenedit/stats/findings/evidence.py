@@ -13,6 +13,7 @@ from scipy.special import stdtr
 from evenedit.core.records import Experiment
 from evenedit.protocol.measures import Measure, MeasureKind
 from evenedit.protocol.shifts import ONE_SIDED, TWO_SIDED
+from evenedit.results.finding import ALPHA
 from evenedit.stats.engine.bootstrap import Bootstrap
 from evenedit.stats.engine.design_effects import DesignEffects
 from evenedit.stats.engine.estimates import NOTHING, headline
@@ -168,6 +169,11 @@ def flipped(moves: NDArray[np.int64]) -> float:
         return 0.0
     signs = np.array(list(product((1, -1), repeat=len(moved))), dtype=np.int64)
     return float((np.abs(signs @ moved) >= abs(int(moved.sum()))).mean())
+
+
+def testable(t: ShareTest) -> bool:
+    """Whether a two-sided shift of so many faces could have p < 0.05 at all: if all of them moved to one side."""
+    return t.p is not None and 2 * EVEN**t.faces < ALPHA
 
 
 def measure_of(panel: Panel, name: str) -> RatioMeasure | None:

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
+from numpy.typing import NDArray
 
 from evenedit.core.hashing import digest
 from evenedit.core.records import Condition, Estimate, Experiment
@@ -22,10 +23,10 @@ from evenedit.stats.engine.rules import AnalysisRules
 from evenedit.stats.findings import sentences
 from evenedit.stats.findings.beside import gap_in_languages, noise_clause, second_labels_say, shift_in_languages
 from evenedit.stats.findings.cases import CaseFinder
-from evenedit.stats.findings.caveats import carried, few_prompts, other_prompts, pronoun
+from evenedit.stats.findings.caveats import carried, few_prompts, left_out, other_prompts, pronoun, unscored, untested
 from evenedit.stats.findings.contributions import contributions
 from evenedit.stats.findings.design import design_findings, incomparable
-from evenedit.stats.findings.evidence import EVEN, PanelEvidence, ShareTest, measure_of
+from evenedit.stats.findings.evidence import EVEN, PanelEvidence, ShareTest, measure_of, testable
 from evenedit.stats.findings.families import WEIGHTS, choices, in_doubt
 from evenedit.stats.findings.graded_gaps import GradedGap, grade_gaps
 from evenedit.stats.findings.order import ordered
@@ -186,13 +187,16 @@ class _Maker:
     def _two_sided(self, rater: str, t: ShareTest, p: float | None) -> Finding:
         level: FindingLevel = "observed"
         ends = self._ends(rater, t)
+        margin = self.rules.margin if all(within(low, high, self.rules.margin) for low, high in ends) else None
+        only_seen = t.value != 0 and margin is None and not testable(t)
         if t.p is not None and t.p < ALPHA:
             held = all(((low if t.value > 0 else -(high or 0.0)) or 0.0) > 0 for low, high in ends[1:])
             level = "clear" if p is not None and p < ALPHA and t.prompts > 1 and held else "suggestive"
-        elif any(low is None or high is None or max(-low, high) > self.rules.tolerance for low, high in ends):
+        elif not only_seen and any(
+            low is None or high is None or max(-low, high) > self.rules.tolerance for low, high in ends
+        ):
             level = "cannot_tell"
-        shown = level in ("clear", "suggestive")
-        margin = self.rules.margin if all(within(low, high, self.rules.margin) for low, high in ends) else None
+        shown = only_seen or level in ("clear", "suggestive")
         if margin is not None and not shown:
             level = "observed"
         text = sentences.opening(rater) + sentences.two_sided_shift(t, rater, self.rules.confidence, shown, margin)
@@ -237,8 +241,12 @@ class _Maker:
             faces=t.faces,
             text=text + noise_clause(self.results.noise, rater, t, self.rules.confidence),
             cases=cases,
-            caveats=few_prompts(t.prompts)
-            + shift_in_languages(self.results.estimates, rater, t, self.rules.confidence),
+            caveats=(
+                *few_prompts(t.prompts),
+                *untested(t),
+                *left_out(t, self.given.table),
+                *shift_in_languages(self.results.estimates, rater, t, self.rules.confidence),
+            ),
         )
         return self._with_people(found)
 
@@ -275,6 +283,7 @@ class _Maker:
         e = self._estimate(name, t, {t.factor: "*"})
         interval = (e.low, e.high) if e is not None and e.low is not None and e.high is not None else None
         faces = [self._faces(g, code) for code in (worse, other)]
+        read = self._prompts(g, (worse, other))
         rates = tuple(x.value or 0.0 for x in found)
         text = sentences.opening(rater) + sentences.gap(
             t, (rates[0], rates[1]), (faces[0], faces[1]), interval, factor, self.rules.confidence
@@ -284,10 +293,11 @@ class _Maker:
             caveats += (f"It rests on one prompt: without {g.prompt} it is gone.",)
             text = f"{text[:-1]}, on one prompt: without {g.prompt} the difference is gone."
         elif g.only_here:
-            text = f"{text[:-1]}, on these {g.prompts} prompts."
+            text = f"{text[:-1]}, {sentences.on_these(read)}."
         if g.small:
             caveats += ("One of the two groups has too few faces to stand for its label.",)
-        caveats += few_prompts(g.prompts) + other_prompts(g) + carried(g, worse, self.rules)
+        caveats += few_prompts(read) + other_prompts(g) + carried(g, worse, self.rules)
+        caveats += unscored(rater, found)
         caveats += second_labels_say(self.results.second_labels, rater, t, self.rules.confidence)
         caveats += gap_in_languages(self.results.languages, rater, t, self.rules.confidence)
         made = Finding(
@@ -377,11 +387,20 @@ class _Maker:
         return self._estimates.get(_at(measure, t, group))
 
     def _faces(self, g: GradedGap, code: str) -> int:
+        """How many faces of a group a gap was read on."""
+        return int((self._read(g, code).sum(axis=1) > 0).sum())
+
+    def _prompts(self, g: GradedGap, codes: Sequence[str]) -> int:
+        """How many prompts a gap was read on, in either of its groups."""
+        return int((sum(self._read(g, code).sum(axis=0) for code in codes) > 0).sum())
+
+    def _read(self, g: GradedGap, code: str) -> NDArray[np.floating]:
+        """[face of a group, prompt]: how often a gap's rate was read."""
         panel = g.evidence.panel
         measure = measure_of(panel, Measure(g.test.measure).to(MeasureKind.RATE))
         assert measure is not None and g.test.editor is not None
-        counted = panel.sums[measure.count][panel.editors.index(g.test.editor)] > 0
-        return int((counted & panel.axes.mask({g.test.factor: code})).sum())
+        counted = panel.cells[:, :, panel.editors.index(g.test.editor), panel.columns.index(measure.count)]
+        return counted[panel.axes.mask({g.test.factor: code})]
 
     # -- mitigation and stereotype ------------------------------------------------------------------------------
 

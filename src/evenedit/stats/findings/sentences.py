@@ -41,7 +41,7 @@ def two_sided_shift(t: ShareTest, rater: str, confidence: float, shown: bool, ma
     reach = f", {between(ends[0], ends[1], confidence)}" if ends[0] is not None and ends[1] is not None else ""
     base = (
         f"{shares[0]} of {count(t.n, 'edit')}{_asked(t)} {how} {first} than the source and {shares[1]} {second} "
-        f"({size}{reach}; {_spread(t)})."
+        f"({size}{reach}; {_spread(t)}{_missing(t, rater)})."
     )
     if shown:
         return f"{what} came back {first} more often than {second}: {base}"
@@ -57,7 +57,7 @@ def one_sided_shift(t: ShareTest, rater: str, confidence: float) -> str:
     name = t.measure.name
     return (
         f"{percent(t.value)} of {count(t.n, 'request' if name == 'refused' else 'edit')}{_asked(t)} {phrase(name)} "
-        f"({reach}{_spread(t)}; the study tolerates {percent(t.limit)})."
+        f"({reach}{_spread(t)}{_missing(t, rater)}; the study tolerates {percent(t.limit)})."
     )
 
 
@@ -79,6 +79,11 @@ def gap(
         f"{percent(rates[1])} of those labelled {_label(factor, other, names[1])} "
         f"(gap {points(test.value)}{reach}; {faces[0]:,} and {count(faces[1], 'face')})."
     )
+
+
+def on_these(prompts: int) -> str:
+    """That a gap is told of its few prompts only."""
+    return "on one prompt" if prompts == 1 else f"on these {prompts} prompts"
 
 
 def ends(test: GapTest) -> tuple[str, str]:
@@ -168,6 +173,13 @@ def _asked(t: ShareTest) -> str:
 
 def _spread(t: ShareTest) -> str:
     return f"{count(t.faces, 'face')}, {count(t.prompts, 'prompt')}"
+
+
+def _missing(t: ShareTest, rater: str) -> str:
+    """The edits that are in no number; of requests that failed a finding of its own tells."""
+    if not t.missing or t.measure.name == "refused":
+        return ""
+    return f"; {t.missing:,} without a {'score' if rater == ENSEMBLE else 'measurement'}"
 
 
 def _label(factor: Factor, code: str, title: str) -> str:
