@@ -9,8 +9,11 @@ from ppi_py import ppi_mean_ci, ppi_mean_pointestimate
 
 from evenedit.protocol import FACTORS
 from evenedit.stats.agreement.prediction_powered import LabelledSample, _three_ways, together, tuned
+from evenedit.stats.engine.intervals import wilson
 from evenedit.stats.engine.panel import Axes, by_face
 from evenedit.stats.engine.rules import AnalysisRules
+
+RULES = AnalysisRules.default()
 
 
 def unclustered(
@@ -119,6 +122,25 @@ def test_people_correct_judges_that_err_more_for_one_group():
     assert np.mean(judges) > 0.2, "the judges alone see a gap of 22 points"
     assert abs(np.mean(gaps)) < 0.05, "with people it is gone"
     assert covered >= 35 and rows > 100
+
+
+@pytest.mark.parametrize("always", [0.0, 1.0])
+def test_a_group_in_which_people_never_or_always_saw_it_has_an_interval_and_so_has_its_gap(always):
+    """It had none, or one of no width, and the judges' own number stood in its place."""
+    sample, axes = unequal(np.random.default_rng(3))
+    white = axes.labels["race"][sample.face] == "White"
+    labels = np.where(white & sample.labelled, always, sample.labels)
+    found = {(r.measure, str(r.group)): r for r in _three_ways(replace(sample, labels=labels), axes, "rate.x", RULES)}
+    rate, gap = found["rate.x", "{'race': 'White'}"], found["gap.x", "{'race': '*'}"]
+    contrast = found["contrast.x", "{'race': 'White'}"]
+    faces = len(np.unique(sample.face[white & sample.labelled]))
+    furthest = wilson(0, faces)[1]
+    assert rate.value == always and 0.03 < rate.ends[1] - rate.ends[0] <= furthest
+    assert gap.ends[0] <= gap.value <= gap.ends[1] and contrast.ends[0] <= contrast.value <= contrast.ends[1]
+    one = labels.copy()
+    one[np.flatnonzero(white & sample.labelled)[5]] = 1 - always
+    less = next(r for r in _three_ways(replace(sample, labels=one), axes, "rate.x", RULES) if r.group == rate.group)
+    assert less.ends[1] > rate.ends[1] if always == 0 else less.ends[0] < rate.ends[0]
 
 
 def test_three_labels_are_no_estimate():

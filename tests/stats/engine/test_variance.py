@@ -7,7 +7,7 @@ from statsmodels.regression.linear_model import OLS
 from statsmodels.stats.proportion import proportion_confint
 from statsmodels.stats.sandwich_covariance import cov_cluster, cov_cluster_2groups
 
-from evenedit.stats.engine.variance import clustered, difference, moderated, prior, share_interval, two_way
+from evenedit.stats.engine.variance import clustered, difference, moderated, prior, two_way, wilson_interval
 
 
 def test_variance_of_a_mean_agrees_with_statsmodels_two_way_clusters():
@@ -64,6 +64,11 @@ def test_one_prompt_leaves_the_faces():
     found = clustered((y - y.mean()) / 6, face, np.zeros(6, dtype=np.int64))
     assert float(found.variance) == pytest.approx(y.var(ddof=1) / 6)
     assert float(found.freedom) == pytest.approx(5)
+
+
+def share_interval(share: float, variance: float, freedom: float, confidence: float) -> tuple[float, float]:
+    """Wilson's with the rows that would have this variance, and Student's quantile."""
+    return wilson_interval(share, student.ppf(0.5 + confidence / 2, freedom) ** 2 * variance / (share * (1 - share)))
 
 
 def test_share_interval_of_independent_rows_is_wilsons():

@@ -5,14 +5,16 @@ edits; the judges' mean rests on all edits but may be off. The difference betwee
 the sample shows how unlucky the sample was, and a share lambda of it is taken off people's mean (Angelopoulos,
 Duchi and Zrnic, PPI++, 2023): lambda is the one that leaves least variance over faces, found for each group on its
 own, so judges that are of no use do no harm. Errors are clustered by face and prompt, since the edits of both are.
-Where the interval is wider than people's own by more than 2 %, or a share leaves 0 to 1, people's stands.
+Where the interval is wider than people's own by more than 2 %, or a share leaves 0 to 1, people's stands. Groups in
+which people never saw what is counted borrow from the others how alike labels are, so that they have intervals too.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,10 +28,12 @@ from evenedit.ratings.combine import asked, half_up
 from evenedit.ratings.table import QUESTION_IDS, Scores
 from evenedit.results.results import Contrast, PredictionPowered
 from evenedit.stats.disparity.gaps import gap_intervals
+from evenedit.stats.engine.design_effects import FAINT, blended
+from evenedit.stats.engine.estimates import NOTHING
 from evenedit.stats.engine.measures import AXIS_QUESTIONS, Answers, met_rates
 from evenedit.stats.engine.panel import Axes, by_face
 from evenedit.stats.engine.rules import AnalysisRules
-from evenedit.stats.engine.variance import Uncertainty, clustered, difference, share_interval
+from evenedit.stats.engine.variance import Uncertainty, clustered, difference, wilson_interval
 
 FEWEST = 5
 """Faces that people must have rated before there is an estimate: of fewer, the variance over faces is a guess."""
@@ -37,6 +41,8 @@ FEWEST_LABELS = 10
 """Edits that they must have rated."""
 WIDER = 1.02
 """An estimate from both whose interval is wider than this many times people's own is not taken: people's is."""
+DIGITS = 12
+"""Of people's mean: weights sum to 1 but for rounding, and people who always said yes have a share of 1."""
 GAP_DRAWS = 500
 """Draws of a gap's noise; there are hundreds of gaps."""
 Values = NDArray[np.float64]
@@ -107,10 +113,11 @@ def together(sample: LabelledSample, tuning: float) -> Both:
     at = sample.labelled
     share = np.where(at, sample.weight, 0.0)
     share = share / share.sum()
-    human = float(share @ np.where(at, sample.labels, 0.0))
+    human = round(float(share @ np.where(at, sample.labels, 0.0)), DIGITS)
     drift = float(sample.judged.mean() - share @ sample.judged)
     human_influence, drift_influence = _influences(sample)
-    return Both(human, human + tuning * drift, human_influence, human_influence + tuning * drift_influence, sample)
+    powered = round(human + tuning * drift, DIGITS)
+    return Both(human, powered, human_influence, human_influence + tuning * drift_influence, sample)
 
 
 Ends = tuple[float, float] | tuple[None, None]
@@ -264,25 +271,31 @@ def _three_ways(sample: LabelledSample, axes: Axes, measure: str, rules: Analysi
     if not _enough(sample):
         yield _too_few(sample, measure, {})
         return
-    yield _told(together(sample, tuned(sample)), measure, {}, tuned(sample), rules).settled(is_share)
+    whole = together(sample, tuned(sample))
+    yield _told(whole, measure, {}, tuned(sample), rules, _pulls([whole], rules)[0]).settled(is_share)
     for factor, levels in axes.levels.items():
         label = axes.labels[factor][sample.face]
         groups = {level: label == level for level in levels}
         members = {level: sample.only(at) for level, at in groups.items()}
         tuning = {level: tuned(mine) for level, mine in members.items() if _enough(mine)}
         parts = {level: together(members[level], share) for level, share in tuning.items()}
+        pulls = dict(zip(parts, _pulls(list(parts.values()), rules) if is_share else [], strict=False))
         for level, mine in members.items():
             if level in parts:
-                yield _told(parts[level], measure, {factor: level}, tuning[level], rules).settled(is_share)
+                row = _told(parts[level], measure, {factor: level}, tuning[level], rules, pulls.get(level))
+                yield row.settled(is_share)
             elif mine.labelled.any():
                 yield _too_few(mine, measure, {factor: level})
         if not is_rate or len(levels) < 2 or len(parts) < len(levels):
             continue
         for level, at in groups.items():
             others = sample.only(~at)
-            row = _contrast(parts[level], together(others, tuned(others)), tuning[level], rules).settled(False)
+            rest = together(others, tuned(others))
+            row = _contrast(parts[level], rest, tuning[level], rules, pulls[level]).settled(False)
             yield replace(row, measure=measure.replace("rate.", "contrast.", 1), group={factor: level})
-        row = _gap(list(parts.values()), float(np.mean(list(tuning.values()))), rules).settled(True)
+        row = _gap(list(parts.values()), float(np.mean(list(tuning.values()))), rules, list(pulls.values())).settled(
+            True
+        )
         yield replace(row, measure=measure.replace("rate.", "gap.", 1), group={factor: "*"})
 
 
@@ -299,55 +312,94 @@ def _too_few(sample: LabelledSample, measure: str, group: Mapping[str, str]) -> 
     return PoweredEstimate(measure, group, both.human, NONE, both.human, NONE, 0.0, len(sample.face), labels, reason)
 
 
-def _told(both: Both, measure: str, group: Mapping[str, str], tuning: float, rules: AnalysisRules) -> PoweredEstimate:
-    is_share, is_shift = _is_share(measure), Measure(measure).kind == MeasureKind.SHIFT
+class Pulls(NamedTuple):
+    """How alike the labels of a share are, as Wilson's interval takes it: their design effect times t²."""
 
-    def ends(value: float, sure: Uncertainty) -> Ends:
-        found = _interval(value, sure, is_share, rules)
-        low, high = found
-        return found if not is_shift or low is None or high is None else (max(low, -1.0), min(high, 1.0))
+    human: float
+    powered: float
+
+
+def _pulls(groups: Sequence[Both], rules: AnalysisRules) -> list[Pulls]:
+    """The pull of each group's share; groups of few events borrow from the others, as `DesignEffects` has it.
+
+    People who never, or always, said yes show no variance: without other groups, faces are then the units.
+    """
+    least = float(ndtri(0.5 + rules.confidence / 2)) ** 2
+    sizes = [float(both.sample.labelled.sum()) for both in groups]
+    events = [size * max(both.human * (1 - both.human), 0.0) for size, both in zip(sizes, groups, strict=True)]
+    own = [_own_pulls(both, size, rules) for both, size in zip(groups, sizes, strict=True)]
+    found = []
+    for at, both in enumerate(groups):
+        as_faces = max(least, least * sizes[at] / len(np.unique(both.sample.face[both.sample.labelled])))
+        others = [k for k in range(len(groups)) if k != at and events[k] > NOTHING]
+        if not others and events[at] > NOTHING:
+            found.append(own[at])
+            continue
+        seen = sum(events[k] for k in others)
+        borrowed = (sum(events[k] * own[k].human for k in others) + FAINT * as_faces) / (seen + FAINT)
+        borrowed = min(max(borrowed, least), as_faces)
+        found.append(Pulls(*(float(blended(np.array(x), np.array(borrowed), np.array(events[at]))) for x in own[at])))
+    return found
+
+
+def _own_pulls(both: Both, size: float, rules: AnalysisRules) -> Pulls:
+    found = []
+    for share, sure in zip((both.human, both.powered), both.uncertainty, strict=True):
+        t = float(stdtrit(float(sure.freedom), 0.5 + rules.confidence / 2))
+        inside = share * (1 - share)
+        found.append(t * t * float(sure.variance) * size / inside if inside > NOTHING else 0.0)
+    return Pulls(*found)
+
+
+def _told(
+    both: Both, measure: str, group: Mapping[str, str], tuning: float, rules: AnalysisRules, pulls: Pulls | None = None
+) -> PoweredEstimate:
+    is_share, is_shift = _is_share(measure), Measure(measure).kind == MeasureKind.SHIFT
+    labelled = int(both.sample.labelled.sum())
+    pulls = pulls or _pulls([both], rules)[0]
+
+    def ends(value: float, sure: Uncertainty, pull: float) -> Ends:
+        if is_share:
+            return wilson_interval(min(max(value, 0.0), 1.0), pull / labelled)
+        if not float(sure.variance) > NOTHING:
+            return NONE
+        reach = float(sure.reach(rules.confidence))
+        low, high = value - reach, value + reach
+        return (max(low, -1.0), min(high, 1.0)) if is_shift else (low, high)
 
     human, everything = both.uncertainty
     return PoweredEstimate(
         measure,
         group,
         both.human,
-        ends(both.human, human),
+        ends(both.human, human, pulls.human),
         both.powered,
-        ends(both.powered, everything),
+        ends(both.powered, everything, pulls.powered),
         tuning,
         len(both.sample.face),
-        int(both.sample.labelled.sum()),
+        labelled,
     )
 
 
-def _interval(value: float, sure: Uncertainty, is_rate: bool, rules: AnalysisRules) -> Ends:
-    variance, freedom = float(sure.variance), float(sure.freedom)
-    if not variance > 0:
-        return NONE
-    if is_rate and 0 < value < 1:
-        return share_interval(value, variance, freedom, rules.confidence)
-    reach = float(sure.reach(rules.confidence))
-    low, high = value - reach, value + reach
-    return (max(low, 0.0), min(high, 1.0)) if is_rate else (low, high)
-
-
-def _contrast(one: Both, rest: Both, tuning: float, rules: AnalysisRules) -> PoweredEstimate:
+def _contrast(
+    one: Both, rest: Both, tuning: float, rules: AnalysisRules, pulls: Pulls | None = None
+) -> PoweredEstimate:
     """A group minus everybody else."""
     sure = one.uncertainty, rest.uncertainty
     prompts = 1 + max(int(one.sample.prompt.max()), int(rest.sample.prompt.max()))
+    sizes = [int(b.sample.labelled.sum()) for b in (one, rest)]
+    both_pulls = pulls or _pulls([one], rules)[0], _pulls([rest], rules)[0]
 
     def ends(way: int, first: float, second: float, parts: tuple[Values, Values]) -> Ends:
-        found = [_interval(v, u[way], True, rules) for v, u in zip((first, second), sure, strict=True)]
-        if found[0] == NONE or found[1] == NONE:
-            return NONE
+        shares = [min(max(x, 0.0), 1.0) for x in (first, second)]
+        own = [wilson_interval(s, p[way] / n) for s, p, n in zip(shares, both_pulls, sizes, strict=True)]
         # the two are alike as far as they share prompts
         sums = [
             np.bincount(b.sample.prompt, weights=x, minlength=prompts) for b, x in zip((one, rest), parts, strict=True)
         ]
-        alike = float(sums[0] @ sums[1] / np.sqrt(sure[0][way].variance * sure[1][way].variance))
-        low_high = [(float(low or 0.0), float(high or 0.0)) for low, high in found]
-        return difference(first, second, (low_high[0], low_high[1]), float(np.clip(alike, -1, 1)))
+        spread = float(np.sqrt(sure[0][way].variance * sure[1][way].variance))
+        alike = float(sums[0] @ sums[1]) / spread if spread > NOTHING else 0.0
+        return difference(shares[0], shares[1], (own[0], own[1]), float(np.clip(alike, -1, 1)))
 
     return PoweredEstimate(
         "",
@@ -358,34 +410,25 @@ def _contrast(one: Both, rest: Both, tuning: float, rules: AnalysisRules) -> Pow
         ends(1, one.powered, rest.powered, (one.influence, rest.influence)),
         tuning,
         len(one.sample.face),
-        int(one.sample.labelled.sum()),
+        sizes[0],
     )
 
 
-def _gap(parts: list[Both], tuning: float, rules: AnalysisRules) -> PoweredEstimate:
+def _gap(parts: list[Both], tuning: float, rules: AnalysisRules, pulls: Sequence[Pulls]) -> PoweredEstimate:
     """Highest minus lowest; the noise that groups share through prompts is left in, which errs on the wide side."""
-    sure = [both.uncertainty for both in parts]
     sizes = np.array([float(b.sample.labelled.sum()) for b in parts])
-    quantile = 0.5 + rules.confidence / 2
-
-    human, value = (np.clip([b.human for b in parts], 0.0, 1.0), np.clip([b.powered for b in parts], 0.0, 1.0))
-    noise = np.array(
-        [[float(np.sqrt(u[way].variance) * stdtrit(u[way].freedom, quantile)) for u in sure] for way in (0, 1)]
-    )
-    noise /= ndtri(quantile)
+    shares = np.clip([[b.human for b in parts], [b.powered for b in parts]], 0.0, 1.0)
+    inside = np.clip(shares, 0.5 / sizes, 1 - 0.5 / sizes)
+    noise = np.sqrt(np.array(pulls).T / sizes * inside * (1 - inside)) / ndtri(0.5 + rules.confidence / 2)
     apart = np.zeros((GAP_DRAWS, 2, len(parts)))
-    found = gap_intervals(
-        np.stack([human, value]), noise, apart, np.stack([sizes, sizes]), rules.confidence, rules.seed
-    )
-    human_ends, ends = (
-        (float(low), float(high)) if (noise[way] > 0).all() else NONE for way, (low, high) in enumerate(found.T)
-    )
+    found = gap_intervals(shares, noise, apart, np.stack([sizes, sizes]), rules.confidence, rules.seed)
+    human_ends, ends = ((float(low), float(high)) for low, high in found.T)
     return PoweredEstimate(
         "",
         {},
-        float(np.ptp(human)),
+        float(np.ptp(shares[0])),
         human_ends,
-        float(np.ptp(value)),
+        float(np.ptp(shares[1])),
         ends,
         tuning,
         sum(len(b.sample.face) for b in parts),

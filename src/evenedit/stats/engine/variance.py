@@ -120,18 +120,12 @@ def clustered(influence: Values, face: NDArray[np.int64], prompt: NDArray[np.int
     return Uncertainty(found.variance.reshape(shape), found.freedom.reshape(shape))
 
 
-def share_interval(share: float, variance: float, freedom: float, confidence: float) -> Interval:
-    """Wilson's interval as if there were share (1 - share) / variance independent rows, with a t quantile.
+def wilson_interval(share: float, pull: float) -> Interval:
+    """Wilson's interval of a share; `pull` is t² over the number of independent rows.
 
     It stays between 0 and 1, is longer on the side with more room, and stays sensible where few rows met the rate
     (Korn and Graubard 1998; Dean and Pagano 2015): one of 48 is not "up to 45 %", as a log-odds interval has it.
     """
-    t = float(stdtrit(freedom, 0.5 + confidence / 2))
-    return wilson_interval(share, t * t * variance / (share * (1 - share)))
-
-
-def wilson_interval(share: float, pull: float) -> Interval:
-    """Wilson's interval of a share; `pull` is t² over the number of independent rows."""
     centre = (share + pull / 2) / (1 + pull)
     half = float(np.sqrt(pull * share * (1 - share) + pull * pull / 4)) / (1 + pull)
     return (0.0 if share == 0 else max(0.0, centre - half)), (1.0 if share == 1 else min(1.0, centre + half))
