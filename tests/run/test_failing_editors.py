@@ -92,6 +92,7 @@ def test_status_shows_failures_by_reason(tmp_path, monkeypatch):
         loaded = open_study(tmp_path, executor={"retries": 0, "max_failures": 0})
         loaded.run()
     assert str(loaded.status()).count("  failed: 16 × ValueError: number ") == 2
+    assert str(loaded.status()).endswith(f"32 ratings to do. Try: evenedit run {tmp_path}")
 
 
 def test_in_processes_every_kind_of_failure_ends_in_words_and_the_rest_is_done(plugin, tmp_path):
