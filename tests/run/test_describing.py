@@ -64,6 +64,20 @@ def test_no_call_is_made_without_a_budget_for_it(wire, tmp_path):
     assert loaded.run().complete
 
 
+def test_a_limit_of_money_needs_every_price_before_anything_is_begun(wire, tmp_path, prices):
+    images = {"id": "simulated-api", "kind": "openai-images"}
+    editors = [{**images, "settings": {"model": "simulated-image", "base_url": wire.openai}}]
+    loaded = open_study(tmp_path / "study", **described(wire, editors=editors))
+    with pytest.raises(EvenEditError, match="--max-cost needs the price of 'simulated-api'"):
+        loaded.runner(Budget(max_cost=5.0), Prices.load(prices)).run()
+    assert not wire.seen and not loaded.store.sources() and not loaded.store.runs()
+    prices.write_text(PRICES + '[editors]\n"simulated-image" = 0.05\n')
+    with pytest.raises(
+        EvenEditError, match=r"has editors, which nobody reads; it may have date, \[models\], \[edits\]"
+    ):
+        Prices.load(prices)
+
+
 def test_money_limits_descriptions_too_and_the_plan_prices_them(wire, tmp_path, prices):
     loaded = open_study(tmp_path / "study", **described(wire))
     plan = make_plan(loaded, prices)

@@ -12,8 +12,11 @@ from contextlib import closing
 
 import psutil
 import pytest
+import sqlalchemy as sa
 
 from conftest import open_study, write_study
+from evenedit.core.errors import Unfinished
+from evenedit.core.images import ImageFolder
 from evenedit.core.records import Outcome
 from evenedit.run import interruption
 from evenedit.run.executors.threads import Lane, in_lanes
@@ -92,6 +95,7 @@ def test_status_shows_failures_by_reason(tmp_path, monkeypatch):
         loaded = open_study(tmp_path, executor={"retries": 0, "max_failures": 0})
         loaded.run()
     assert str(loaded.status()).count("  failed: 16 × ValueError: number ") == 2
+    assert str(loaded.status()).endswith(f"32 ratings to do. Try: evenedit run {tmp_path}")
 
 
 def test_in_processes_every_kind_of_failure_ends_in_words_and_the_rest_is_done(plugin, tmp_path):
@@ -306,6 +310,32 @@ def test_a_judge_that_cannot_be_made_is_named_before_anything_begins(plugin, tmp
     done = run(folder, plugin)
     assert done.returncode == 2 and "Traceback" not in done.stderr
     assert "judges[0] 'broken': it cannot be made (OSError: it loads its weights too early)" in done.stderr
+
+
+def test_a_store_that_takes_no_picture_ends_in_words(tmp_path, monkeypatch):
+    loaded = open_study(tmp_path, judges=[], executor={"retries": 0, "max_failures": 2, "workers": 1})
+    with monkeypatch.context() as patch:
+        real = ImageFolder.put
+        full = lambda self, image, *more: real(self, image, *more) if loaded.store.fact("sources") is None else 1 / 0  # noqa: E731
+        patch.setattr(ImageFolder, "put", full)
+        summary = loaded.run()
+    assert (summary.edited, summary.failed) == (0, 2)
+    assert "failures in a row (storage): Failed: the picture was made and could not be stored (ZeroDiv" in str(summary)
+    assert "see whether there is room" in str(summary)
+    assert loaded.run().complete
+
+
+def test_a_database_that_fails_in_the_midst_of_a_run_ends_it_in_words(tmp_path, monkeypatch):
+    loaded = open_study(tmp_path, judges=[])
+
+    def full(*_args, **_more):
+        raise sa.exc.OperationalError("INSERT …", {}, sqlite3.OperationalError("database or disk is full"))
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Store, "save_edits", full)
+        with pytest.raises(Unfinished, match="database failed in the midst of the run: database or disk is full"):
+            loaded.run()
+    assert loaded.run().complete
 
 
 def test_a_mistake_of_one_editor_lets_the_others_finish(tmp_path, plugin):

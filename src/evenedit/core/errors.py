@@ -41,6 +41,8 @@ class Failure(StrEnum):
     RATE_LIMIT = "rate_limit"
     SERVER = "server"
     CRASH = "crash"
+    STORAGE = "storage"
+    """The picture could not be stored."""
     GPU = "gpu"
     """The GPU's context is broken: nothing works in this process any more, and a new one must begin."""
 

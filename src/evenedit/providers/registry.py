@@ -115,6 +115,10 @@ class ModelFile:
         tables = ("models", "edits", "judges", "tokens")
         if "date" not in data or not all(isinstance(data.get(name, {}), dict) for name in tables):
             raise EvenEditError(f"the price file {shown} needs a date, and tables [models], or [edits] and [judges]")
+        unknown = [name for name in data if name not in (*tables, "date")]
+        if unknown:
+            found, known = ", ".join(unknown), ", ".join(f"[{name}]" for name in tables)
+            raise EvenEditError(f"the price file {shown} has {found}, which nobody reads; it may have date, {known}")
         try:
             return cls._of(data, str(shown))
         except (TypeError, ValueError, KeyError, AttributeError) as error:

@@ -24,7 +24,9 @@ from evenedit.storage.leases import Leases, Unshared
 from evenedit.storage.store import Store
 
 CHARGED = frozenset({Outcome.EDITED, Outcome.REFUSED})
-"""Outcomes that a service may charge for; of the failures only one that ran out of time: it may have been made."""
+"""Outcomes that a service may charge for …"""
+CHARGED_FAILURES = frozenset({Failure.TIMEOUT, Failure.STORAGE})
+"""… and failures: an edit that ran out of time may have been made, and one that could not be stored was."""
 
 
 class EditingStage:
@@ -152,7 +154,7 @@ class EditingStage:
         return self.budget.reserve(each) is not None
 
     def _settle(self, each: float, edit: Edit) -> None:
-        charged = edit.outcome in CHARGED or edit.detail.get("failure") == Failure.TIMEOUT
+        charged = edit.outcome in CHARGED or edit.detail.get("failure") in CHARGED_FAILURES
         self.budget.settle(Reservation(each), each if charged else 0.0)
 
     def _save(self, edits: list[Edit], run_id: int) -> None:

@@ -17,6 +17,7 @@ _ADVICE = {
     "GPU that is there, and names the setting that fits",
     r"within [\d.]+ s|did not answer in time|TimeoutError": "out of time: raise [executor] timeout if an edit or "
     "answer may take longer, load_timeout if loading may",
+    r"could not be stored": "pictures cannot be stored: see whether there is room, and whether [store] images answers",
     r"rate limit": "rate limits: lower [executor] calls, or run again later",
     r"cannot be loaded|could not load": "an editor cannot be loaded: 'evenedit doctor STUDY' says what is missing",
 }

@@ -17,6 +17,7 @@ from dataclasses import replace
 from functools import partial
 from typing import TypeVar
 
+from evenedit.config.sections import Plugged
 from evenedit.config.study_file import EditorSection, StudyFile
 from evenedit.core import plugins
 from evenedit.core.errors import EvenEditError
@@ -94,6 +95,8 @@ class Runner:
                 "the study names no editor yet; add [[editors]] and [experiments.diagnosis] to study.toml, or give one "
                 'from Python: study.run(editors={"mine": editor})'
             )
+        if self.budget.max_cost is not None:
+            self._check_prices()
         for notice in model_notices(self.file, self.prices):
             log.warning(f"note: {notice}")
         self.rating.asking = self.describing.asking = self.asking
@@ -208,10 +211,9 @@ class Runner:
         baseline = design.diagnosis(self.file, sources)
         cases = self.design.mitigation_cases(baseline, sources, keep=True)
         for plugged in section.extractors:
-            extractor = plugins.build("extractors", plugged.kind, plugged.settings)
-            if isinstance(extractor, VLMExtractor):
-                ident, model = extractor_id(plugged.kind, plugged.settings), extractor.model.model
-                price = self._known(self.prices.describing(plugged.settings), f"extractor '{model}'")
+            price = self._describing_price(plugged)
+            if price != {}:
+                ident = extractor_id(plugged.kind, plugged.settings)
                 self.accounts[ident] = Account(self.budget, price, self.prices.reserve(price, None))
         self.describing.take(list(dict.fromkeys(c.source_ids[0] for c in cases)), sources, collect)
 
@@ -306,6 +308,25 @@ class Runner:
         batches = Batches(self.store, self.asking, run_id, judges, prices, each, meter)
         batches.give_up(self.give_up)
         return batches
+
+    def _check_prices(self) -> None:
+        """Refuse a limit of money before anything is begun where the price of something is not known."""
+        for editor in self.editing.editors:
+            self._price(editor)
+        sections = {section.id: section for section in self.file.sections.judges}
+        for rater in self._judges():
+            section, by_job = sections[rater.id], self.batch and takes_batches(rater.judge)
+            self._known(self.prices.tokens(section.kind, section.settings, batch=by_job), section.id)
+        mitigation = self.file.sections.experiments.mitigation
+        for plugged in mitigation.extractors if mitigation else ():
+            self._describing_price(plugged)
+
+    def _describing_price(self, plugged: Plugged) -> Mapping[str, float] | None:
+        """Dollars per token in and out of a model that describes portraits; nothing for an extractor that asks none."""
+        extractor = plugins.build("extractors", plugged.kind, plugged.settings)
+        if not isinstance(extractor, VLMExtractor):
+            return {}
+        return self._known(self.prices.describing(plugged.settings), f"extractor '{extractor.model.model}'")
 
     def _price(self, section: EditorSection) -> float:
         """Dollars per edit of somebody else's service."""

@@ -12,7 +12,7 @@ from typing import Any
 import sqlalchemy as sa
 from sqlalchemy.dialects import postgresql, sqlite
 
-from evenedit.core.errors import EvenEditError
+from evenedit.core.errors import EvenEditError, Unfinished
 from evenedit.core.images import open_images
 from evenedit.core.interfaces import Reply
 from evenedit.core.records import Condition, Edit, Experiment, Kind, Outcome, Rating, Request, Source, Status
@@ -104,14 +104,20 @@ class Store:
 
         Yields the run's leases, each good for `lease` seconds after the run was last heard of.
         """
-        if self._engine.dialect.name == "sqlite":
-            with self.locked():
-                yield Unshared()
-            return
-        refusal = "another process works on this study alone (a check, or anchors); wait for it or stop it"
-        leases = Leases(self._engine, lease)
-        with database_lock(self._engine, "study", refusal, shared=True), leases.alive():
-            yield leases
+        try:
+            if self._engine.dialect.name == "sqlite":
+                with self.locked():
+                    yield Unshared()
+                return
+            refusal = "another process works on this study alone (a check, or anchors); wait for it or stop it"
+            leases = Leases(self._engine, lease)
+            with database_lock(self._engine, "study", refusal, shared=True), leases.alive():
+                yield leases
+        except sa.exc.OperationalError as error:  # the server is gone, or the disk is full
+            raise Unfinished(
+                f"the study's database failed in the midst of the run: {str(error.orig).splitlines()[0]}",
+                "what was stored before is there; mend it, and the same command goes on",
+            ) from None
 
     def one_by_one(self, name: str) -> AbstractContextManager[None]:
         """Let one run at a time do something, the others wait; on SQLite there is only one run."""

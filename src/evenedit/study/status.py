@@ -48,9 +48,12 @@ def status_of(study: Study, *, review: bool = True) -> StudyStatus:
     requests = study.design.planned(sources) if sources else []
     edits = study.store.edits()
     outcomes = Counter(edits[r.id].outcome for r in requests if r.id in edits)
-    lines = tuple(_lines(study, review))
     assigned = study.design.assignments(requests, study.design.judges())
     open_ = [status in (None, Status.FAILED) for _, status in replies(study.store, assigned)]
+    unmade = len(requests) - outcomes[Outcome.EDITED] - outcomes[Outcome.REFUSED]
+    to_do = [f"{count:,} {what}" for count, what in ((unmade, "edits"), (sum(open_), "ratings")) if count]
+    last = (f"{' and '.join(to_do)} to do. Try: evenedit run {study.file.folder}",) if to_do else ()
+    lines = (*_lines(study, review), *last)
     return StudyStatus(
         len(requests), {o.value: outcomes[o] for o in Outcome}, lines, len(open_) - sum(open_), sum(open_)
     )
@@ -98,9 +101,6 @@ def _lines(study: Study, review: bool) -> Iterator[str]:
         yield f"people{mark}: {len(people.raters):,}, who rated {len(rated):,} edits"
     if review and study.file.sections.judges and edited:
         yield from _review(study)
-    left = outcomes[Outcome.FAILED] + len(requests) - len(wanted)
-    if left:
-        yield f"{left:,} edits to do. Try: evenedit run {study.file.folder}"
 
 
 def _reasons(how: str, reasons: Mapping[str, int]) -> Iterator[str]:
