@@ -8,11 +8,13 @@ import pytest
 import sqlalchemy as sa
 
 from evenedit.core.errors import EvenEditError
+from evenedit.core.records import Kind
 from evenedit.core.suppression import SMALLEST
 from evenedit.report.contents import all_tables
 from evenedit.report.render.index import Index
 from evenedit.results.results import Results
 from evenedit.storage.survey_schema import profile_consents, profiles
+from evenedit.study.report import passed_on
 from evenedit.study.results import results_of
 from evenedit.survey import export, retention
 from evenedit.survey.answers import PeopleRatings
@@ -209,6 +211,7 @@ def test_table_17_is_printed_from_prolifics_export(made, tmp_path):
     assert {t.question for t in results.rater_tests} >= {"sex", "ethnicity"} and results.rater_rates
     assert Results.from_json(results.to_json()) == results
     assert "pid" not in results.to_json()
+    assert Kind.HUMAN in loaded.table().kinds and Kind.HUMAN not in passed_on(loaded.table()).kinds
 
 
 def test_consent_revoked_on_prolific_deletes_what_was_stored(platform, tmp_path):

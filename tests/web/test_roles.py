@@ -26,6 +26,7 @@ EXPECTED = {
     "/admin/accounts": "owner",
     "/admin/accounts/role": "owner",
     "/admin/accounts/remove": "owner",
+    "/admin/home": "owner researcher reviewer curator",
     "/admin/logout": "owner researcher reviewer curator",
     "/admin/monitor": "owner researcher",
     "/admin/people": "owner researcher",
@@ -113,7 +114,14 @@ def test_the_documentation_has_the_table_of_the_code() -> None:
 def test_everybody_begins_where_their_work_is_and_sees_only_what_they_may_open(app: FastAPI, role: Role) -> None:
     with TestClient(app, follow_redirects=False, headers=OWN) as client:
         answer = client.post("/admin/login", data={"name": f"{role}-person", "password": PASSWORD})
-        assert answer.headers["location"] == {"reviewer": "/review", "curator": "/curate"}.get(role, "/admin")
+        begins = {"reviewer": "/admin/home", "curator": "/admin/home"}.get(role, "/admin")
+        assert answer.headers["location"] == begins, "this study has neither judges nor portraits to choose"
+        home = client.get("/admin/home")
+        assert home.headers.get("location", "/admin/home") == begins
+        if begins == "/admin/home":
+            assert f"Nothing to do here for a {role}" in home.text and "Sign out" in home.text
+            closed = client.get("/admin/people", headers={"accept": "text/html"})
+            assert closed.status_code == 403 and "Sign out" in closed.text, "no dead end"
         if role in (Role.OWNER, Role.RESEARCHER):
             page = client.get("/admin").text
             assert ("/admin/accounts" in page) is (role is Role.OWNER)

@@ -51,7 +51,7 @@ def gather_evidence(study: Study, *, people: bool = True) -> Evidence:
     """Return all that a study's results follow from; without `people`, without what they answered."""
     table = study.table()
     if not people:
-        table = without_people(table)
+        table = table.without_people()
     pseudonyms = Pseudonyms.of(table)
     named = pseudonyms.table(table)
     sources, requests = study.store.sources(), study.design.planned(study.store.sources())
@@ -67,19 +67,6 @@ def gather_evidence(study: Study, *, people: bool = True) -> Evidence:
         people=dict(_people(named)),
         reviews=list(_reviews(study, pseudonyms, known)),
         chances=study.store.cases(SURVEY) if people else {},
-    )
-
-
-def without_people(table: RatingTable) -> RatingTable:
-    """The table without those who answered as people."""
-    kept = [at for at, kind in enumerate(table.kinds) if kind is not Kind.HUMAN]
-    return replace(
-        table,
-        raters=tuple(table.raters[at] for at in kept),
-        kinds=tuple(table.kinds[at] for at in kept),
-        values=table.values[kept],
-        status=table.status[kept],
-        confidence=None if table.confidence is None else table.confidence[kept],
     )
 
 

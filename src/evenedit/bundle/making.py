@@ -17,7 +17,7 @@ from evenedit.bundle.croissant import CROISSANT, croissant
 from evenedit.bundle.every_eval import EVERY_EVAL, every_eval_files
 from evenedit.bundle.evidence import Evidence, ReadAgain
 from evenedit.bundle.evidence_files import evidence_files, lines
-from evenedit.bundle.gathering import gather_evidence, without_people
+from evenedit.bundle.gathering import gather_evidence
 from evenedit.bundle.ro_crate import CRATE, ro_crate
 from evenedit.bundle.scoring import PLAN, score
 from evenedit.bundle.signing import sign_root
@@ -125,7 +125,7 @@ def _files(
     yield "licences.json", _json(licence_facts(study, pictures, people=bool(evidence.people)))
     yield RESULTS, results.to_json().encode()
     table = evidence.table()
-    yield parquet.FILE, parquet.write_parquet(without_people(table), place / parquet.FILE).read_bytes()
+    yield parquet.FILE, parquet.write_parquet(table.without_people(), place / parquet.FILE).read_bytes()
     write_pages(study, table, results, place / "report", pictures, second, facts=study_tables(study))
     for path in sorted((place / "report").rglob("*")):
         if path.is_file():

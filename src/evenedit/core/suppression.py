@@ -2,12 +2,14 @@
 
 Small cells are put together into one remainder without saying which they are. Where the remainder would be a single
 cell, or fewer than five people, the next smallest cells join it (complementary suppression): otherwise the total minus
-all that is shown would be the hidden cell itself.
+all that is shown would be the hidden cell itself. This rule is known to everybody, so what it leaves must not give a
+cell away either: cells of the same size join together, since a rule of which goes first would tell which it was, and a
+remainder of cells that are all as large as hidden ones can be (4 and 4 are the only two that make 8) takes more in.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 SMALLEST = 5
@@ -34,6 +36,13 @@ def shown_counts(counts: Mapping[str, int]) -> ShownCounts | None:
         return None
     kept = [(n, answer) for n, answer in ordered if n >= SMALLEST]
     hidden = [n for n, _ in ordered if n < SMALLEST]
-    while hidden and kept and (len(hidden) < 2 or sum(hidden) < SMALLEST):
-        hidden.append(kept.pop()[0])
+    while hidden and kept and _gives_away(hidden):
+        next_smallest = kept[-1][0]
+        while kept and kept[-1][0] == next_smallest:
+            hidden.append(kept.pop()[0])
     return ShownCounts(people, {answer: n for n, answer in kept}, sum(hidden))
+
+
+def _gives_away(hidden: Sequence[int]) -> bool:
+    """Whether hidden cells can be worked out from their sum."""
+    return len(hidden) < 2 or sum(hidden) < SMALLEST or all(n == SMALLEST - 1 for n in hidden)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import pandas as pd
@@ -89,6 +89,18 @@ class RatingTable:
     def of_kind(self, kind: Kind) -> list[int]:
         """Positions of the raters of one kind."""
         return [i for i, k in enumerate(self.kinds) if k == kind]
+
+    def without_people(self) -> RatingTable:
+        """The table without those who answered as people."""
+        kept = [at for at, kind in enumerate(self.kinds) if kind is not Kind.HUMAN]
+        return replace(
+            self,
+            raters=tuple(self.raters[at] for at in kept),
+            kinds=tuple(self.kinds[at] for at in kept),
+            values=self.values[kept],
+            status=self.status[kept],
+            confidence=None if self.confidence is None else self.confidence[kept],
+        )
 
     def asked_for(self, axis: str) -> NDArray[np.bool_]:
         """[edit]: whether the prompt asks for a change on this axis, so that a change there is no drift."""

@@ -142,8 +142,8 @@ def _survey(study: Study) -> Iterator[HealthCheck]:
     if lacking:
         yield HealthCheck(
             False,
-            f"the survey shows {len(lacking)} outputs that the study does not have ({lacking[0]}): both databases must be "
-            "of the same backup",
+            f"the survey shows {len(lacking)} outputs that the study does not have ({lacking[0]}): both databases must "
+            "be of the same backup",
         )
     elif not damaged:
         yield HealthCheck(True, "the survey's database is whole")

@@ -45,11 +45,19 @@ def _report(study: Study, table: RatingTable, out: Path, pictures: Pictures, sec
     results = results_of(study, table, second)
     log.info("writing the report")
     own = out.resolve() == (study.folder / REPORT).resolve()
-    parquet.write_parquet(table, out / parquet.FILE)
+    parquet.write_parquet(passed_on(table), out / parquet.FILE)
     page = write_pages(study, table, results, out, pictures, second, app=study.folder / APP if own else None)
     if own:
         put(study.folder / APP / DIGEST, results.digest.encode())
     return page
+
+
+def passed_on(table: RatingTable) -> RatingTable:
+    """The ratings that go with a report.
+
+    Beside exact rates of groups of raters, the ratings of each person would give away who is in which group.
+    """
+    return table.without_people() if table.profiles and table.profiles.questions else table
 
 
 def write_pages(

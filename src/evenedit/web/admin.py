@@ -3,6 +3,7 @@
 Everybody is known by pseudonym here:
 
     GET  /admin/login       POST /admin/login (name, password, next)      POST /admin/logout
+    GET  /admin/home        on to where the role's work is; said where the study has none of it
     GET  /admin             progress by task, how visits ended, the latest activity
     GET  /admin/people      every participant's data quality under the study's rules
     GET  /admin/release     POST /admin/release (pseudonym, sure=yes): free a slot
@@ -38,7 +39,7 @@ from evenedit.survey.visits import VisitEnding
 from evenedit.web.auth import COOKIE, authentication, staff
 from evenedit.web.errors import LONGEST_PATH, HttpProblem
 from evenedit.web.pages import page
-from evenedit.web.roles import HOME, may_open
+from evenedit.web.roles import IDLE, home_of, may_open
 from evenedit.web.throttle import address_of
 
 Staff = Annotated[str, Depends(staff)]
@@ -76,7 +77,7 @@ def router() -> APIRouter:
             return shown
         wanted = _inside(next)
         open_to_them = may_open(role, urlsplit(wanted).path)
-        answer = RedirectResponse(wanted if open_to_them else HOME[role], 303)
+        answer = RedirectResponse(wanted if open_to_them else home_of(role, request.app.state.navigation), 303)
         authentication(request).set_cookie(answer, cookie)
         return answer
 
@@ -87,6 +88,11 @@ def router() -> APIRouter:
         answer = RedirectResponse("/admin/login", 303)
         answer.delete_cookie(COOKIE)
         return answer
+
+    @routes.get("/home")
+    def home(request: Request, name: Staff) -> Response:
+        own = home_of(request.state.role, request.app.state.navigation)
+        return page(request, "admin/home.html", staff=name) if own == IDLE else RedirectResponse(own, 303)
 
     @routes.get("")
     def overview(request: Request, name: Staff) -> Response:

@@ -41,7 +41,7 @@ def staff(request: Request) -> str:
     name, role = found
     if request.method not in SAFE and not is_own(request.headers):
         raise HttpProblem(403, "This request did not come from a page of this server.")
-    request.state.role = role
+    request.state.role, request.state.staff = role, name
     if not may_open(role, request.url.path):
         raise HttpProblem(403, f"This page is not open to the role {role}. An owner of the study can change your role.")
     return name

@@ -88,6 +88,7 @@ def _answer(request: Request, problem: HttpProblem) -> Response:
             "error.html",
             problem.status,
             message=str(problem),
+            staff=getattr(request.state, "staff", ""),
             hint=known.texts(language)["error"]["hint"],
             language=language,
             direction=known.direction(language),

@@ -10,7 +10,7 @@ from fastapi import Request
 from fastapi.responses import HTMLResponse
 from fastapi.templating import Jinja2Templates
 
-from evenedit.web.roles import may_open
+from evenedit.web.roles import home_of, may_open
 
 HERE = Path(__file__).parent
 _templates = Jinja2Templates(directory=HERE / "templates")
@@ -35,4 +35,5 @@ def _always(request: Request) -> dict[str, Any]:
     """What every template is given."""
     role = getattr(request.state, "role", None)
     shown = {path: title for path, title in request.app.state.navigation.items() if role and may_open(role, path)}
-    return {"navigation": shown, "role": role, "simulated": request.app.state.simulated}
+    simulated = request.app.state.simulated
+    return {"navigation": shown, "home": home_of(role, shown), "role": role, "simulated": simulated}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 from enum import StrEnum
 
 
@@ -19,6 +19,7 @@ _LEADING = frozenset({Role.OWNER, Role.RESEARCHER})
 PAGES: Mapping[str, frozenset[Role]] = {
     "/admin": _LEADING,
     "/admin/accounts": frozenset({Role.OWNER}),
+    "/admin/home": frozenset(Role),
     "/admin/logout": frozenset(Role),
     "/gallery": _LEADING,
     "/report": _LEADING,
@@ -35,9 +36,16 @@ HOME: Mapping[Role, str] = {
     Role.CURATOR: "/curate",
 }
 """Where each role begins after signing in."""
+IDLE = "/admin/home"
+"""Where those begin whose pages a study does not have."""
 
 
 def may_open(role: Role, path: str) -> bool:
     """Whether a role may open a page."""
     above = [known for known in PAGES if path == known or path.startswith(known + "/")]
     return role in PAGES[max(above, key=len)] if above else role is Role.OWNER
+
+
+def home_of(role: Role | None, pages: Container[str]) -> str:
+    """Where a role begins in an app that has these pages."""
+    return HOME[role] if role and HOME[role] in pages else IDLE

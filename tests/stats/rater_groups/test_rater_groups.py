@@ -68,7 +68,7 @@ def test_a_finding_is_looked_for_in_the_ratings_of_each_group(planted):
 
 
 def test_no_number_is_about_fewer_than_five_people_of_a_group(planted):
-    """Of ten Black raters only three rated White portraits: there, nothing is told of them, nor of the next smallest."""
+    """Of ten Black raters only three rated White portraits: nothing is told of them there, nor of the next smallest."""
     people = planted.profiles.questions[0].raters
     black = [at for at, person in enumerate(planted.raters) if people[person] == "Black"]
     values = planted.values.copy()
@@ -77,7 +77,9 @@ def test_no_number_is_about_fewer_than_five_people_of_a_group(planted):
     white = {"race": "White"}
     shown = {r.raters: r.people for r in rater_rates(table, RULES) if r.question == "ethnicity" and r.group == white}
     assert shown == {"": 23, "White": 14}, "with 6 Asian raters shown, the 3 would be what is left of 23"
-    assert {e.raters for e in rater_effects(table, RULES) if e.question == "ethnicity" and e.group == white} == {"White"}
+    assert {e.raters for e in rater_effects(table, RULES) if e.question == "ethnicity" and e.group == white} == {
+        "White"
+    }
     every = {r.raters for r in rater_rates(table, RULES) if r.question == "ethnicity" and not r.group}
     assert every == {"", "White", "Black", "Asian", "*"}
     lighter = Finding(

@@ -155,8 +155,8 @@ def rater_rates(index: Index) -> Table | None:
         rows,
         notes=(
             f"Weighted (post-stratified): {told}. By group of portraits in results.json (rater_rates). With ratings "
-            "of single people (ratings.csv) at hand, exact rates of a group can give away who is in it: publish one of "
-            "the two.",
+            "of single people (ratings.csv of the survey's export) at hand, exact rates of a group can give away who "
+            "is in it: publish one of the two. The report's ratings.parquet is without people for that reason.",
         ),
     )
 
