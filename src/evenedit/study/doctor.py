@@ -141,14 +141,21 @@ def _survey(study: Study) -> Iterator[HealthCheck]:
 
 def _plugins(study: Study) -> Iterator[HealthCheck]:
     file = study.file
+    pictured = True
+    try:
+        study.design.preview_sources()
+    except EvenEditError as error:
+        pictured = False
+        yield HealthCheck(False, f"portraits: {error}")
     for section in file.sections.editors:
-        asked = instructions_of(study, section) if plugins.encodes_first(section.plugin) else 0
+        known = instructions_of(study, section) if pictured else len(file.prompts) + len(file.wino)
+        asked = known if plugins.encodes_first(section.plugin) else 0
         for need in _needs(section.plugin, file.located(section.settings), asked):
             yield HealthCheck(False, f"editor '{section.id}': {need}")
     plugged = [("judges", j.id, j.kind, j.settings) for j in file.sections.judges]
     if file.sections.experiments.mitigation:
-        extractor = file.sections.experiments.mitigation.extractor
-        plugged.append(("extractors", extractor.kind, extractor.kind, extractor.settings))
+        extractors = file.sections.experiments.mitigation.extractors
+        plugged += [("extractors", e.kind, e.kind, e.settings) for e in extractors]
     for group, ident, kind, settings in plugged:
         rater = plugins.build(group, kind, settings)
         for need in rater.missing() if hasattr(rater, "missing") else ():
