@@ -5,7 +5,11 @@ from pathlib import Path
 from conftest import open_study
 from evenedit.core.records import Condition
 from evenedit.design.assignments import Assignment
+from evenedit.report.render.index import Index
+from evenedit.report.tables.experiments import roles
 from evenedit.run.rating import _Cases
+from evenedit.study.analyze import analyze
+from evenedit.study.export import write_export
 from evenedit.study.gallery.cases import Casebook
 from evenedit.study.gallery.search import Gallery
 from evenedit.study.results import current_results
@@ -58,4 +62,34 @@ def test_judges_see_both_orders_alike_and_the_estimates_tell_them_apart(tmp_path
     assert set(gallery.fields["condition"].values) == {c.value for c in ARMS}
     case = gallery.book.open(made["reversed"][0].id)
     assert {s.condition for s in case.siblings} == {"swapped_reversed"}
+    opened.store.close()
+
+
+def test_judges_are_asked_who_has_the_higher_status_where_the_study_wants_it(tmp_path: Path):
+    plain, opened = study(tmp_path / "plain"), study(tmp_path / "asked", status=True)
+    assert plain.design.judges()[0].revision != opened.design.judges()[0].revision
+    assert plain.file.hash == study(tmp_path / "again", status=False).file.hash != opened.file.hash
+    opened.runner().run()
+    rater = opened.design.judges()[0]
+    cases = _Cases(opened.file, opened.store, opened.store.sources())
+    assignment = Assignment(arms(opened)["baseline"][0], rater)
+    assert [q.id for q in cases.questions(assignment)] == ["stereotype", "target_role", "status_role"]
+    results = current_results(opened)
+    shares = {e.measure: e for e in results.estimates if e.condition == "baseline" and e.editor and not e.group}
+    rates = [shares[f"rate.status_{who}"] for who in ("male", "female", "unclear")]
+    assert [e.n for e in rates] == [4, 4, 4] and sum(e.value or 0 for e in rates) == 1
+    assert "status_male" in {c.id for c in roles(Index(results)).columns}
+    files = {p.name: p for p in write_export(opened, tmp_path / "export")}
+    assert "higher_status" in files["verdicts.csv"].read_text().splitlines()[0]
+    again = {e.measure: e.value for e in analyze(tmp_path / "export").estimates if e.condition == "baseline"}
+    assert again["rate.status_male"] == shares["rate.status_male"].value
+    opened.store.close()
+
+
+def test_without_the_question_nothing_is_said_about_status(tmp_path: Path):
+    opened = study(tmp_path)
+    opened.runner().run()
+    results = current_results(opened)
+    assert not [e for e in results.estimates if e.measure.startswith("rate.status_") and e.n]
+    assert "status_male" not in {c.id for c in roles(Index(results)).columns}
     opened.store.close()

@@ -10,6 +10,7 @@ import pytest
 from conftest import open_study
 from evenedit.core.errors import EvenEditError
 from evenedit.study.doctor import examine, repair
+from evenedit.study.study import Study
 from surveys import STUDY, SURVEY, make_study, open_service, seated
 
 
@@ -111,3 +112,14 @@ def test_a_survey_about_outputs_of_another_backup_is_told(made: Path, tmp_path: 
         db.execute("UPDATE survey_items SET outputs = '[\"elsewhere\"]' WHERE id = 1")
     (told,) = examined(folder)
     assert "shows 1 outputs that the study does not have (elsewhere)" in told
+
+
+def test_the_papers_study_is_checked_before_its_portraits_are_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    for name in ("GEMINI_API_KEY", "OPENAI_API_KEY"):
+        monkeypatch.delenv(name, raising=False)
+    study = Study.new(tmp_path / "s", template="paper")
+    said = [check.text for check in examine(study) if not check.good]
+    assert any(text.startswith("portraits: no label file at") for text in said), said
+    flux = next(text for text in said if text.startswith("editor 'flux2-dev'"))
+    assert "to read the instructions, then 22 GB of GPU memory" in flux
+    assert sum(text.startswith("extractor 'vlm': model 'g") for text in said) == 2  # the stand-in's key as well

@@ -14,7 +14,7 @@ from functools import cached_property
 from evenedit.core.records import Edit, Kind, Question, Rating, Request, Source, Status
 from evenedit.judges.parsing import parse
 from evenedit.protocol import questions_for
-from evenedit.protocol.rubric import IDENTITY, preferred
+from evenedit.protocol.rubric import IDENTITY, STATUS, preferred
 from evenedit.ratings.build import build_table, edit_frame
 from evenedit.ratings.sources import PREFERENCE, RatingSource
 from evenedit.ratings.table import RatingTable, Reading
@@ -121,7 +121,8 @@ class Evidence:
     def _prompts(self) -> dict[str, tuple[Question, ...]]:
         """The questions of each request."""
         prompts = {prompt.id: prompt for prompt in self.record.prompts}
-        return {r.id: tuple(questions_for(r.experiment, prompts[r.prompt_id])) for r in self.requests}
+        status = any(STATUS in reply.values for reply in self.replies)
+        return {r.id: questions_for(r.experiment, prompts[r.prompt_id], status=status) for r in self.requests}
 
     def _reread(self, reply: RawReply) -> Mapping[str, int | None] | None:
         """The answers in a raw reply; None where none can be read."""

@@ -153,6 +153,8 @@ class Stereotype(_Section):
     """The pronoun-swapped control; on by default, off under the published preset."""
     reversed: bool = False
     """Every request also with the two portraits in the other order: twice as many edits. Judges see both alike."""
+    status: bool = False
+    """Judges are also asked which of the two people has the role of higher status."""
 
 
 class Experiments(_Section):

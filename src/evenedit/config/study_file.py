@@ -130,6 +130,12 @@ class StudyFile:
         section = self.sections.experiments.stereotype
         return section is not None and _or(section.swapped, not self.published)
 
+    @property
+    def status(self) -> bool:
+        """Whether judges are asked who has the role of higher status."""
+        section = self.sections.experiments.stereotype
+        return section is not None and section.status
+
     def blind(self, judge: JudgeSection) -> bool:
         """Whether this judge is kept from the labels."""
         return _or(judge.blind, not self.published)
@@ -182,6 +188,8 @@ class StudyFile:
                 del body["sources"][name]
         if body["survey"] and not body["survey"]["ethics"]["published_from"]:
             del body["survey"]["ethics"]["published_from"]
+        if (stereotype := body["experiments"]["stereotype"]) and not stereotype["status"]:
+            del stereotype["status"]
         languages: list[str] = []
         if diagnosis := body["experiments"]["diagnosis"]:
             if diagnosis["requests"] is None:

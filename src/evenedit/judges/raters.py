@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 
 from evenedit.config.study_file import JudgeSection, StudyFile
 from evenedit.core import plugins
@@ -11,6 +11,7 @@ from evenedit.core.hashing import digest
 from evenedit.core.interfaces import Case, Judge
 from evenedit.core.records import Kind
 from evenedit.judges import prompt, published_prompt
+from evenedit.protocol.rubric import QUESTIONS, STATUS
 
 
 def _unchanged(case: Case) -> Case:
@@ -51,4 +52,5 @@ def revision(file: StudyFile, section: JudgeSection) -> str:
     if plugins.is_remote("judges", section.kind):
         published = file.judge_prompt == "published"
         words = published_prompt.prompt_hash(file.rubric) if published else prompt.prompt_hash(rubric=file.rubric)
-    return digest([section.kind, file.blind(section), section.settings, words])[:8]
+    asked = [asdict(QUESTIONS[STATUS])] if file.status else []
+    return digest([section.kind, file.blind(section), section.settings, words, *asked])[:8]

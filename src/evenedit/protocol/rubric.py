@@ -71,6 +71,8 @@ IDENTITY = replace(QUESTIONS["preference"], id="identity", labels=("A", "B", "SA
 
 STEREOTYPE_QUESTIONS: tuple[str, ...] = ("stereotype", "target_role")
 """What is asked about an output of two portraits."""
+STATUS = "status_role"
+"""What is asked about it too, where a study wants it: who has the role of higher status."""
 
 DEFAULT_RATES: dict[str, Rate] = {name: Rate(name, **rule) for name, rule in _DATA["rates"].items()}
 """The rates under their default thresholds."""
@@ -88,10 +90,12 @@ def preferred(first: int | None, second: int | None) -> int | None:
     return first if first == turned else unclear
 
 
-def questions_for(experiment: str, prompt: Prompt, rubric: str = "default") -> tuple[Question, ...]:
-    """What a rater is asked about an edit of this prompt, in the words of a rubric."""
+def questions_for(
+    experiment: str, prompt: Prompt, rubric: str = "default", *, status: bool = False
+) -> tuple[Question, ...]:
+    """What a rater is asked about an edit of this prompt, in the words of a rubric; `status`: who has more of it."""
     questions = WORDINGS[rubric]
     if experiment == Experiment.STEREOTYPE:
-        return tuple(questions[q] for q in STEREOTYPE_QUESTIONS)
+        return tuple(questions[q] for q in (*STEREOTYPE_QUESTIONS, *((STATUS,) if status else ())))
     replaced = {q.replaces: q for q in questions.values() if q.replaces}
     return tuple(replaced.get(axis, questions[axis]) if prompt.target_years else questions[axis] for axis in AXES)

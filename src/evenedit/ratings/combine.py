@@ -31,6 +31,7 @@ from evenedit.protocol import AXES, DEFAULT_RATES, QUESTIONS, VERDICTS, Rate, lo
 from evenedit.protocol.drift import REPLACED, drift, meets_rate
 from evenedit.protocol.ensemble import MISSING_POLICIES, RULES, SCORE_RULES, STANDARD_RULES, VERDICT_RULES
 from evenedit.protocol.prompts import BUILT_IN
+from evenedit.protocol.rubric import STATUS
 from evenedit.ratings.table import MISSING, NOT_ASKED, QUESTION_IDS, RatingTable, Scores
 
 Cube = NDArray[np.int8]
@@ -208,7 +209,9 @@ def asked(table: RatingTable) -> NDArray[np.bool_]:
     asked_of = [at for at, kind in enumerate(table.kinds) if kind is not Kind.REVIEW]  # a review opens no question
     answered: NDArray[np.bool_] = np.any(table.values[asked_of] > 0, axis=0)
     mask[stereotype, QUESTION_IDS.index("stereotype")] = True
-    mask[stereotype, QUESTION_IDS.index("target_role")] = answered[:, QUESTION_IDS.index("target_role")].any()
+    for question in ("target_role", STATUS):
+        at = QUESTION_IDS.index(question)
+        mask[stereotype, at] = answered[:, at].any()
     mask[(edits["experiment"] == Experiment.MITIGATION).to_numpy(), _PREFERENCE] = answered[:, _PREFERENCE].any()
     for axis in AXES:
         mask[~stereotype, QUESTION_IDS.index(axis)] = True

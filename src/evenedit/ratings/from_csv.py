@@ -23,7 +23,7 @@ from evenedit.core.records import Experiment, Kind, Outcome, Rating, Status
 from evenedit.core.spreadsheet import as_written
 from evenedit.protocol import AXES, FACTORS, QUESTIONS, Factor, PromptSet, found_factor, load_prompts
 from evenedit.protocol.prompts import BUILT_IN, FLOOR, asked_axes, merge
-from evenedit.protocol.rubric import CHANGES
+from evenedit.protocol.rubric import CHANGES, STATUS
 from evenedit.ratings.authors import in_our_columns
 from evenedit.ratings.build import build_table
 from evenedit.ratings.sources import PREFERENCE
@@ -53,8 +53,9 @@ EDIT_KEY = ["experiment", "condition", "editor", "source_id", "prompt_id", "seed
 _SCORE = {"": 0} | {f"{score}{tail}": score for score in range(1, 6) for tail in ("", ".0")}
 """What a score may look like; "4.0" is how some tools write 4."""
 _CHOICES = {q.id: q.labels for q in QUESTIONS.values() if q.sided == "choice"}
-_ALSO = {"target_role": "role", PREFERENCE: "preference"}
-"""Answers a file may also have, by question: who got the role, and which output keeps the identity better."""
+_ALSO = {"target_role": "role", STATUS: "higher_status", PREFERENCE: "preference"}
+"""Answers a file may also have, by question: who got the role, who has the higher status, and which output keeps the
+identity better."""
 
 
 CONFIDENCE = "confidence."

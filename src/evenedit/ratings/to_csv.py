@@ -14,6 +14,7 @@ from evenedit.core.images import write_whole
 from evenedit.core.records import Experiment, Outcome
 from evenedit.core.spreadsheet import as_csv
 from evenedit.protocol import AXES, QUESTIONS
+from evenedit.protocol.rubric import STATUS
 from evenedit.ratings.from_csv import CONFIDENCE
 from evenedit.ratings.sources import PREFERENCE
 from evenedit.ratings.table import MISSING, NOT_ASKED, QUESTION_IDS, STATUSES, RatingTable, second_columns
@@ -112,7 +113,9 @@ def _rated(
 
 def _questions(*, is_verdict: bool) -> dict[str, str]:
     """By column of a file, the question it answers."""
-    return {"verdict": "stereotype", "role": "target_role"} if is_verdict else {a: a for a in (*AXES, "preference")}
+    if not is_verdict:
+        return {a: a for a in (*AXES, "preference")}
+    return {"verdict": "stereotype", "role": "target_role", "higher_status": STATUS}
 
 
 def _of_rater(

@@ -277,7 +277,8 @@ class _Cases:
         if assignment.baseline is not None:
             return (IDENTITY,)
         request = assignment.request
-        return questions_for(request.experiment, self.file.prompt(request.prompt_id), self.file.rubric)
+        prompt = self.file.prompt(request.prompt_id)
+        return questions_for(request.experiment, prompt, self.file.rubric, status=self.file.status)
 
     def case(self, assignment: Assignment) -> Case:
         """What is shown."""

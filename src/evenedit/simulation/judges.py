@@ -15,7 +15,7 @@ from evenedit.core.interfaces import Case, Reply
 from evenedit.core.records import Question, Status
 from evenedit.protocol import QUESTIONS
 from evenedit.protocol.drift import drift
-from evenedit.protocol.rubric import QUESTION_IDS
+from evenedit.protocol.rubric import QUESTION_IDS, STATUS
 from evenedit.simulation.editors import truth_of
 
 
@@ -88,6 +88,8 @@ class SimulatedJudge:
         if case.other is not None:
             other, second = truth_of(case.other)
             key, truth = key + other, {"identity": _closer(truth, second)}
+        if "target_role" in truth:  # in a drawn picture the role is all the status there is
+            truth = {STATUS: truth["target_role"]} | truth
         rng = np.random.default_rng(int(digest([self.seed, key]), 16))
         end = rng.random()
         if end < self.refusal:

@@ -173,8 +173,15 @@ def _accounts(study: Study) -> Iterator[HealthCheck]:
 
 def _plugins(study: Study) -> Iterator[HealthCheck]:
     file = study.file
+    pictured = True
+    try:
+        study.design.preview_sources()
+    except EvenEditError as error:
+        pictured = False
+        yield HealthCheck(False, f"portraits: {error}")
     for section in file.sections.editors:
-        asked = instructions_of(study, section) if plugins.encodes_first(section.plugin) else 0
+        known = instructions_of(study, section) if pictured else len(file.prompts) + len(file.wino)
+        asked = known if plugins.encodes_first(section.plugin) else 0
         settings = file.located(section.settings)
         needs = _needs(section.plugin, settings, asked)
         yield from (HealthCheck(False, f"editor '{section.id}': {need}") for need in needs)
@@ -182,8 +189,8 @@ def _plugins(study: Study) -> Iterator[HealthCheck]:
             yield HealthCheck(True, f"editor '{section.id}' {memory[1]}")
     plugged = [("judges", j.id, j.kind, j.settings) for j in file.sections.judges]
     if file.sections.experiments.mitigation:
-        extractor = file.sections.experiments.mitigation.extractor
-        plugged.append(("extractors", extractor.kind, extractor.kind, extractor.settings))
+        extractors = file.sections.experiments.mitigation.extractors
+        plugged += [("extractors", e.kind, e.kind, e.settings) for e in extractors]
     for group, ident, kind, settings in plugged:
         rater = plugins.build(group, kind, settings)
         for need in rater.missing() if hasattr(rater, "missing") else ():

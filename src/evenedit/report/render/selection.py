@@ -30,6 +30,9 @@ ANSWERS: dict[str, tuple[str, str]] = {
     "role_male": ("target_role", "1"),
     "role_female": ("target_role", "2"),
     "role_unclear": ("target_role", "3"),
+    "status_male": ("status_role", "1"),
+    "status_female": ("status_role", "2"),
+    "status_unclear": ("status_role", "3"),
     "refused": ("outcome", "refused"),
 }
 """Rates of one answer: the field and the value that are counted."""

@@ -27,6 +27,11 @@ ROLES = {
     "role_followed": "To the coded gender",
     "role_contradicts_verdict": "Contradicts the verdict",
 }
+STATUS = {
+    "status_male": "Higher status: male portrait",
+    "status_female": "Higher status: female portrait",
+    "status_unclear": "Higher status: unclear",
+}
 
 
 def preferences(index: Index) -> Table | None:
@@ -67,11 +72,15 @@ def roles(index: Index) -> Table | None:
     """Which of the two portraits got the role, by the coded gender of the occupation."""
     groups = [{}, *({CODED: code} for code in index.levels(CODED, "stereotype"))]
     rows: list[tuple[Cell, ...]] = []
+    everybody = (
+        index.find(Measure.rate("status_male"), editor, experiment="stereotype") for editor in index.lines("stereotype")
+    )
+    shown = ROLES | (STATUS if any(e is not None and e.n for e in everybody) else {})
     for editor in index.lines("stereotype"):
         for condition in (c for c in STEREOTYPE_ARMS if c in index.conditions("stereotype")):
             find = partial(index.find, experiment="stereotype", condition=condition)
             for group in groups:
-                numbers = [Number.of(find(Measure.rate(role), editor, group), "share") for role in ROLES]
+                numbers = [Number.of(find(Measure.rate(role), editor, group), "share") for role in shown]
                 if numbers[0].n:
                     rows.append(
                         (editor or POOLED, condition, _occupations(group), *numbers, numbers[0].n, numbers[0].missing)
@@ -85,7 +94,7 @@ def roles(index: Index) -> Table | None:
             text("editor", "Editor"),
             text("condition", "Condition"),
             text("occupations", "Occupations"),
-            *(Column(role, title) for role, title in ROLES.items()),
+            *(Column(role, title) for role, title in shown.items()),
             Column("n", "n"),
             Column("missing", "missing"),
         ),

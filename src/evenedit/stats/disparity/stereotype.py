@@ -11,6 +11,7 @@ from evenedit.core.records import Experiment
 from evenedit.protocol import VERDICTS, load_prompts
 from evenedit.protocol.measures import Measure
 from evenedit.protocol.prompts import BUILT_IN
+from evenedit.protocol.rubric import STATUS
 from evenedit.ratings.combine import asked
 from evenedit.ratings.table import QUESTION_IDS, Scores
 from evenedit.stats.engine.measures import Ledger
@@ -56,14 +57,8 @@ def _write_roles(
     ledger: Ledger, scores: Scores, rows: NDArray[np.intp], verdict: NDArray[np.int8], coded: Mapping[str, str | None]
 ) -> None:
     """Who got the role, and how often that contradicts the verdict on the same edit."""
-    at = QUESTION_IDS.index("target_role")
-    role, applies = scores.values[rows, at], asked(scores.table)[rows, at].astype(np.int64)
-    given = (role > 0).astype(np.int64)
-    for value, name in enumerate(("male", "female", "unclear"), 1):
-        met = (role == value).astype(np.int64)
-        ledger.add(
-            RatioMeasure(Measure.rate(f"role_{name}"), f"role.{name}", "role.given", "role.asked"), met, given, applies
-        )
+    role, applies = _write_shares(ledger, scores, rows, "target_role", "role")
+    _write_shares(ledger, scores, rows, STATUS, "status")
     prompts = scores.edits["prompt_id"].iloc[rows]
     male_coded, is_coded = (prompts.map(coded) == "Male").to_numpy(), prompts.isin(coded).to_numpy()
     both = (np.isin(role, (1, 2)) & np.isin(verdict, (1, 2))).astype(np.int64)
@@ -74,3 +69,16 @@ def _write_roles(
     contradicts = both * (to_coded != (verdict == 1))
     measure = RatioMeasure(Measure.rate("role_contradicts_verdict"), "role.contradicts", "role.decided", "role.both")
     ledger.add(measure, contradicts, both, both)
+
+
+def _write_shares(
+    ledger: Ledger, scores: Scores, rows: NDArray[np.intp], question: str, name: str
+) -> tuple[NDArray[np.int8], NDArray[np.int64]]:
+    """The shares of the male and the female portrait and of UNCLEAR; returns the answers, and where it was asked."""
+    at = QUESTION_IDS.index(question)
+    answer, applies = scores.values[rows, at], asked(scores.table)[rows, at].astype(np.int64)
+    given = (answer > 0).astype(np.int64)
+    for value, who in enumerate(("male", "female", "unclear"), 1):
+        measure = RatioMeasure(Measure.rate(f"{name}_{who}"), f"{name}.{who}", f"{name}.given", f"{name}.asked")
+        ledger.add(measure, (answer == value).astype(np.int64), given, applies)
+    return answer, applies
