@@ -1,5 +1,6 @@
 """A bundle holds all that its results follow from, and nobody's name."""
 
+import hashlib
 import json
 import os
 import shutil
@@ -9,6 +10,7 @@ import zipfile
 
 import pytest
 import tomli_w
+from PIL import Image
 
 from bundles import KEY_PEM, PUBLIC, everything, run_everything
 from conftest import KEY, open_study, write_study
@@ -19,8 +21,9 @@ from evenedit.bundle.making import make_bundle
 from evenedit.bundle.rescoring import rescore
 from evenedit.bundle.scoring import rounded
 from evenedit.bundle.study_facts import study_tables
-from evenedit.bundle.verification import verify
+from evenedit.bundle.verification import hold_pictures, verify
 from evenedit.core.errors import EvenEditError
+from evenedit.core.images import encode
 from evenedit.core.records import Kind
 from evenedit.core.sealed_zip import SealedZip, without, write_sealed
 from evenedit.ratings.digest import table_digest
@@ -118,7 +121,16 @@ def test_pictures_that_somebody_presents_are_held_against_the_digests(planned, a
     held = verify(audit, pictures=tmp_path).pictures
     assert (held.known, held.unknown) == (1, ()) and held.absent > 10
     (tmp_path / "two.png").write_bytes(b"another")
-    assert not verify(audit, pictures=tmp_path).intact
+    found = verify(audit, pictures=tmp_path)
+    assert not found.intact and not list(found.faults()), "the bundle itself is"
+
+
+def test_a_picture_is_known_in_the_file_that_its_owner_has(tmp_path):
+    picture = Image.linear_gradient("L").convert("RGB")
+    kept = json.dumps({"image": hashlib.sha256(encode(picture)).hexdigest()}).encode()
+    bundle = write_sealed(tmp_path / "a.zip", {"data/sources.jsonl": kept, "data/edits.jsonl": b""})
+    picture.save(tmp_path / "portrait.bmp")
+    assert hold_pictures(bundle, tmp_path / "portrait.bmp").known == 1
 
 
 def test_commands_take_a_bundle_where_they_take_results(evenedit, audit, tmp_path):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -13,7 +14,7 @@ from evenedit.bundle.evidence_files import EDITS, RECORD, SOURCES, read_evidence
 from evenedit.bundle.scoring import kept_plan
 from evenedit.bundle.signing import Signed, signature_of
 from evenedit.core.errors import EvenEditError
-from evenedit.core.images import PICTURES
+from evenedit.core.images import PICTURES, encode, read_image
 from evenedit.core.sealed_zip import Changes, SealedZip, find_changes
 from evenedit.results.preregistration import PlanChange
 from evenedit.storage.data_state import REQUESTS
@@ -65,7 +66,13 @@ class Verification:
         return not list(self.problems())
 
     def problems(self) -> Iterator[str]:
-        """What is not as it was, a line each."""
+        """What is not as it was, a line each, and the pictures that are none of the bundle's."""
+        yield from self.faults()
+        if self.pictures is not None:
+            yield from (f"no picture of this bundle: {name}" for name in self.pictures.unknown)
+
+    def faults(self) -> Iterator[str]:
+        """What of the bundle itself is not as it was, or not as the user has it from elsewhere."""
         yield from self.changes.lines()
         if self.wanted_root and self.root != self.wanted_root:
             yield f"another bundle: its root is {self.root or 'unreadable'}, you expect {self.wanted_root}"
@@ -75,8 +82,6 @@ class Verification:
             yield str(self.signed)
         if self.wanted_key and (self.signed is None or self.signed.public_key != self.wanted_key):
             yield f"not signed by the key you expect, {self.wanted_key}"
-        if self.pictures is not None:
-            yield from (f"no picture of this bundle: {name}" for name in self.pictures.unknown)
         yield from self.history
 
 
@@ -175,7 +180,13 @@ def hold_pictures(bundle: SealedZip, folder: Path) -> PicturesHeld:
         for row in map(json.loads, filter(None, bundle.read(name).decode().split("\n")))
         if row["image"]
     }
-    found = {path: hashlib.sha256(path.read_bytes()).hexdigest() for path in files}
-    known = {sha256 for sha256 in found.values() if sha256 in wanted}
-    unknown = tuple(str(path) for path, sha256 in found.items() if sha256 not in wanted)
-    return PicturesHeld(len(known), unknown, len(wanted - known))
+    found = {path: next((sha256 for sha256 in _digests(path) if sha256 in wanted), "") for path in files}
+    known = set(filter(None, found.values()))
+    return PicturesHeld(len(known), tuple(str(path) for path in files if not found[path]), len(wanted - known))
+
+
+def _digests(path: Path) -> Iterator[str]:
+    """The digest of a picture's file, and that of the same pixels as a study keeps them."""
+    yield hashlib.sha256(path.read_bytes()).hexdigest()
+    with suppress(EvenEditError):
+        yield hashlib.sha256(encode(read_image(path))).hexdigest()

@@ -104,7 +104,8 @@ def verify(file: Path, root: str, seal: str, key: str, pictures: Path | None) ->
     if found.seal:
         click.echo(f"seal {found.seal}")
     click.echo(f"root {found.root}" if found.root else "no root can be read")
-    click.echo("changed" if problems else "intact")
+    others = " (the bundle; other pictures were presented)" if problems else ""
+    click.echo("changed" if list(found.faults()) else f"intact{others}")
     sys.exit(1 if problems else 0)
 
 
