@@ -1,5 +1,6 @@
 """A bundle holds all that its results follow from, and nobody's name."""
 
+import hashlib
 import json
 import os
 import shutil
@@ -8,6 +9,8 @@ import sys
 import zipfile
 
 import pytest
+import tomli_w
+from PIL import Image
 
 from bundles import KEY_PEM, PUBLIC, everything, run_everything
 from conftest import KEY, open_study, write_study
@@ -18,8 +21,9 @@ from evenedit.bundle.making import make_bundle
 from evenedit.bundle.rescoring import rescore
 from evenedit.bundle.scoring import rounded
 from evenedit.bundle.study_facts import study_tables
-from evenedit.bundle.verification import verify
+from evenedit.bundle.verification import hold_pictures, verify
 from evenedit.core.errors import EvenEditError
+from evenedit.core.images import encode
 from evenedit.core.records import Kind
 from evenedit.core.sealed_zip import SealedZip, without, write_sealed
 from evenedit.ratings.digest import table_digest
@@ -90,8 +94,8 @@ def test_a_reply_that_was_changed_changes_the_results_and_is_told(audit, tmp_pat
     changed["raw"] = json.dumps(answers | {"skin_tone": 1 if answers["skin_tone"] != 1 else 5})
     files["data/replies.jsonl"] = "".join(json.dumps(row) + "\n" for row in rows).encode()
     forged = write_sealed(tmp_path / "forged.zip", files, bundle.facts)
-    assert verify(forged.path).intact, "all its hashes were written anew"
-    assert not verify(forged.path, root=bundle.root).intact
+    assert not verify(forged.path).changes, "all its hashes were written anew"
+    assert any(line.startswith("replies of simulated-judge-a") for line in verify(forged.path).problems())
     assert not verify(forged.path, key=PUBLIC).intact
     found = rescore(forged.path, tmp_path / "out")
     assert not found.identical and len(found.again.differ) == 1
@@ -117,7 +121,16 @@ def test_pictures_that_somebody_presents_are_held_against_the_digests(planned, a
     held = verify(audit, pictures=tmp_path).pictures
     assert (held.known, held.unknown) == (1, ()) and held.absent > 10
     (tmp_path / "two.png").write_bytes(b"another")
-    assert not verify(audit, pictures=tmp_path).intact
+    found = verify(audit, pictures=tmp_path)
+    assert not found.intact and not list(found.faults()), "the bundle itself is"
+
+
+def test_a_picture_is_known_in_the_file_that_its_owner_has(tmp_path):
+    picture = Image.linear_gradient("L").convert("RGB")
+    kept = json.dumps({"image": hashlib.sha256(encode(picture)).hexdigest()}).encode()
+    bundle = write_sealed(tmp_path / "a.zip", {"data/sources.jsonl": kept, "data/edits.jsonl": b""})
+    picture.save(tmp_path / "portrait.bmp")
+    assert hold_pictures(bundle, tmp_path / "portrait.bmp").known == 1
 
 
 def test_commands_take_a_bundle_where_they_take_results(evenedit, audit, tmp_path):
@@ -185,7 +198,8 @@ def test_real_peoples_answers_wait_for_the_day_their_consent_names(whole, tmp_pa
 
 
 def test_who_withdraws_from_a_bundle_is_told_and_it_stays_intact(whole, tmp_path):
-    bundle = write_sealed(tmp_path / "a.zip", evidence_files(gather_evidence(whole)))
+    beside = {"study.toml": tomli_w.dumps(study_tables(whole)).encode(), "data/measurements.jsonl": b""}
+    bundle = write_sealed(tmp_path / "a.zip", evidence_files(gather_evidence(whole)) | beside)
     name = bundle.under("people")[0]
     left = without(bundle, {name: "2026-11-17"}, tmp_path / "b.zip")
     found = verify(left.path, root=bundle.root)

@@ -51,9 +51,12 @@ def test_filters_and_case_pages_work_from_disk_on_a_phone_and_axe_is_content(sit
     assert "race=Black" in page.url
     page.locator("#cases summary").first.click()
     page.get_by_text("The page of this case").first.click()
-    assert "Raw reply" in page.content() and page.locator(".pair img").count() == 2
+    assert "Raw reply" in page.content() and page.locator(".shown img").count() == 2
+    boxes = [picture.bounding_box() for picture in page.locator(".shown img").all()]
+    assert boxes[0]["y"] == boxes[1]["y"], "source and output stand side by side"
     found = []
-    for where in ("index.html", "takedown.html", "cases/index.html", "report/cases.html"):
+    case = f"cases/{next(p.name for p in (site.page.parent / 'cases').glob('*.html') if p.stem != 'index')}"
+    for where in ("index.html", "takedown.html", "cases/index.html", "report/cases.html", case):
         page.goto((site.page.parent / where).as_uri())
         wide = page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth")
         assert wide <= 0, f"{where} is wider than a phone"
@@ -70,7 +73,7 @@ def test_pictures_are_withheld_or_blurred_by_class(audit, tmp_path):
     text = (tmp_path / "site/report/cases.html").read_text()
     data = json.loads(re.search(r'id="data">(.*?)</script>', text, re.DOTALL)[1])
     assert not any(data["outputs"]) and all(data["portraits"].values())
-    assert 'img[alt^="Source portrait"]:not(:hover)' in text
+    assert 'img[alt^="Source portrait"]:not(:hover)' in text and ".photos img:not(:hover)" in text
     for path in (tmp_path / "site").rglob("*.html"):
         assert not re.search(r'<img[^>]*alt="Edit by', path.read_text()), path
     assert not list((tmp_path / "site/downloads").glob("*.zip")), "the bundle holds what is withheld"

@@ -124,3 +124,33 @@ def test_a_study_that_was_never_sealed_says_nothing_of_a_plan(tmp_path):
     study.run()
     results = study.results()
     assert results.preregistration is None and {f.standing for f in results.findings} == {""}
+
+
+def test_pictures_that_hold_other_bytes_are_told(study):
+    source = next(iter(study.store.sources().values()))
+    path = study.store.images.path(source.image)
+    content = bytearray(path.read_bytes())
+    content[len(content) // 2] ^= 1
+    path.write_bytes(bytes(content))
+    assert changes(study)["pictures"][1] == "1 hold other bytes"
+
+
+def test_a_last_run_without_an_end_is_told(study):
+    path = study.folder / "history.jsonl"
+    path.write_text("".join(path.read_text().splitlines(keepends=True)[:-1]))
+    assert "has none" in changes(study)["history"][1]
+
+
+@pytest.mark.parametrize(
+    ("statement", "what"),
+    [
+        ("UPDATE runs SET started = '2020-01-01T00:00:00+00:00'", "run 1"),
+        ("DELETE FROM runs", "run 1"),
+        ("UPDATE sources SET origin = 'a studio'", "origins of sources"),
+        ("UPDATE edits SET seconds = 0.001", "edits"),
+    ],
+)
+def test_facts_about_runs_portraits_and_edits_are_held_too(study, statement, what):
+    with sqlite3.connect(study.folder / "study.db") as db:
+        assert db.execute(statement).rowcount
+    assert "outside of any run" in changes(study)[what][1]

@@ -30,7 +30,7 @@ def evidence_files(evidence: Evidence) -> dict[str, bytes]:
             {"id": s.id, "image": s.image, "attributes": dict(s.attributes), "origin": _bare(s.origin)}
             for s in evidence.sources.values()
         ),
-        REQUESTS: lines(map(_request, evidence.requests)),
+        REQUESTS: lines(map(request_row, evidence.requests)),
         EDITS: lines(
             {
                 "request_id": e.request_id,
@@ -90,7 +90,8 @@ def _rows(bundle: SealedZip, name: str) -> Iterator[dict[str, Any]]:
     return (json.loads(line) for line in bundle.read(name).decode().split("\n") if line)
 
 
-def _request(request: Request) -> Row:
+def request_row(request: Request) -> Row:
+    """A request as plain values, in the order of the database's columns."""
     return {
         "id": request.id,
         "experiment": request.experiment,

@@ -40,9 +40,16 @@ DOWNLOADS = (
 ROBOTS = "User-agent: *\nDisallow: /\n"
 SOURCE, OUTPUT = "Source portrait", "Edit by"
 """How the descriptions of pictures begin, by their class."""
+PHOTOS = ".photos img"
+"""Figures made of several pictures, of both classes."""
 STYLE = """
 .site code.long, .site pre { overflow-wrap: anywhere; white-space: pre-wrap; }
-.site .pair { display: flex; flex-wrap: wrap; gap: .5rem; } .site .pair img { width: min(100%, 20rem); height: auto; }
+.site .shown { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(9rem, 100%), 1fr)); gap: .6rem; }
+.site .shown { max-width: 42rem; }
+.site .shown figure { margin: 0; } .site .shown img { width: 100%; height: auto; display: block; }
+.site .shown a { border: 0; display: block; } .site .shown figcaption { font: .9rem/1.4 var(--sans); }
+.site .readings div { display: grid; grid-template-columns: minmax(7rem, 13rem) 1fr; gap: .8rem; }
+.site .readings dd { overflow-wrap: anywhere; text-align: left; }
 .site main a { text-decoration: underline; }
 """
 IMAGE = re.compile(r"<img\b[^>]*>")
@@ -77,11 +84,12 @@ class PicturePolicy:
     @property
     def style(self) -> str:
         """The style that blurs what is to be blurred; a picture is sharp while it is pointed at or focused."""
-        starts = [start for start, shown in ((SOURCE, self.portraits), (OUTPUT, self.outputs)) if shown == "blur"]
+        classes = ((SOURCE, self.portraits), (OUTPUT, self.outputs))
+        blurred = [f'img[alt^="{start}"]' for start, shown in classes if shown == "blur"]
+        blurred += [PHOTOS] if blurred else []
         return "".join(
-            f'img[alt^="{start}"]:not(:hover) {{ filter: blur(14px); }}\n'
-            f'a:focus img[alt^="{start}"] {{ filter: none; }}\n'
-            for start in starts
+            f"{which}:not(:hover) {{ filter: blur(14px); }}\n:is(a, button):focus {which} {{ filter: none; }}\n"
+            for which in blurred
         )
 
     def in_words(self, pictures: str) -> str:
@@ -202,7 +210,8 @@ class CasePage:
     portrait: str
     editor: str
     instruction: str
-    pictures: Sequence[tuple[str, str]]
+    pictures: Sequence[tuple[str, str, str]]
+    """Address, description and caption of each."""
     facts: Sequence[tuple[str, str]]
     replies: Sequence[Mapping[str, str]]
     before: str = ""
@@ -216,15 +225,16 @@ def _cases(evidence: Evidence, pictures: set[str]) -> Iterator[CasePage]:
         by_request.setdefault(reply.request_id, []).append(reply)
     for at, request in enumerate(made):
         edit = evidence.edits[request.id]
-        shown = [(evidence.sources[s].image, SOURCE) for s in request.source_ids]
-        shown += [(edit.image, f"{OUTPUT} {request.editor} for: {request.instruction}")] if edit.image else []
+        shown = [(evidence.sources[s].image, SOURCE, SOURCE) for s in request.source_ids]
+        made_by = f"{OUTPUT} {request.editor}"
+        shown += [(edit.image, f"{made_by} for: {request.instruction}", made_by)] if edit.image else []
         yield CasePage(
             id=request.id,
             prompt=request.prompt_id,
             portrait=" + ".join(request.source_ids),
             editor=request.editor,
             instruction=request.instruction,
-            pictures=[(f"../report/pictures/{n[:NAME]}.webp", alt) for n, alt in shown if n[:NAME] in pictures],
+            pictures=[(f"../report/pictures/{n[:NAME]}.webp", *words) for n, *words in shown if n[:NAME] in pictures],
             facts=list(_facts(evidence, request, edit.outcome, edit.image or "")),
             replies=[_reply(evidence, reply) for reply in by_request.get(request.id, [])],
             before=made[at - 1].id if at else "",

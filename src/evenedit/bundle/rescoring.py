@@ -5,28 +5,26 @@ from __future__ import annotations
 import json
 import tomllib
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from pydantic import ValidationError
 
+from evenedit.bundle.coherence import stated_rules, stated_sections, untrue_files
 from evenedit.bundle.evidence import ReadAgain
 from evenedit.bundle.evidence_files import read_evidence
 from evenedit.bundle.scoring import kept_plan, score
 from evenedit.config.check import explain
-from evenedit.config.sections import Sections
-from evenedit.config.study_file import StudyFile
 from evenedit.core.errors import EvenEditError
 from evenedit.core.images import write_whole
 from evenedit.core.provenance import provenance
 from evenedit.core.sealed_zip import SealedZip
 from evenedit.core.version import __version__
-from evenedit.protocol import PromptSet
+from evenedit.results.preregistration import PlanChange
 from evenedit.stats import AnalysisRules
 from evenedit.study.analyze import PRESETS
 from evenedit.study.load_results import RESULTS, open_bundle
-from evenedit.study.results import rules_of
 
 RESCORE = "rescore.json"
 SCHEMA = "evenedit.rescore/1"
@@ -45,6 +43,8 @@ class Rescored:
     """Whether results.json has the same bytes as the bundle's."""
     other_rules: bool
     differences: tuple[str, ...]
+    untrue: tuple[str, ...]
+    """Other files of the bundle that do not say what follows from its evidence."""
     again: ReadAgain
     withdrawn: int
     made_with: str
@@ -60,14 +60,19 @@ def rescore(path: Path, out: Path, rules: str = "") -> Rescored:
     evidence = read_evidence(bundle)
     stated = bundle.read(RESULTS)
     body = json.loads(stated)
-    chosen = other_rules(bundle, evidence.record.rules, rules) if rules else evidence.record.rules
-    results = score(evidence, body["provenance"], chosen, kept=kept_plan(bundle))
+    chosen = other_rules(bundle, rules) if rules else evidence.record.rules
+    kept = kept_plan(bundle)
+    if kept is not None and rules:
+        others = PlanChange("rules of this scoring", "those of the study", f"others: {Path(rules).name}")
+        kept = replace(kept, beside=(*kept.beside, others))
+    results = score(evidence, body["provenance"], chosen, kept=kept)
     made = results.to_json().encode()
     found = Rescored(
         out,
         identical=made == stated,
         other_rules=bool(rules),
         differences=tuple(differences(body, json.loads(made))),
+        untrue=() if rules else tuple(untrue_files(bundle, evidence, results)),
         again=evidence.read_again(),
         withdrawn=len(bundle.changes().withdrawn),
         made_with=str(bundle.facts.get("evenedit", "unknown")),
@@ -78,7 +83,7 @@ def rescore(path: Path, out: Path, rules: str = "") -> Rescored:
     return found
 
 
-def other_rules(bundle: SealedZip, own: AnalysisRules, rules: str) -> AnalysisRules:
+def other_rules(bundle: SealedZip, rules: str) -> AnalysisRules:
     """The rules of a preset, or the bundle's own with the tables of a file in their place."""
     file = Path(rules)
     if rules in PRESETS and not file.exists():
@@ -92,15 +97,10 @@ def other_rules(bundle: SealedZip, own: AnalysisRules, rules: str) -> AnalysisRu
         raise EvenEditError(f"--rules {rules}: there is no such file; name a TOML file, {' or '.join(PRESETS)}")
     if foreign := [name for name in changed if name not in RULES]:
         raise EvenEditError(f"{rules}: [{foreign[0]}] is no rule; tables of rules are {', '.join(RULES)}")
-    body = tomllib.loads(bundle.read("study.toml").decode())
-    for name, table in changed.items():
-        body[name] = {**body.get(name, {}), **table}
     try:
-        sections = Sections.model_validate(body)
+        return stated_rules(stated_sections(bundle, changed))
     except ValidationError as error:
         raise EvenEditError(*(f"{rules}: {line}" for line in explain(error))) from None
-    nothing = PromptSet("none", ())
-    return rules_of(StudyFile(Path(), sections, nothing, nothing))
 
 
 def differences(stated: Mapping[str, Any], made: Mapping[str, Any]) -> Iterator[str]:
@@ -145,6 +145,7 @@ def _record(bundle: SealedZip, found: Rescored, rules: AnalysisRules) -> bytes:
         "replies_that_differ": list(found.again.differ[:MOST]),
         "withdrawn": found.withdrawn,
         "differences": list(found.differences[:MOST]),
+        "untrue_files": list(found.untrue),
         "provenance": provenance(),
     }
     return (json.dumps(body, ensure_ascii=False, indent=1) + "\n").encode()

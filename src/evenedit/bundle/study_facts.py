@@ -28,16 +28,16 @@ LEFT_OUT = {"store", "executor", "cache"}
 def study_tables(study: Study) -> dict[str, Any]:
     """The tables of study.toml without where it ran, without folders of a machine and without addresses of staff."""
     body = study.file.sections.model_dump(mode="json", exclude_none=True, exclude=LEFT_OUT)
-    bared: dict[str, Any] = _bared(body)
-    return bared
+    plain: dict[str, Any] = bared(body)
+    return plain
 
 
-def _bared(value: Any) -> Any:
+def bared(value: Any) -> Any:
     """The same with the last part alone of every path that begins at the root of a machine."""
     if isinstance(value, Mapping):
-        return {key: _bared(item) for key, item in value.items()}
+        return {key: bared(item) for key, item in value.items()}
     if isinstance(value, list):
-        return [_bared(item) for item in value]
+        return [bared(item) for item in value]
     return _last_part(value) if isinstance(value, str) else value
 
 

@@ -4,19 +4,23 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from evenedit.bundle.evidence_files import EDITS, SOURCES
+from evenedit.bundle.coherence import incoherent, not_as_left
+from evenedit.bundle.evidence_files import EDITS, RECORD, SOURCES, read_evidence
 from evenedit.bundle.scoring import kept_plan
 from evenedit.bundle.signing import Signed, signature_of
 from evenedit.core.errors import EvenEditError
-from evenedit.core.images import PICTURES
+from evenedit.core.images import PICTURES, encode, read_image
 from evenedit.core.sealed_zip import Changes, SealedZip, find_changes
 from evenedit.results.preregistration import PlanChange
+from evenedit.storage.data_state import REQUESTS
 from evenedit.storage.study_history import FILE as HISTORY
-from evenedit.storage.study_history import breaks, parse_history
+from evenedit.storage.study_history import Happening, breaks, parse_history
+from evenedit.study.kept_plan import unended
 from evenedit.study.seal import FILE as SEAL
 from evenedit.study.seal import Seal
 
@@ -41,14 +45,20 @@ class Verification:
     wanted_root: str = ""
     """The root that the user has from elsewhere; empty where none was given."""
     signed: Signed | None = None
+    seal: str = ""
+    """The seal of the study's plan; empty where it was never sealed."""
+    wanted_seal: str = ""
+    """The seal that the user has from elsewhere; empty where none was given."""
     wanted_key: str = ""
     """The public key that the user has from elsewhere; empty where none was given."""
     pictures: PicturesHeld | None = None
     facts: dict[str, object] = field(default_factory=dict)
     history: tuple[str, ...] = ()
-    """What is wrong with the history or the seal of the study."""
+    """What is wrong with the history or the seal of the study, and what contradicts them or the study file."""
     plan: tuple[PlanChange, ...] = ()
     """What is not as the study sealed it: told in its report too, and no change of the bundle."""
+    notes: tuple[str, ...] = ()
+    """What the history of a study that was never sealed does not hold: no change of the bundle."""
 
     @property
     def intact(self) -> bool:
@@ -56,45 +66,101 @@ class Verification:
         return not list(self.problems())
 
     def problems(self) -> Iterator[str]:
-        """What is not as it was, a line each."""
+        """What is not as it was, a line each, and the pictures that are none of the bundle's."""
+        yield from self.faults()
+        if self.pictures is not None:
+            yield from (f"no picture of this bundle: {name}" for name in self.pictures.unknown)
+
+    def faults(self) -> Iterator[str]:
+        """What of the bundle itself is not as it was, or not as the user has it from elsewhere."""
         yield from self.changes.lines()
         if self.wanted_root and self.root != self.wanted_root:
             yield f"another bundle: its root is {self.root or 'unreadable'}, you expect {self.wanted_root}"
+        if self.wanted_seal and self.seal != self.wanted_seal:
+            yield f"another plan: its seal is {self.seal or 'not there'}, you expect {self.wanted_seal}"
         if self.signed is not None and not self.signed.valid:
             yield str(self.signed)
         if self.wanted_key and (self.signed is None or self.signed.public_key != self.wanted_key):
             yield f"not signed by the key you expect, {self.wanted_key}"
-        if self.pictures is not None:
-            yield from (f"no picture of this bundle: {name}" for name in self.pictures.unknown)
         yield from self.history
 
 
-def verify(path: Path, *, root: str = "", key: str = "", pictures: Path | None = None) -> Verification:
+def verify(path: Path, *, root: str = "", seal: str = "", key: str = "", pictures: Path | None = None) -> Verification:
     """Hold every byte of a bundle against its manifest, and all that the user has from elsewhere against both."""
     changes = find_changes(path)
     try:
         bundle = SealedZip.open(path)
     except EvenEditError:
-        return Verification(changes, wanted_root=root, wanted_key=key)
+        return Verification(changes, wanted_root=root, wanted_seal=seal, wanted_key=key)
     signed = signature_of(bundle)
     held = None if pictures is None else hold_pictures(bundle, pictures)
-    told = tuple(_history(bundle))
-    plan = () if changes or told else plan_changes(bundle)
-    return Verification(changes, bundle.root, root.lower(), signed, key.lower(), held, dict(bundle.facts), told, plan)
+    found = Verification(
+        changes,
+        bundle.root,
+        root.lower(),
+        signed=signed,
+        seal=_seal_of(bundle),
+        wanted_seal=seal.lower(),
+        wanted_key=key.lower(),
+        pictures=held,
+        facts=dict(bundle.facts),
+        history=tuple(_history(bundle)),
+    )
+    if changes or found.history:
+        return found
+    plan = plan_changes(bundle)
+    wrong, notes = _contradictions(bundle, plan)
+    return replace(found, history=tuple(wrong), plan=plan, notes=tuple(notes))
 
 
 def _history(bundle: SealedZip) -> Iterator[str]:
     """Where the history of the study breaks, and whether its seal is the one that the history knows."""
-    lines = parse_history(bundle.read(HISTORY).decode()) if HISTORY in bundle.names else []
+    lines = _lines(bundle)
     yield from breaks(lines)
-    if SEAL in bundle.names:
-        try:
-            seal = Seal.parse(bundle.read(SEAL).decode(), SEAL)
-        except EvenEditError as error:
-            yield str(error)
-            return
-        if [line.detail.get("seal") for line in lines if line.what == "sealed"] != [seal.digest]:
-            yield f"{SEAL}: the study's history knows another seal"
+    known = [line.detail.get("seal") for line in lines if line.what == "sealed"]
+    if SEAL not in bundle.names:
+        yield from (f"{SEAL} is gone: the study's history knows the seal {seal}" for seal in known)
+        return
+    try:
+        seal = Seal.parse(bundle.read(SEAL).decode(), SEAL)
+    except EvenEditError as error:
+        yield str(error)
+        return
+    if known != [seal.digest]:
+        yield f"{SEAL}: the study's history knows another seal"
+
+
+def _seal_of(bundle: SealedZip) -> str:
+    """The digest that names the sealed plan, as its content has it."""
+    try:
+        return Seal.parse(bundle.read(SEAL).decode(), SEAL).digest if SEAL in bundle.names else ""
+    except (EvenEditError, UnicodeDecodeError):
+        return ""
+
+
+def _lines(bundle: SealedZip) -> list[Happening]:
+    return parse_history(bundle.read(HISTORY).decode()) if HISTORY in bundle.names else []
+
+
+def _contradictions(bundle: SealedZip, plan: Sequence[PlanChange]) -> tuple[list[str], list[str]]:
+    """What contradicts the study file or the sealed plan, and what the history alone does not hold.
+
+    A sealed study answers for its history; of another one it is only said.
+    """
+    if RECORD not in bundle.names:
+        return [], []
+    try:
+        evidence = read_evidence(bundle)
+        wrong = list(incoherent(bundle, evidence))
+        parts = list(not_as_left(bundle, evidence, _lines(bundle)))
+    except EvenEditError as error:
+        return [str(error)], []
+    told = {change.what for change in plan}
+    loose = [] if told and REQUESTS in parts else [part for part in parts if part not in told]
+    said = [f"{part}: not as the last run left them, by the study's history" for part in loose]
+    if unended(_lines(bundle)) and "history" not in told:
+        said.append("the study's history has no line for the end of its last run")
+    return (wrong + said, []) if SEAL in bundle.names else (wrong, said)
 
 
 def plan_changes(bundle: SealedZip) -> tuple[PlanChange, ...]:
@@ -114,7 +180,13 @@ def hold_pictures(bundle: SealedZip, folder: Path) -> PicturesHeld:
         for row in map(json.loads, filter(None, bundle.read(name).decode().split("\n")))
         if row["image"]
     }
-    found = {path: hashlib.sha256(path.read_bytes()).hexdigest() for path in files}
-    known = {sha256 for sha256 in found.values() if sha256 in wanted}
-    unknown = tuple(str(path) for path, sha256 in found.items() if sha256 not in wanted)
-    return PicturesHeld(len(known), unknown, len(wanted - known))
+    found = {path: next((sha256 for sha256 in _digests(path) if sha256 in wanted), "") for path in files}
+    known = set(filter(None, found.values()))
+    return PicturesHeld(len(known), tuple(str(path) for path in files if not found[path]), len(wanted - known))
+
+
+def _digests(path: Path) -> Iterator[str]:
+    """The digest of a picture's file, and that of the same pixels as a study keeps them."""
+    yield hashlib.sha256(path.read_bytes()).hexdigest()
+    with suppress(EvenEditError):
+        yield hashlib.sha256(encode(read_image(path))).hexdigest()

@@ -72,23 +72,26 @@ def seal(study: Path) -> None:
 @click.command()
 @BUNDLE
 @click.option("--root", default="", help="The root as you have it from elsewhere.")
+@click.option("--seal", default="", help="The seal of the study's plan as you have it from elsewhere.")
 @click.option("--key", default="", help="The signer's public key (hex) as you have it from elsewhere.")
 @click.option("--pictures", type=click.Path(path_type=Path), help="Pictures to hold against the digests: a folder.")
 @example("evenedit verify audit.zip\nevenedit verify audit.zip --root 3f9c… --pictures portraits")
-def verify(file: Path, root: str, key: str, pictures: Path | None) -> None:
+def verify(file: Path, root: str, seal: str, key: str, pictures: Path | None) -> None:
     """Say whether a bundle is intact, or what was changed.
 
     Exit code 0 = intact, 1 = something is not as it was. Whoever can write a bundle can write its hashes too: only a
-    root or a key that you have from elsewhere shows that it is the bundle you mean.
+    root, a seal or a key that you have from elsewhere shows that it is the bundle you mean.
     """
     from evenedit.bundle.verification import verify as look
 
-    found = look(file, root=root, key=key, pictures=pictures)
+    found = look(file, root=root, seal=seal, key=key, pictures=pictures)
     problems = list(found.problems())
     for line in problems:
         click.echo(line)
     for change in found.plan:
         click.echo(f"not as sealed: {change.what}: {change.before} → {change.after}")
+    for line in found.notes:
+        click.echo(f"note: {line}")
     if found.changes.withdrawn:
         click.echo(f"{len(found.changes.withdrawn):,} withdrawn: their answers were removed after it was sealed")
     if found.pictures is not None:
@@ -98,8 +101,11 @@ def verify(file: Path, root: str, key: str, pictures: Path | None) -> None:
         click.echo(f"{found.signed}")
     if found.facts.get("simulated"):
         click.echo("SIMULATED: these data say nothing about any real editor")
+    if found.seal:
+        click.echo(f"seal {found.seal}")
     click.echo(f"root {found.root}" if found.root else "no root can be read")
-    click.echo("changed" if problems else "intact")
+    others = " (the bundle; other pictures were presented)" if problems else ""
+    click.echo("changed" if list(found.faults()) else f"intact{others}")
     sys.exit(1 if problems else 0)
 
 
@@ -126,13 +132,16 @@ def rescore(file: Path, out: Path, rules: str) -> None:
         click.echo(f"{found.withdrawn:,} withdrawn since: numbers that rest on their answers differ")
     for line in found.differences:
         click.echo(line)
+    for name in found.untrue:
+        click.echo(f"{name}: not what follows from the bundle's evidence")
     if not found.identical and not rules:
         from evenedit.core.version import __version__
 
         click.echo(f"the bundle was made with EvenEdit {found.made_with}; this is {__version__}")
-    click.echo("identical" if found.identical else "other rules" if rules else "differs")
+    same = found.identical and not found.untrue
+    click.echo("identical" if same else "other rules" if rules else "differs")
     click.echo(out / "results.json")
-    sys.exit(0 if found.identical or rules else 1)
+    sys.exit(0 if same or rules else 1)
 
 
 SHOWN = click.Choice(["show", "blur", "withhold"])

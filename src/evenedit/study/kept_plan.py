@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from evenedit.core.errors import EvenEditError
+from evenedit.core.images import RemoteImages
 from evenedit.core.records import Outcome
 from evenedit.design import requests as design
 from evenedit.protocol.measures import MeasureKind
@@ -106,7 +107,10 @@ def _beside(study: Study) -> Iterator[PlanChange]:
     for told in breaks(lines):
         yield PlanChange("history", "a chain of lines", told)
     yield from _unsealed(study, lines)
+    if (began := unended(lines)) is not None:
+        yield PlanChange("history", "a line for the end of every run", f"the run that began {began.at} has none")
     yield from _written(study, lines)
+    yield from _repainted(study)
 
 
 def _unmade(study: Study) -> Iterator[PlanChange]:
@@ -139,6 +143,23 @@ def _written(study: Study, lines: Sequence[Happening]) -> Iterator[PlanChange]:
             left, when = (line.detail.get("state", {}) if line.what == ENDED else None), line.at
     if left is not None:
         yield from _differing(left, data_state(study.store), when, "now")
+
+
+def unended(lines: Sequence[Happening]) -> Happening | None:
+    """The beginning of a last run without an end: it is going on, was stopped, or its end was cut off."""
+    last = next((line for line in reversed(lines) if line.what in (BEGAN, ENDED)), None)
+    return last if last is not None and last.what == BEGAN else None
+
+
+def _repainted(study: Study) -> Iterator[PlanChange]:
+    """Pictures on this machine whose bytes are not those that were edited, shown and measured."""
+    images = study.store.images
+    if isinstance(images, RemoteImages):
+        return
+    wanted = {source.image for source in study.store.sources().values()}
+    wanted |= {edit.image for edit in study.store.edits().values() if edit.image}
+    if changed := sum(sha256 in images and not images.is_whole(sha256) for sha256 in wanted):
+        yield PlanChange("pictures", f"{len(wanted):,} by their digests", f"{changed:,} hold other bytes")
 
 
 def _differing(before: Mapping[str, str], after: Mapping[str, str], ended: str, when: str) -> Iterator[PlanChange]:
