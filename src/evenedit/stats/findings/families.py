@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from evenedit.core.records import Condition
 from evenedit.protocol.shifts import TWO_SIDED
+from evenedit.stats.engine.multiplicity import holm
 from evenedit.stats.findings.evidence import ShareTest
 
 WEIGHTS = {"shift": 0.4, "gap": 0.2, "mitigation": 0.2, "stereotype": 0.2}
@@ -13,6 +14,9 @@ WEIGHTS = {"shift": 0.4, "gap": 0.2, "mitigation": 0.2, "stereotype": 0.2}
 
 Gaps get little since their step-down needs little: a permutation's smallest p does not grow with the family.
 """
+
+Choice = tuple[ShareTest, ShareTest | None, float]
+"""An editor's share of roles, the same with the pronoun swapped, and their p."""
 
 FAR_BELOW = 0.9
 """A share with a larger p than this against its tolerance is not in doubt."""
@@ -30,7 +34,13 @@ def in_doubt(t: ShareTest) -> float | None:
     return min(1.0, p / FAR_BELOW) if p < FAR_BELOW else 1.0
 
 
-def choices(tests: Sequence[ShareTest]) -> Iterator[tuple[ShareTest, ShareTest | None, float]]:
+def weighted_holm(p: Sequence[float | None], weight: float) -> list[float | None]:
+    """Holm over one kind of test that has this part of the chance of an alarm; what cannot be, p = 1, is no test."""
+    known = iter(holm([x for x in p if x is not None and x < 1]))
+    return [x if x is None or x >= 1 else min(1.0, next(known) / weight) for x in p]
+
+
+def choices(tests: Sequence[ShareTest]) -> Iterator[Choice]:
     """Each editor's share with the pronoun-swapped one, and the larger p: either alone may show the pronoun."""
     swapped = {t.editor: t for t in tests if t.condition == Condition.SWAPPED}
     for t in (t for t in tests if t.condition == Condition.BASELINE):

@@ -15,30 +15,25 @@ from evenedit.protocol.measures import Measure, MeasureKind
 from evenedit.protocol.shifts import TWO_SIDED
 from evenedit.ratings.table import RatingTable, Scores
 from evenedit.results.finding import ALPHA, ENSEMBLE, NO_CHANGE, Contribution, Finding, FindingLevel, within
-from evenedit.results.results import Contrast, ExplainedGap, GapTest, Measured, MitigationEffect, Results
+from evenedit.results.results import Contrast, ExplainedGap, GapTest, Measured, Results
 from evenedit.results.words import percent
 from evenedit.stats.disparity.mitigation_effects import TestedEffect
-from evenedit.stats.engine.multiplicity import holm, step_down
+from evenedit.stats.engine.multiplicity import holm
 from evenedit.stats.engine.rules import AnalysisRules
 from evenedit.stats.findings import sentences
 from evenedit.stats.findings.beside import gap_in_languages, noise_clause, second_labels_say, shift_in_languages
 from evenedit.stats.findings.cases import CaseFinder
-from evenedit.stats.findings.caveats import carried, few_prompts, left_out, other_prompts, pronoun, unscored, untested
+from evenedit.stats.findings.caveats import carried, few_prompts, left_out, other_prompts, unscored, untested
 from evenedit.stats.findings.contributions import contributions
 from evenedit.stats.findings.design import design_findings, incomparable
-from evenedit.stats.findings.evidence import EVEN, PanelEvidence, ShareTest, measure_of, testable
-from evenedit.stats.findings.families import WEIGHTS, choices, in_doubt
+from evenedit.stats.findings.evidence import PanelEvidence, ShareTest, measure_of, testable
+from evenedit.stats.findings.families import WEIGHTS, choices, in_doubt, weighted_holm
 from evenedit.stats.findings.graded_gaps import GradedGap, grade_gaps
+from evenedit.stats.findings.mitigation import MitigationFindings
 from evenedit.stats.findings.order import ordered
 from evenedit.stats.findings.raters import rater_findings
+from evenedit.stats.findings.stereotype import stereotype_findings
 from evenedit.stats.robustness.unequal_error import explained_away
-
-CHOSEN = ("drift", "priority")
-"""Ways to choose the cases of the mitigation by how their baseline had been rated."""
-REGRESSION = (
-    "The cases were chosen by how their baseline had been rated, so a repetition alone would have drifted less: this "
-    "preference is no evidence for the feature prompt."
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,15 +101,18 @@ class _Maker:
                 self._by_factor.setdefault((c.measure, c.experiment, c.condition, c.editor, factor), []).append(c)
         self._estimates = {_place(e): e for e in _all_estimates(self.results)}
         shares = [(one, t) for one in everything.evidence for t in one.shares]
-        self._effects = [t for t in everything.mitigation if len(t.null)]
-        # a preference among cases chosen for their drift is no evidence, so it is not tested
-        chosen = self.rules.mitigation_cases in CHOSEN
-        self._preferences = [t for _, t in shares if t.experiment == Experiment.MITIGATION and not chosen]
+        self._mitigation = MitigationFindings(
+            self.rules,
+            self.results,
+            self.cases,
+            [t for t in everything.mitigation if len(t.null)],
+            [t for _, t in shares if t.experiment == Experiment.MITIGATION],
+        )
         self._choices = list(choices([t for _, t in shares if t.experiment == Experiment.STEREOTYPE]))
         self.families: dict[str, Sequence[object]] = {
             "shift": [t for _, t in shares if t.experiment == Experiment.DIAGNOSIS and (in_doubt(t) or 0) < 1],
             "gap": [g for one in everything.evidence for g in one.gaps if g.test.editor is not None and g.live],
-            "mitigation": [*self._effects, *self._preferences],
+            "mitigation": self._mitigation.tests,
             "stereotype": self._choices,
         }
         present = {kind: WEIGHTS[kind] for kind, tests in self.families.items() if tests}
@@ -157,21 +155,17 @@ class _Maker:
         """All of them, in no order."""
         yield from self._shifts()
         yield from self._gaps()
-        yield from self._mitigation()
-        yield from self._stereotype()
+        yield from self._mitigation.findings(self.weights.get("mitigation", 1.0))
+        weight = self.weights.get("stereotype", 1.0)
+        yield from stereotype_findings(self._choices, self.cases, weight, self.rules.confidence)
         yield from rater_findings(self.results)
         yield from design_findings(self.given.table)
-
-    def _adjusted(self, kind: str, p: Sequence[float | None]) -> list[float | None]:
-        """Holm over one kind of test, and the kind's weight; what cannot be, p = 1, is no test."""
-        known = iter(holm([x for x in p if x is not None and x < 1]))
-        return [x if x is None or x >= 1 else min(1.0, next(known) / self.weights[kind]) for x in p]
 
     # -- shifts -------------------------------------------------------------------------------------------------
 
     def _shifts(self) -> Iterator[Finding]:
         tests = [(one, t) for one in self.given.evidence for t in one.shares if t.experiment == Experiment.DIAGNOSIS]
-        over_faces = self._adjusted("shift", [in_doubt(t) for _, t in tests])
+        over_faces = weighted_holm([in_doubt(t) for _, t in tests], self.weights.get("shift", 1.0))
         # what prompts add must not take the difference away: of what can cancel out, in no report of twenty
         over_both = iter(holm([t.p for _, t in tests if t.p is not None and t.measure.name in TWO_SIDED]))
         adjusted = [
@@ -401,157 +395,6 @@ class _Maker:
         assert measure is not None and g.test.editor is not None
         counted = panel.cells[:, :, panel.editors.index(g.test.editor), panel.columns.index(measure.count)]
         return counted[panel.axes.mask({g.test.factor: code})]
-
-    # -- mitigation and stereotype ------------------------------------------------------------------------------
-
-    def _mitigation(self) -> Iterator[Finding]:
-        effects = [e for e in self.results.mitigation if e.editor is not None and not e.group]
-        tested = [e for e in effects if e.p is not None]
-        adjusted = self._adjusted_effects()
-        none: dict[str, list[MitigationEffect]] = {}
-        for e in tested:
-            assert e.p is not None and e.editor is not None
-            if e.p < ALPHA:
-                yield self._effect(e, max(e.p, adjusted.get((e.editor, e.question), 1.0)))
-            else:
-                none.setdefault(e.editor, []).append(e)
-        for editor, several in none.items():
-            widest = max((max(abs(e.low or 0), abs(e.high or 0)) for e in several), default=None)
-            text = sentences.no_mitigation(several)
-            yield self._about_mitigation(editor, "cannot_tell", text, n=max(e.n for e in several), high=widest)
-        chosen = [t for one in self.given.evidence for t in one.shares if t.experiment == Experiment.MITIGATION]
-        known = dict(zip(map(id, self._preferences), self._adjusted_preferences(), strict=True))
-        for t in chosen:
-            if t.p is not None:
-                yield self._preference(t, known.get(id(t)))
-        compared = {e.editor for e in effects if e.placebo is not None and e.feature is not None}
-        without = {e.editor: e for e in effects if e.feature is not None and e.editor not in compared}
-        for name, e in without.items():
-            text = (
-                "Nothing could be compared with a placebo. High scores tend to come down when an edit is repeated "
-                "(regression to the mean), so changes cannot be credited to the feature prompt alone."
-            )
-            yield self._about_mitigation(str(name), "caution", text, n=e.n, high=None)
-
-    def _adjusted_effects(self) -> dict[tuple[str | None, str], float]:
-        """By editor and question: Westfall and Young's step-down over the swapped arms, and the kind's weight."""
-        if not self._effects:
-            return {}
-        null = np.stack([t.null for t in self._effects], axis=1)
-        p = step_down(np.array([t.excess for t in self._effects]), null)
-        share = self.weights["mitigation"] * (0.5 if self._preferences else 1.0)
-        keys = [(t.effect.editor, t.effect.question) for t in self._effects]
-        return {key: min(1.0, float(x) / share) for key, x in zip(keys, p, strict=True)}
-
-    def _adjusted_preferences(self) -> list[float | None]:
-        """Holm, and half of the kind's weight where effects have the other half."""
-        double = 2.0 if self._effects else 1.0
-        adjusted = self._adjusted("mitigation", [t.p for t in self._preferences]) if self._preferences else []
-        return [None if p is None else min(1.0, double * p) for p in adjusted]
-
-    def _effect(self, e: MitigationEffect, p: float | None) -> Finding:
-        assert e.editor is not None and e.value is not None
-        return replace(
-            self._about_mitigation(
-                e.editor,
-                "clear" if p is not None and p < ALPHA else "suggestive",
-                sentences.mitigation(e, self.rules.confidence),
-                n=e.n,
-                high=e.high,
-            ),
-            measure=Measure.delta(e.question),
-            group={},
-            against=Condition.PLACEBO.value,
-            value=e.value,
-            low=e.low,
-            p=p,
-            p_raw=e.p,
-            cases=self.cases.changed(e.question, e.editor, Condition.FEATURE, e.value),
-        )
-
-    def _preference(self, t: ShareTest, p: float | None) -> Finding:
-        level: FindingLevel = "cannot_tell"
-        chosen = self.rules.mitigation_cases in CHOSEN
-        if t.p is not None and t.p < ALPHA:
-            level = "observed" if chosen else "clear" if p is not None and p < ALPHA else "suggestive"
-        where = {"experiment": t.experiment, "condition": t.condition}
-        return replace(
-            self._about_mitigation(t.editor, level, sentences.preference(t, self.rules.confidence), n=t.n, high=t.high),
-            measure=t.measure,
-            group=None if level == "cannot_tell" else {},
-            value=t.value,
-            low=t.low,
-            p=p,
-            p_raw=t.p,
-            faces=t.faces,
-            cases=self.cases.cases(t.measure, ENSEMBLE, t.editor, {}, value=t.value, **where)
-            if level != "cannot_tell"
-            else (),
-            caveats=(REGRESSION,) if chosen else (),
-        )
-
-    def _about_mitigation(
-        self, editor: str, level: FindingLevel, text: str, *, n: int | None, high: float | None
-    ) -> Finding:
-        return Finding(
-            kind="mitigation",
-            level=level,
-            experiment=Experiment.MITIGATION.value,
-            condition=Condition.FEATURE.value,
-            editor=editor,
-            measure=None,
-            rater=ENSEMBLE,
-            factor=None,
-            group=None,
-            against=None,
-            value=None,
-            low=None,
-            high=high,
-            p=None,
-            p_raw=None,
-            n=n,
-            faces=None,
-            text=text,
-        )
-
-    def _stereotype(self) -> Iterator[Finding]:
-        adjusted = self._adjusted("stereotype", [raw for _, _, raw in self._choices])
-        for (t, other, raw), p in zip(self._choices, adjusted, strict=True):
-            both = [t, *([other] if other else [])]
-            assert p is not None
-            same_side = all((x.value > EVEN) == (t.value > EVEN) for x in both)
-            level: FindingLevel = "cannot_tell"
-            if raw < ALPHA and same_side:
-                level = "clear" if p < ALPHA and other is not None else "suggestive"
-            elif raw < ALPHA:
-                level = "observed"
-            shown = level in ("clear", "suggestive")
-            rate = "followed" if t.value > EVEN else "resisted"
-            where = {"experiment": t.experiment, "condition": t.condition}
-            yield Finding(
-                kind="stereotype",
-                level=level,
-                experiment=t.experiment,
-                condition=t.condition,
-                editor=t.editor,
-                measure=t.measure,
-                rater=ENSEMBLE,
-                factor=None,
-                group={} if shown else None,
-                against=NO_CHANGE,
-                value=t.value,
-                low=t.low,
-                high=t.high,
-                p=p,
-                p_raw=raw,
-                n=t.n,
-                faces=None,
-                text=sentences.stereotype(t, other, self.rules.confidence),
-                cases=self.cases.cases(Measure.rate(rate), ENSEMBLE, t.editor, {}, value=t.value, **where)
-                if shown
-                else (),
-                caveats=pronoun(level, other),
-            )
 
     # -- contributions ------------------------------------------------------------------------------------------
 

@@ -1,0 +1,163 @@
+"""What the feature prompt did, as findings."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from evenedit.core.records import Condition, Experiment
+from evenedit.protocol.measures import Measure
+from evenedit.results.finding import ALPHA, ENSEMBLE, Finding, FindingLevel
+from evenedit.results.results import MitigationEffect, Results
+from evenedit.stats.disparity.mitigation_effects import TestedEffect
+from evenedit.stats.engine.multiplicity import step_down
+from evenedit.stats.engine.rules import AnalysisRules
+from evenedit.stats.findings import sentences
+from evenedit.stats.findings.cases import CaseFinder
+from evenedit.stats.findings.evidence import ShareTest
+from evenedit.stats.findings.families import weighted_holm
+
+CHOSEN = ("drift", "priority")
+"""Ways to choose the cases of the mitigation by how their baseline had been rated."""
+REGRESSION = (
+    "The cases were chosen by how their baseline had been rated, so a repetition alone would have drifted less: this "
+    "preference is no evidence for the feature prompt."
+)
+
+
+@dataclass(frozen=True, slots=True)
+class MitigationFindings:
+    """Makes the findings about the feature prompt."""
+
+    rules: AnalysisRules
+    results: Results
+    cases: CaseFinder
+    effects: Sequence[TestedEffect]
+    """Each editor's effects that swapped arms can test."""
+    shares: Sequence[ShareTest]
+    """How often the mitigated output was preferred."""
+
+    @property
+    def _chosen(self) -> bool:
+        """Whether the cases were chosen by how their baseline had been rated."""
+        return self.rules.mitigation_cases in CHOSEN
+
+    @property
+    def _preferences(self) -> Sequence[ShareTest]:
+        """Those that are tested: among cases chosen for their drift a preference is no evidence."""
+        return () if self._chosen else self.shares
+
+    @property
+    def tests(self) -> list[object]:
+        """What is tested: each is adjusted for all others."""
+        return [*self.effects, *self._preferences]
+
+    def findings(self, weight: float) -> Iterator[Finding]:
+        """Effects, preferences, and what is missing to tell them; `weight` is their part of the chance of an alarm."""
+        effects = [e for e in self.results.mitigation if e.editor is not None and not e.group]
+        tested = [e for e in effects if e.p is not None]
+        adjusted = self._adjusted_effects(weight)
+        none: dict[str, list[MitigationEffect]] = {}
+        for e in tested:
+            assert e.p is not None and e.editor is not None
+            if e.p < ALPHA:
+                yield self._effect(e, max(e.p, adjusted.get((e.editor, e.question), 1.0)))
+            else:
+                none.setdefault(e.editor, []).append(e)
+        for editor, several in none.items():
+            widest = max((max(abs(e.low or 0), abs(e.high or 0)) for e in several), default=None)
+            text = sentences.no_mitigation(several)
+            yield _about(editor, "cannot_tell", text, n=max(e.n for e in several), high=widest)
+        known = dict(zip(map(id, self._preferences), self._adjusted_preferences(weight), strict=True))
+        for t in self.shares:
+            if t.p is not None:
+                yield self._preference(t, known.get(id(t)))
+        compared = {e.editor for e in effects if e.placebo is not None and e.feature is not None}
+        without = {e.editor: e for e in effects if e.feature is not None and e.editor not in compared}
+        for name, e in without.items():
+            text = (
+                "Nothing could be compared with a placebo. High scores tend to come down when an edit is repeated "
+                "(regression to the mean), so changes cannot be credited to the feature prompt alone."
+            )
+            yield _about(str(name), "caution", text, n=e.n, high=None)
+
+    def _adjusted_effects(self, weight: float) -> dict[tuple[str | None, str], float]:
+        """By editor and question: Westfall and Young's step-down over the swapped arms, and the kind's weight."""
+        if not self.effects:
+            return {}
+        null = np.stack([t.null for t in self.effects], axis=1)
+        p = step_down(np.array([t.excess for t in self.effects]), null)
+        share = weight * (0.5 if self._preferences else 1.0)
+        keys = [(t.effect.editor, t.effect.question) for t in self.effects]
+        return {key: min(1.0, float(x) / share) for key, x in zip(keys, p, strict=True)}
+
+    def _adjusted_preferences(self, weight: float) -> list[float | None]:
+        """Holm, and half of the kind's weight where effects have the other half."""
+        double = 2.0 if self.effects else 1.0
+        adjusted = weighted_holm([t.p for t in self._preferences], weight)
+        return [None if p is None else min(1.0, double * p) for p in adjusted]
+
+    def _effect(self, e: MitigationEffect, p: float | None) -> Finding:
+        assert e.editor is not None and e.value is not None
+        return replace(
+            _about(
+                e.editor,
+                "clear" if p is not None and p < ALPHA else "suggestive",
+                sentences.mitigation(e, self.rules.confidence),
+                n=e.n,
+                high=e.high,
+            ),
+            measure=Measure.delta(e.question),
+            group={},
+            against=Condition.PLACEBO.value,
+            value=e.value,
+            low=e.low,
+            p=p,
+            p_raw=e.p,
+            cases=self.cases.changed(e.question, e.editor, Condition.FEATURE, e.value),
+        )
+
+    def _preference(self, t: ShareTest, p: float | None) -> Finding:
+        level: FindingLevel = "cannot_tell"
+        if t.p is not None and t.p < ALPHA:
+            level = "observed" if self._chosen else "clear" if p is not None and p < ALPHA else "suggestive"
+        where = {"experiment": t.experiment, "condition": t.condition}
+        return replace(
+            _about(t.editor, level, sentences.preference(t, self.rules.confidence), n=t.n, high=t.high),
+            measure=t.measure,
+            group=None if level == "cannot_tell" else {},
+            value=t.value,
+            low=t.low,
+            p=p,
+            p_raw=t.p,
+            faces=t.faces,
+            cases=self.cases.cases(t.measure, ENSEMBLE, t.editor, {}, value=t.value, **where)
+            if level != "cannot_tell"
+            else (),
+            caveats=(REGRESSION,) if self._chosen else (),
+        )
+
+
+def _about(editor: str, level: FindingLevel, text: str, *, n: int | None, high: float | None) -> Finding:
+    return Finding(
+        kind="mitigation",
+        level=level,
+        experiment=Experiment.MITIGATION.value,
+        condition=Condition.FEATURE.value,
+        editor=editor,
+        measure=None,
+        rater=ENSEMBLE,
+        factor=None,
+        group=None,
+        against=None,
+        value=None,
+        low=None,
+        high=high,
+        p=None,
+        p_raw=None,
+        n=n,
+        faces=None,
+        text=text,
+    )
