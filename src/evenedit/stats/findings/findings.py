@@ -452,7 +452,7 @@ class _Maker:
             ),
             measure=Measure.delta(e.question),
             group={},
-            against=Condition.PLACEBO.value,
+            against={"condition": Condition.PLACEBO.value},
             value=e.value,
             low=e.low,
             p=p,
