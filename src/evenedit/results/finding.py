@@ -37,7 +37,8 @@ class Finding:
     group: Mapping[str, str] | None
     """Who is affected: {} for everybody; of a gap, the group that fares worse."""
     against: Mapping[str, str] | str | None
-    """The group it is compared with, or no_change, or rest."""
+    """What it is compared with: a group, of an effect of the feature prompt {"condition": "placebo"}; or no_change, or
+    rest."""
     value: float | None
     low: float | None
     high: float | None

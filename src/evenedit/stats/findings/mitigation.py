@@ -111,7 +111,7 @@ class MitigationFindings:
             ),
             measure=Measure.delta(e.question),
             group={},
-            against=Condition.PLACEBO.value,
+            against={"condition": Condition.PLACEBO.value},
             value=e.value,
             low=e.low,
             p=p,
