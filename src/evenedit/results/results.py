@@ -219,6 +219,10 @@ class Gap:
     n: int
     missing: int
     method: str
+    p_editor: float | None = None
+    """Adjusted over the gaps of the editor by Westfall and Young's step-down."""
+    p_adjusted: float | None = None
+    """Adjusted for every test of the report."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -375,6 +379,8 @@ class Results:
             e.n,
             e.missing,
             e.method,
+            test.p_editor if test else None,
+            test.p_adjusted if test else None,
         )
 
     def to_frame(self, name: str = "estimates") -> pd.DataFrame:
