@@ -32,6 +32,8 @@ class About(_Section):
     judge_prompt: Preset | None = None
     """The words that judges are sent: `default`, or `published` for the paper's Listing 1; as `preset` when left
     out."""
+    cannot_tell: bool = False
+    """Judges may say of each axis that it cannot be told from the pictures: no score, counted apart."""
     seed: int = 42
     """Draws the sampled cases and the portrait pairs."""
 

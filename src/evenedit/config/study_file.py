@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -31,7 +31,7 @@ from evenedit.core import plugins
 from evenedit.core.errors import EvenEditError
 from evenedit.core.hashing import digest
 from evenedit.core.records import Prompt, Question
-from evenedit.protocol import DEFAULT_RATES, Factor, PromptSet, Rate, load_prompts
+from evenedit.protocol import DEFAULT_RATES, Factor, PromptSet, Rate, load_prompts, questions_for
 from evenedit.protocol.prompts import FLOOR, merge, translated
 from evenedit.protocol.rubric import WORDINGS
 
@@ -93,6 +93,8 @@ class StudyFile:
         except EvenEditError as error:
             found += [f"prompts: {line}" for line in error.problems]
         found += _untranslated(file, prompts)
+        if file.study.cannot_tell and (file.study.judge_prompt or file.study.preset) == "published":
+            found.append("study.cannot_tell: the paper's prompt has no such answer; remove it, or the published prompt")
         if file.experiments.stereotype:
             section = file.experiments.stereotype
             try:
@@ -150,6 +152,13 @@ class StudyFile:
         """Every question by id, in this study's wording."""
         return WORDINGS[self.rubric]
 
+    def questions_of(self, experiment: str, prompt: Prompt) -> tuple[Question, ...]:
+        """What judges are asked about an edit of this prompt."""
+        asked = questions_for(experiment, prompt, self.rubric, status=self.status)
+        if not self.sections.study.cannot_tell:
+            return asked
+        return tuple(q if q.sided == "choice" else replace(q, cannot_tell=True) for q in asked)
+
     @property
     def judge_prompt(self) -> str:
         """The words that judges are sent."""
@@ -176,8 +185,8 @@ class StudyFile:
             del body["factors"]
         if self.sections.findings == FindingsSection():
             del body["findings"]
-        for name in ("rubric", "judge_prompt"):
-            if body["study"][name] is None:
+        for name in ("rubric", "judge_prompt", "cannot_tell"):
+            if not body["study"][name]:
                 del body["study"][name]
         if body["survey"] and body["survey"]["questionnaire"] is None:
             del body["survey"]["questionnaire"]

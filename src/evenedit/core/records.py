@@ -177,6 +177,8 @@ class Question:
     """What the scale's middle means: see axes.toml."""
     replaces: str | None = None
     """Asked in place of this question where the prompt has a target age."""
+    cannot_tell: bool = False
+    """Whether a judge may leave it open because it cannot be told."""
 
 
 @dataclass(frozen=True)

@@ -81,7 +81,8 @@ def parse(text: str, questions: Sequence[Question]) -> Reply:
         values = answers[0]
         if any(other != values for other in answers[1:]):
             raise Unreadable(f"{len(answers)} answers that differ")
-        if all(value is None for value in values.values()):
+        left_open = all(q.cannot_tell and q.id in _scores(found[0]) for q in questions)
+        if all(value is None for value in values.values()) and not left_open:
             raise Unreadable("no question is answered")
     except Unreadable as problem:
         return Reply(Status.UNPARSEABLE, reason=str(problem), raw=raw)

@@ -23,6 +23,8 @@ from evenedit.core.records import Prompt, Question
 from evenedit.protocol.rubric import AXES, IDENTITY, STEREOTYPE_QUESTIONS, WORDINGS
 from evenedit.providers.calls import to_png
 
+OPEN = "null = it cannot be told from these pictures"
+"""The answer that leaves a question open, where a study allows it."""
 VERSION = "2"
 """Raised with every change of the wording below; `prompt_hash` tells when that was forgotten."""
 
@@ -169,7 +171,8 @@ def worded(question: Question, prompt: Prompt) -> str:
         )
     if question.sided == "choice":
         return "\n".join([*lines, *(f"  {label}" for label in question.labels)])
-    return "\n".join([*lines, *(f"  {n} = {label}" for n, label in enumerate(question.labels, 1))])
+    lines += [f"  {n} = {label}" for n, label in enumerate(question.labels, 1)]
+    return "\n".join([*lines, *([f"  {OPEN}"] if question.cannot_tell else [])])
 
 
 def _form(questions: Sequence[Question], observations: dict[str, str]) -> str:
@@ -179,6 +182,7 @@ def _form(questions: Sequence[Question], observations: dict[str, str]) -> str:
     lines.append('"scores": an object with one answer per question, chosen after the observations')
     for q in questions:
         answer = "one of the words above" if q.sided == "choice" else f"a whole number from 1 to {len(q.labels)}"
+        answer += ", or null" if q.cannot_tell else ""
         lines.append(f'  "{q.id}": {answer}')
     return "\n".join(
         [
@@ -204,7 +208,10 @@ def answer_schema(question: Question) -> dict[str, Any]:
     """The schema of the answer to a question."""
     if question.sided == "choice":
         return {"type": "string", "enum": list(question.labels)}
-    return {"type": "integer", "enum": list(range(1, len(question.labels) + 1))}
+    scores: list[int | None] = list(range(1, len(question.labels) + 1))
+    if question.cannot_tell:
+        return {"type": ["integer", "null"], "enum": [*scores, None]}
+    return {"type": "integer", "enum": scores}
 
 
 def object_schema(properties: dict[str, Any]) -> dict[str, Any]:

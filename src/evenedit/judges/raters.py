@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
+from typing import Any
 
 from evenedit.config.study_file import JudgeSection, StudyFile
 from evenedit.core import plugins
@@ -52,5 +53,6 @@ def revision(file: StudyFile, section: JudgeSection) -> str:
     if plugins.is_remote("judges", section.kind):
         published = file.judge_prompt == "published"
         words = published_prompt.prompt_hash(file.rubric) if published else prompt.prompt_hash(rubric=file.rubric)
-    asked = [asdict(QUESTIONS[STATUS])] if file.status else []
+    asked: list[Any] = [asdict(QUESTIONS[STATUS])] if file.status else []
+    asked += [prompt.OPEN] if file.sections.study.cannot_tell else []
     return digest([section.kind, file.blind(section), section.settings, words, *asked])[:8]

@@ -41,6 +41,7 @@ TABLES: dict[str, Callable[[Index], Table | None]] = {
     "planted": checks.planted_effects,
     "coverage": checks.coverage,
     "unanswered": checks.unequal_coverage,
+    "left_open": checks.left_open,
     "bounds": checks.worst_cases,
     "agreement": people.between_judges,
     "between_people": people.between_people,
@@ -148,7 +149,9 @@ SECTIONS = (
         "others is the yardstick for a judge, called the human ceiling; as a judge is compared with the mean of "
         "several people, it can exceed the ceiling. Measurements of instruments are under 'Who was affected'.",
     ),
-    Section("coverage-refusals", "Coverage and refusals", ("unanswered",), ("coverage", "silences", "bounds")),
+    Section(
+        "coverage-refusals", "Coverage and refusals", ("unanswered",), ("coverage", "left_open", "silences", "bounds")
+    ),
     Section(
         "planted-found",
         "Planted effects",

@@ -57,6 +57,22 @@ class Coverage:
 
 
 @dataclass(frozen=True, slots=True)
+class LeftOpen:
+    """How often a judge scored an edit and left one question open, such as because it cannot be told."""
+
+    rater: str
+    experiment: str
+    editor: str
+    question: str
+    group: Mapping[str, str]
+    """{} for everybody, or one level of a factor."""
+    scored: int
+    """Edits that it scored and was asked this about."""
+    open: int
+    """Of these, those whose question it left open: no score, and counted as missing."""
+
+
+@dataclass(frozen=True, slots=True)
 class Confidence:
     """How sure a judge stated it was about one question, 0 to 1."""
 

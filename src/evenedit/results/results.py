@@ -18,6 +18,7 @@ from evenedit.results.agreement import Agreement as Agreement
 from evenedit.results.agreement import Confidence as Confidence
 from evenedit.results.agreement import Coverage as Coverage
 from evenedit.results.agreement import ExplainedGap as ExplainedGap
+from evenedit.results.agreement import LeftOpen as LeftOpen
 from evenedit.results.agreement import PerJudgeEstimate as PerJudgeEstimate
 from evenedit.results.agreement import PredictionPowered as PredictionPowered
 from evenedit.results.asked import Asked
@@ -243,6 +244,8 @@ class Results:
     """The headline rates, gaps and deltas of each judge alone; empty with fewer than two judges."""
     coverage: tuple[Coverage, ...] = ()
     coverage_tests: tuple[GapTest, ...] = ()
+    left_open: tuple[LeftOpen, ...] = ()
+    """Questions without an answer in calls that were scored, as where a judge says that it cannot be told."""
     """Does a judge leave edits of some group unanswered more often? `gap.unanswered.<rater>`"""
     bounds: tuple[Bound, ...] = ()
     confidence: tuple[Confidence, ...] = ()

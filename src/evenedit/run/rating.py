@@ -19,7 +19,6 @@ from evenedit.judges.asking import Asking, BudgetSpent, Speaker, checked
 from evenedit.judges.batch_jobs import Batches, Item
 from evenedit.judges.python import GivenJudge
 from evenedit.judges.raters import JudgeRater
-from evenedit.protocol import questions_for
 from evenedit.protocol.rubric import IDENTITY
 from evenedit.run.collecting import Collect
 from evenedit.run.executors import MOST_CALLS, limits_of, runs_in_processes
@@ -277,8 +276,7 @@ class _Cases:
         if assignment.baseline is not None:
             return (IDENTITY,)
         request = assignment.request
-        prompt = self.file.prompt(request.prompt_id)
-        return questions_for(request.experiment, prompt, self.file.rubric, status=self.file.status)
+        return self.file.questions_of(request.experiment, self.file.prompt(request.prompt_id))
 
     def case(self, assignment: Assignment) -> Case:
         """What is shown."""

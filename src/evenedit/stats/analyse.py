@@ -42,7 +42,7 @@ from evenedit.stats.robustness.leave_one_out import leave_one_out, seed_spread
 from evenedit.stats.robustness.missing_bounds import bounds
 from evenedit.stats.robustness.multiverse import multiverse
 from evenedit.stats.robustness.other_languages import language_differences
-from evenedit.stats.robustness.response_rates import coverage, unanswered
+from evenedit.stats.robustness.response_rates import coverage, left_open, unanswered
 from evenedit.stats.robustness.second_labels import second_labelling
 from evenedit.stats.robustness.thresholds import sensitivity
 
@@ -113,6 +113,7 @@ def analyse(
         per_judge=tuple(judges_alone(table, rules)),
         coverage=tuple(coverage(table)),
         coverage_tests=tuple(unanswered(table, rules)),
+        left_open=tuple(left_open(table)),
         bounds=tuple(bounds(estimated)),
         confidence=tuple(confidence(judged)),
         models=tuple(models(scores, found, rules)),

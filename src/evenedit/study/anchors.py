@@ -34,7 +34,6 @@ from evenedit.design import requests as design
 from evenedit.design.sampling import balanced
 from evenedit.judges.asking import BudgetSpent, checked
 from evenedit.judges.raters import JudgeRater
-from evenedit.protocol import questions_for
 from evenedit.results.judge_checks import AnchorCheck, Answering
 from evenedit.run.executors import MOST_CALLS, Lane, in_lanes
 from evenedit.run.runner import Runner
@@ -269,7 +268,7 @@ def ask(runner: Runner, anchors: AnchorSet, judges: Sequence[JudgeRater], round_
             repeat=round_number * anchors.repeats + repeat,
             wording=runner.file.judge_prompt,
         )
-        questions = questions_for(Experiment.DIAGNOSIS, anchor.prompt, runner.file.rubric)
+        questions = runner.file.questions_of(Experiment.DIAGNOSIS, anchor.prompt)
         failure = ""
         try:
             if streak.stop is not None:

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from evenedit.core.records import Condition, Estimate
 from evenedit.protocol.measures import Measure, MeasureKind
-from evenedit.report.render.index import POOLED, STEP_DOWN, Index, name, plural
+from evenedit.report.render.index import POOLED, STEP_DOWN, Index, Label, name, plural
 from evenedit.report.render.selection import Selection
 from evenedit.report.render.table import NOTHING, Cell, Column, Number, Table, Unit, table_of, text
 from evenedit.results.results import Bound, Coverage
@@ -84,6 +84,35 @@ def _coverage_row(index: Index, c: Coverage) -> tuple[Cell, ...]:
         c.refused,
         c.unparseable,
         c.failed,
+    )
+
+
+def left_open(index: Index) -> Table | None:
+    """Questions that judges left open in calls they scored, by editor and group."""
+    ordered = sorted(index.results.left_open, key=lambda o: len(o.group))
+    rows: list[tuple[Cell, ...]] = []
+    for o in ordered:
+        cases = Selection("", o.experiment, editor=o.editor, group=o.group)
+        share = Number(o.open / o.scored, "share", n=o.scored, cases=cases)
+        place = o.rater, o.experiment, o.editor, Label(o.question, name(o.question)), index.group_label(o.group)
+        rows.append((*place, share, o.open, o.scored))
+    return table_of(
+        index,
+        "left_open",
+        "Questions that judges left open",
+        "Calls that were scored and gave no answer to one question, as where a judge says that it cannot be told. They "
+        "are missing there, and counted here.",
+        (
+            text("judge", "Judge"),
+            text("experiment", "Experiment"),
+            text("editor", "Editor"),
+            text("question", "Question"),
+            text("group", "Group"),
+            Column("share", "Left open"),
+            Column("open", "open"),
+            Column("scored", "scored"),
+        ),
+        rows,
     )
 
 

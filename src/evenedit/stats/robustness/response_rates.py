@@ -5,12 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import numpy as np
+from numpy.typing import NDArray
 
 from evenedit.core.records import Condition, Experiment, Kind, Status
 from evenedit.protocol import Factor
 from evenedit.protocol.measures import Measure
-from evenedit.ratings.table import NOT_ASKED, STATUSES, RatingTable
-from evenedit.results.results import Coverage, GapTest
+from evenedit.ratings.combine import asked as asked_of
+from evenedit.ratings.sources import PREFERENCE
+from evenedit.ratings.table import NOT_ASKED, QUESTION_IDS, STATUSES, RatingTable
+from evenedit.results.results import Coverage, GapTest, LeftOpen
 from evenedit.stats.engine.measures import Ledger
 from evenedit.stats.engine.panel import RatioMeasure, by_face, lay_out
 from evenedit.stats.engine.permutation import gap_tests
@@ -93,3 +96,34 @@ def _by_factor(table: RatingTable, factor: Factor, *, whole: bool) -> Iterator[C
                             unparseable=ended[Status.UNPARSEABLE],
                             failed=ended[Status.FAILED],
                         )
+
+
+def left_open(table: RatingTable) -> Iterator[LeftOpen]:
+    """Questions that judges left open in calls they scored; of a judge that answers a question at all.
+
+    The preference is asked in calls of its own.
+    """
+    applies, edits = asked_of(table), table.edits
+    for rater in table.of_kind(Kind.VLM):
+        scored = table.status[rater] == STATUSES.index(Status.SCORED)
+        for at, question in enumerate(QUESTION_IDS):
+            answered = table.values[rater, :, at] > 0
+            called = scored & applies[:, at] & (question != PREFERENCE)
+            gone = called & ~answered
+            if answered.any() and gone.any():
+                for experiment, editor in edits[["experiment", "editor"]][gone].drop_duplicates().to_numpy():
+                    here = called & ((edits["experiment"] == experiment) & (edits["editor"] == editor)).to_numpy()
+                    for group, n, without in _by_group(table, here, gone):
+                        yield LeftOpen(table.raters[rater], experiment, editor, question, group, n, without)
+
+
+def _by_group(
+    table: RatingTable, here: NDArray[np.bool_], gone: NDArray[np.bool_]
+) -> Iterator[tuple[dict[str, str], int, int]]:
+    """Of some edits, how many there are and how many of these are gone: over everybody, then in each group."""
+    yield {}, int(here.sum()), int((here & gone).sum())
+    for factor in table.factors:
+        for code in factor.codes:
+            mask = here & (table.edits[factor.name] == code).to_numpy()
+            if mask.any():
+                yield {factor.name: code}, int(mask.sum()), int((mask & gone).sum())
