@@ -17,8 +17,11 @@ import sys
 import tempfile
 import tomllib
 import zipfile
-from importlib.metadata import distributions
+from importlib.metadata import Distribution, PackageNotFoundError, distribution
 from pathlib import Path
+
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
 
 ROOT = Path(__file__).parents[1]
 VERSION = ROOT / "src/evenedit/core/version.py"
@@ -71,21 +74,17 @@ def checked(wheel: Path, version: str) -> None:
 
 def bill_of_materials(version: str, wheel: Path) -> dict[str, object]:
     """CycloneDX 1.5: the wheel and every library that it asks for, as installed here, with their licences."""
-    names = {re.split(r"[\s<>=!~;\[]", d)[0].lower() for d in _project()["dependencies"]}
-    found = {d.metadata["Name"].lower(): d for d in distributions() if d.metadata["Name"]}
-    parts = []
-    for name in sorted(_closure(names, found)):
-        library = found[name]
-        licence = library.metadata.get("License-Expression") or (library.metadata.get("License") or "").split("\n")[0]
-        parts.append(
-            {
-                "type": "library",
-                "name": name,
-                "version": library.version,
-                "purl": f"pkg:pypi/{name}@{library.version}",
-                **({"licenses": [{"license": {"name": licence[:200]}}]} if licence else {}),
-            }
-        )
+    libraries = needed([Requirement(line) for line in _project()["dependencies"]])
+    parts = [
+        {
+            "type": "library",
+            "name": name,
+            "version": library.version,
+            "purl": f"pkg:pypi/{name}@{library.version}",
+            **({"licenses": [{"license": {"name": licence[:200]}}]} if (licence := licence_of(library)) else {}),
+        }
+        for name, library in sorted(libraries.items())
+    ]
     digest = {"alg": "SHA-256", "content": hashlib.sha256(wheel.read_bytes()).hexdigest()}
     main = {"type": "application", "name": "evenedit", "version": version, "hashes": [digest]}
     return {
@@ -102,19 +101,33 @@ def _project() -> dict[str, list[str]]:
     return project
 
 
-def _closure(names: set[str], found: dict[str, object]) -> set[str]:
-    """These libraries and all that they ask for in turn, extras apart."""
-    known: set[str] = set()
-    waiting = [name.replace("_", "-") for name in names]
+def needed(wanted: list[Requirement]) -> dict[str, Distribution]:
+    """These libraries and all that they ask for in turn on this machine; one that is not installed is an error."""
+    found: dict[str, Distribution] = {}
+    asked: set[tuple[str, str]] = set()
+    waiting = [(one, "") for one in wanted]
     while waiting:
-        name = waiting.pop()
-        if name in known or name not in found:
+        one, extra = waiting.pop()
+        if one.marker is not None and not one.marker.evaluate({"extra": extra}):
             continue
-        known.add(name)
-        for wanted in found[name].requires or []:  # type: ignore[attr-defined]
-            if "extra ==" not in wanted:
-                waiting.append(re.split(r"[\s<>=!~;\[(]", wanted)[0].lower().replace("_", "-"))
-    return known
+        name = canonicalize_name(one.name)
+        try:
+            found[name] = distribution(name)
+        except PackageNotFoundError:
+            raise SystemExit(f"{one} is asked for and not installed here: install the package first") from None
+        for own in {"", *one.extras}:
+            if (name, own) not in asked:
+                asked.add((name, own))
+                waiting += [(Requirement(line), own) for line in found[name].requires or []]
+    return found
+
+
+def licence_of(library: Distribution) -> str:
+    """The licence as the library's metadata name it; empty where they do not."""
+    about = library.metadata
+    stated = about.get("License-Expression") or (about.get("License") or "").split("\n")[0]
+    classified = [line.rpartition(" :: ")[2] for line in about.get_all("Classifier") or [] if "License ::" in line]
+    return stated or ", ".join(classified)
 
 
 def main() -> None:

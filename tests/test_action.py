@@ -29,6 +29,8 @@ class Api(ThreadingHTTPServer):
             {"id": number, "body": f"somebody's comment {number}"} for number in range(120)
         ]
         self.calls: list[str] = []
+        self.forbidden = False
+        """Whether the token may only read, as for pull requests from a fork."""
 
 
 class Handler(BaseHTTPRequestHandler):
@@ -52,6 +54,9 @@ class Handler(BaseHTTPRequestHandler):
         self.answer(self.server.comments[(page - 1) * 100 : page * 100])
 
     def do_POST(self) -> None:
+        if self.server.forbidden:
+            self.answer({"message": "Resource not accessible by integration"}, 403)
+            return
         made = {"id": 1000 + len(self.server.comments), **self.given()}
         self.server.comments.append(made)
         self.answer(made, 201)
@@ -90,7 +95,7 @@ def run_steps(folder: Path, api: Api, **inputs: str) -> tuple[int, dict[str, str
         ):
             continue
         told = dict(line.split("=", 1) for line in outputs.read_text().splitlines())
-        known = facts | {f"steps.gate.outputs.{name}": value for name, value in told.items()}
+        known = facts | {f"steps.{'run' if name == 'ran' else 'gate'}.outputs.{name}": v for name, v in told.items()}
         env = {
             name: re.sub(r"\$\{\{ (.*?) \}\}", lambda found, known=known: known.get(found[1], ""), value)
             for name, value in step.get("env", {}).items()
@@ -105,6 +110,9 @@ def run_steps(folder: Path, api: Api, **inputs: str) -> tuple[int, dict[str, str
         }
         done = subprocess.run(["bash", "-e", "-c", step["run"]], cwd=folder, env=around | env, capture_output=True)
         code = done.returncode
+        with (folder / "log.txt").open("ab") as log:
+            log.write(done.stdout + done.stderr)
+        assert step["name"] == "Answer" or code == 0, done.stderr.decode()
     return code, dict(line.split("=", 1) for line in outputs.read_text().splitlines())
 
 
@@ -131,3 +139,40 @@ def test_a_mistake_is_told_and_is_no_pass(api, audit, tmp_path):
     code, told = run_steps(tmp_path, api, results=str(audit), rules="all is well")
     assert (code, told["answer"]) == (2, "mistake")
     assert "is not understood" in api.comments[-1]["body"]
+
+
+def test_without_a_rule_or_baseline_it_says_what_is_missing(api, audit, tmp_path):
+    code, told = run_steps(tmp_path, api, results=str(audit))
+    assert (code, told["answer"]) == (2, "mistake")
+    assert "unbound variable" not in (tmp_path / "log.txt").read_text()
+
+
+def test_a_run_that_is_not_complete_replaces_the_answer_of_the_former_one(api, audit, tmp_path):
+    run_steps(tmp_path, api, results=str(audit), rules="rate.soft_erasure <= 1")
+    assert "EvenEdit gate: pass" in api.comments[-1]["body"]
+    code, told = run_steps(
+        tmp_path, api, results=str(tmp_path / "no-study"), rules="rate.soft_erasure <= 1", run="true"
+    )
+    assert (code, told["answer"]) == (2, "incomplete"), "the exit code of evenedit run"
+    assert len(api.comments) == 121 and "evenedit run ended with exit code 2" in api.comments[-1]["body"]
+
+
+def test_a_token_that_may_not_comment_is_a_warning_and_the_answer_stands(api, audit, tmp_path):
+    api.forbidden = True
+    code, told = run_steps(tmp_path, api, results=str(audit), rules="rate.soft_erasure <= 1\r\n")
+    assert (code, told["answer"]) == (0, "pass")
+    assert "::warning::the comment could not be written" in (tmp_path / "log.txt").read_text()
+
+
+def test_where_a_step_before_the_gate_failed_no_former_answer_is_left(api, tmp_path):
+    (tmp_path / "evenedit-gate.md").write_text("### EvenEdit gate: pass\n")
+    url = f"http://127.0.0.1:{api.server_port}"
+    around = {"GITHUB_API_URL": url, "GITHUB_REPOSITORY": "owner/name", "TOKEN": "secret", "NUMBER": "7", "ANSWER": ""}
+    command = [sys.executable, str(ROOT / "scripts/action/comment.py"), "evenedit-gate.md"]
+    subprocess.run(command, cwd=tmp_path, env=os.environ | around, check=True)
+    assert "no answer" in api.comments[-1]["body"] and "pass" not in api.comments[-1]["body"]
+
+
+def test_the_action_installs_the_release_that_it_is_of():
+    install = next(step for step in ACTION["runs"]["steps"] if step["name"] == "Install")
+    assert ACTION["inputs"]["install"]["default"] == "" and '${INSTALL:-"$ACTION"}' in install["run"]

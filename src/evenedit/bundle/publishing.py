@@ -234,7 +234,7 @@ def _cases(evidence: Evidence, pictures: set[str]) -> Iterator[CasePage]:
             portrait=" + ".join(request.source_ids),
             editor=request.editor,
             instruction=request.instruction,
-            pictures=[(f"../report/pictures/{n[:NAME]}.webp", *words) for n, *words in shown if n[:NAME] in pictures],
+            pictures=[(f"../report/pictures/{n[:NAME]}.webp", a, c) for n, a, c in shown if n[:NAME] in pictures],
             facts=list(_facts(evidence, request, edit.outcome, edit.image or "")),
             replies=[_reply(evidence, reply) for reply in by_request.get(request.id, [])],
             before=made[at - 1].id if at else "",
