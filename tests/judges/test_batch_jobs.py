@@ -197,6 +197,14 @@ def test_a_quota_that_takes_nothing_at_all_fails_in_words_and_ends(wire: FakePro
     loaded.store.close()
 
 
+def test_judges_that_share_a_quota_wait_for_one_another(wire: FakeProvider, tmp_path: Path):
+    wire.queue.most_lines, wire.queue.seconds = 8, 0.1
+    loaded = open_study(tmp_path, **judged_by(wire, *KINDS, prompts={"include": ["O-01", "V-02"]}))
+    summary = by_batch(loaded).run()
+    assert summary.complete and counted(loaded) == {Status.SCORED: 16 * len(KINDS)} and wire.asked == 16 * len(KINDS)
+    loaded.store.close()
+
+
 @pytest.mark.parametrize("by_job", [True, False])
 def test_what_was_turned_away_from_a_killed_run_is_asked_by_the_next(wire: FakeProvider, tmp_path: Path, by_job: bool):
     wire.queue.most_lines = 3

@@ -217,6 +217,8 @@ class Batches:
         self.store.end_job(job.tag, state.note, cleaned=False)
         self._clean_up()
         self._costs.get(job.tag, Cost()).reserved = 0.0
+        if results and job.rater in self._room:  # try a little more, since what took up the quota may be gone
+            self._room[job.rater] += max(1, self._room[job.rater] // 4)
         lost = sum(a.reply.status is Status.FAILED for a in answers)
         note = f", {lost:,} of them failed and are asked again by the next run" if lost else ""
         log.info(f"batch job {remote}: {state.note}; {len(answers):,} ratings{note}")
@@ -258,10 +260,11 @@ class Batches:
     def _turned_away(self, job: BatchJob, why: str) -> bool:
         """Put what a job asked back, to be asked in smaller ones or by call; not where nothing smaller can be asked."""
         keys = [(job.rater, job.revision, ident) for ident in job.items]
-        others = sum(len(j.items) for j in self._mine() if j.rater == job.rater and j.tag != job.tag)
-        room = (others + len(keys)) // 2
-        if not room:
+        open_ = [other for other in self._mine() if other.tag != job.tag]
+        room = (sum(len(other.items) for other in open_ if other.rater == job.rater) + len(keys)) // 2
+        if not room and not open_:
             return False
+        room = max(1, room)  # where other judges' jobs take up the quota, there is room when they have ended
         self._room[job.rater] = room
         again = (self._items[key] for key in keys[::-1] if key in self._items)
         self._left.setdefault((job.rater, job.revision), deque()).extendleft(again)
@@ -301,7 +304,8 @@ class Batches:
             while left and (lines := self._lines_free(rater)):
                 job = self._fill(rater, revision, left, lines)
                 if job is not None:
-                    self._send(*job)
+                    if not self._send(*job):
+                        break  # there is room for nothing at all now
                 elif left:  # the budget is spent
                     left.clear()
 
@@ -345,15 +349,16 @@ class Batches:
             return None
         return BatchJob(tag, rater, revision, asked, datetime.now(UTC)), path
 
-    def _send(self, job: BatchJob, lines: Path) -> None:
+    def _send(self, job: BatchJob, lines: Path) -> bool:
+        """Send a job; return whether there may be room for another, or for a smaller one."""
         self.store.save_job(job, self.run_id)
         try:
             remote = self._begun(job, lines)
         except Failed as failed:  # it may have begun all the same: the next run looks for it
             if failed.failure is Failure.RATE_LIMIT and self._turned_away(job, str(failed)):
-                return
+                return len(job.items) > 1
             log.info(f"a batch job of {len(job.items):,} ratings could not be begun: {failed}")
-            return
+            return True
         except EvenEditError as error:
             self.store.end_job(job.tag, f"not accepted: {error}")
             raise
@@ -361,6 +366,7 @@ class Batches:
             lines.unlink()
         self.store.found_job(job.tag, remote)
         log.info(f"batch job {remote}: {len(job.items):,} ratings of {job.rater} submitted")
+        return True
 
     def _begun(self, job: BatchJob, lines: Path) -> str:
         """Begin a job; before it is tried again, it is looked for, since a lost answer may hide a success."""
