@@ -153,6 +153,12 @@ def test_a_markdown_file_takes_the_place_of_the_texts(tmp_path: Path) -> None:
             client.get("/survey/information", headers={"accept-language": "en"})
 
 
+def test_a_page_that_is_not_there_is_told_when_the_server_starts(tmp_path: Path) -> None:
+    study = web_study(tmp_path, ethics=ETHICS | {"pages": {"ko": "nowhere.md"}}, pay=PAY)
+    with pytest.raises(EvenEditError, match="pages cannot be read"):
+        app_of(study)
+
+
 def test_production_refuses_a_survey_that_a_board_would_refuse(tmp_path: Path) -> None:
     bare = web_study(tmp_path / "bare", platform={"kind": "invitation"}).file
     with pytest.raises(EvenEditError) as refused:

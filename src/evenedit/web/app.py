@@ -40,6 +40,7 @@ from evenedit.web import (
 from evenedit.web.access_log import AccessLogMiddleware, open_log
 from evenedit.web.audit_log import AuditLog
 from evenedit.web.auth import StaffAuthentication
+from evenedit.web.consent import sheet
 from evenedit.web.errors import handle_errors
 from evenedit.web.pages import HERE
 from evenedit.web.saving import SavingMiddleware
@@ -96,7 +97,11 @@ def create_app(study: Study, setup: Setup | None = None) -> FastAPI:
     app.state.languages = Languages(study.file.folder, asked.languages if asked else BUILT_IN)
     app.state.log = AuditLog(study.store.folder)
     app.state.authentication = StaffAuthentication(study.store, setup, app.state.log)
-    if study.file.sections.survey is not None and study.store.edits():  # before that there is nothing to show
+    if asked is not None and study.store.edits():  # before that there is nothing to show
+        for code in asked.languages:
+            sheet(
+                asked, study.file.folder, app.state.languages.texts(code), code
+            )  # a page that cannot be read ends here
         app.state.survey = SurveyService.open(study.file, study.store)
         app.state.codes = Limit(tries=20, counted="wrong codes")
         app.state.previews = Limit(tries=20, counted="previews begun")
