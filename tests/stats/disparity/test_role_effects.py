@@ -68,13 +68,13 @@ def test_the_effect_that_decides_is_found_and_no_other(planted: str):
 def test_where_nothing_decides_intervals_hold_zero_as_often_as_they_say():
     table, rules, at = read_tables([verdicts("nothing")]), AnalysisRules.default(), QUESTION_IDS.index("target_role")
     held: dict[str, list[bool]] = {}
-    for seed in range(100):
+    for seed in range(40):
         values = table.values.copy()
         values[0, :, at] = np.random.default_rng(seed).integers(1, 3, size=values.shape[1])
         scores = combine(replace(table, values=values), rules.ensemble, rules.missing)
         for e in role_effects(scores, rules):
             held.setdefault(e.effect, []).append(e.low < 0 < e.high)
-    assert all(0.87 <= np.mean(each) <= 1 for each in held.values()), {n: np.mean(e) for n, e in held.items()}
+    assert all(0.85 <= np.mean(each) <= 1 for each in held.values()), {n: np.mean(e) for n, e in held.items()}
 
 
 def test_an_editor_that_gives_the_first_portrait_the_role_looks_stereotyped_only_without_the_other_order():
