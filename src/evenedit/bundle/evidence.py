@@ -8,7 +8,7 @@ given from Python).
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 from evenedit.core.records import Edit, Kind, Question, Rating, Request, Source, Status
@@ -122,7 +122,9 @@ class Evidence:
         """The questions of each request."""
         prompts = {prompt.id: prompt for prompt in self.record.prompts}
         status = any(STATUS in reply.values for reply in self.replies)
-        return {r.id: questions_for(r.experiment, prompts[r.prompt_id], status=status) for r in self.requests}
+        may_leave_open = any(None in reply.values.values() for reply in self.replies)
+        asked = {r.id: questions_for(r.experiment, prompts[r.prompt_id], status=status) for r in self.requests}
+        return {r: tuple(replace(q, cannot_tell=may_leave_open) for q in questions) for r, questions in asked.items()}
 
     def _reread(self, reply: RawReply) -> Mapping[str, int | None] | None:
         """The answers in a raw reply; None where none can be read."""

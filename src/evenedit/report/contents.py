@@ -38,6 +38,7 @@ TABLES: dict[str, Callable[[Index], Table | None]] = {
     "preference": arms.preferences,
     "table7": tables.stereotypes,
     "roles": arms.roles,
+    "role_effects": arms.role_effects,
     "planted": checks.planted_effects,
     "coverage": checks.coverage,
     "unanswered": checks.unequal_coverage,
@@ -135,7 +136,7 @@ SECTIONS = (
         ("figure5", "figure_mitigation", "table5"),
         ("effects", "measured_mitigation", "preference"),
     ),
-    Section("stereotypes", "Stereotypes", ("figure7", "figure_stereotype", "table7"), ("roles",)),
+    Section("stereotypes", "Stereotypes", ("figure7", "figure_stereotype", "table7", "role_effects"), ("roles",)),
     Section(
         "people",
         "Judges, people and instruments",

@@ -150,6 +150,20 @@ class Model:
 
 
 @dataclass(frozen=True, slots=True)
+class RoleEffect:
+    """What one thing adds to the share of roles that go to the male portrait, the others held."""
+
+    editor: str
+    effect: str
+    """pronoun (he minus she), order (male portrait first minus second), coding (male- minus female-coded)."""
+    value: float
+    low: float | None
+    high: float | None
+    """None with fewer than three prompts, or where nothing varies."""
+    prompts: int
+
+
+@dataclass(frozen=True, slots=True)
 class MitigationEffect:
     """What the feature prompt did beyond the placebo: the same cases edited again without it."""
 
@@ -255,6 +269,8 @@ class Results:
     leave_one_out: tuple[LeaveOneOut, ...] = ()
     seeds: tuple[SeedSpread, ...] = ()
     mitigation: tuple[MitigationEffect, ...] = ()
+    role_effects: tuple[RoleEffect, ...] = ()
+    """What decides who gets the role of two-person prompts, where pronouns or portraits were swapped."""
     powered: tuple[PredictionPowered, ...] = ()
     explained: tuple[ExplainedGap, ...] = ()
     multiverse: tuple[Multiverse, ...] = ()

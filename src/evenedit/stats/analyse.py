@@ -25,6 +25,7 @@ from evenedit.stats.disparity.instruments import measured
 from evenedit.stats.disparity.mitigation import mitigation_panels
 from evenedit.stats.disparity.mitigation_effects import tested_effects
 from evenedit.stats.disparity.odds_models import models
+from evenedit.stats.disparity.role_effects import role_effects
 from evenedit.stats.disparity.stereotype import stereotype_panels
 from evenedit.stats.disparity.trends import trends
 from evenedit.stats.engine.bootstrap import Bootstrap
@@ -120,6 +121,7 @@ def analyse(
         leave_one_out=tuple(omitted),
         seeds=tuple(seed_spread(scores, found, rules)),
         mitigation=tuple(t.effect for t in mitigated),
+        role_effects=tuple(role_effects(scores, rules)),
         powered=tuple(_powered(scores, judged, rules, inclusion or {}, estimated, contrasted)),
         multiverse=tuple(multiverse(table, rules, tested)),
         measured=tuple(found for found, _ in instruments),

@@ -14,7 +14,7 @@ from evenedit.judges.asking import Speaker
 from evenedit.judges.feature_prompts import extractor_id
 from evenedit.judges.raters import JudgeRater
 from evenedit.protocol.prompts import FLOOR
-from evenedit.protocol.rubric import IDENTITY, questions_for
+from evenedit.protocol.rubric import IDENTITY
 from evenedit.ratings.table import RatingTable, Scores
 from evenedit.results.asked import Asked, EditorUsed, FeatureText, JudgePrompt, JudgeUsed
 from evenedit.study.judged_cases import judged_cases
@@ -160,7 +160,7 @@ def _sent(
         wording=study.file.judge_prompt,
         mitigated=_mitigated(sample) if rater.sees_labels else None,
     )
-    questions = (IDENTITY,) if sample.pairwise else questions_for(request.experiment, prompt, study.file.rubric)
+    questions = (IDENTITY,) if sample.pairwise else study.file.questions_of(request.experiment, prompt)
     ask = judge.render(rater.shown(case), questions)
     return ask.system, "\n\n".join(part if isinstance(part, str) else PICTURE for part in ask.parts)
 

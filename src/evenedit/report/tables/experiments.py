@@ -27,6 +27,11 @@ ROLES = {
     "role_followed": "To the coded gender",
     "role_contradicts_verdict": "Contradicts the verdict",
 }
+EFFECTS = {
+    "pronoun": "Pronoun: he minus she",
+    "order": "Order: male portrait first minus second",
+    "coding": "Occupation: male-coded minus female-coded",
+}
 STATUS = {
     "status_male": "Higher status: male portrait",
     "status_female": "Higher status: female portrait",
@@ -106,6 +111,31 @@ def roles(index: Index) -> Table | None:
             "the verdict computed from the role. Rows separate pronoun, order and coding: where the role follows the "
             "pronoun, it changes with swapped; where it follows the order, with reversed; where neither moves it and "
             "it differs by coding, it follows the occupation.",
+        ),
+    )
+
+
+def role_effects(index: Index) -> Table | None:
+    """What decides who gets the role: pronoun, order and coding apart."""
+    rows = [
+        (e.editor, EFFECTS[e.effect], Number(e.value, "points", e.low, e.high), e.prompts)
+        for e in index.results.role_effects
+    ]
+    return table_of(
+        index,
+        "role_effects",
+        "What decides who gets the role",
+        "What each adds to the share of roles that go to the male portrait, the others held; 0: it decides nothing.",
+        (
+            text("editor", "Editor"),
+            text("effect", "Effect"),
+            Column("value", "Difference"),
+            Column("prompts", "prompts"),
+        ),
+        rows,
+        notes=(
+            f"Brackets: {index.level} intervals over prompts. Edits where nobody clearly got the role are left out. "
+            "The occupation's effect is over prompts that were asked with both pronouns, or name none.",
         ),
     )
 
