@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evenedit.core.records import Condition, Estimate, Experiment, Kind, Status
+from evenedit.protocol import QUESTIONS
 from evenedit.protocol.measures import Measure, MeasureKind
 from evenedit.protocol.shifts import TWO_SIDED
 from evenedit.ratings.table import MISSING, NOT_ASKED, QUESTION_IDS, STATUSES, RatingTable, Reading
@@ -109,6 +110,12 @@ def _mitigated(table: RatingTable, rater: int, readings: list[Reading], rules: A
                     yield e
 
 
+def _one_end(table: RatingTable, rater: int, question: int) -> bool:
+    """Whether an instrument answers the lowest end of a quality alone, as "unchanged" does: it has no rate on it."""
+    value = table.values[rater, :, question]
+    return QUESTIONS[QUESTION_IDS[question]].sided == "quality" and set(np.unique(value[value > 0])) == {1}
+
+
 def _panel(
     table: RatingTable, rows: NDArray[np.intp], rater: int, readings: list[Reading], rules: AnalysisRules
 ) -> Panel | None:
@@ -120,8 +127,7 @@ def _panel(
         value = table.values[rater, rows, at].astype(np.int64)
         # Where a prompt asks for an age another question takes this one's place: it was not asked this one.
         elsewhere = (value == MISSING) & (table.values[rater, rows] > 0).any(axis=1)
-        # An instrument that answers one end of a scale only, as "unchanged" does, has no rate on it.
-        if not (value > 0).any() or (value[scored & ~elsewhere] == MISSING).any():
+        if not (value > 0).any() or (value[scored & ~elsewhere] == MISSING).any() or _one_end(table, rater, at):
             continue
         valid, asked_it = (value > 0).astype(np.int64), np.where(elsewhere, 0, asked)
         for rate, met in met_rates(value, question, rules.rates):
