@@ -103,7 +103,7 @@ def finding_problems(f: Finding, facts: Facts) -> list[str]:
     if f.level == "suggestive" and not (f.p_raw is not None and f.p_raw < 0.05):
         problems.append(f"suggestive with raw p {f.p_raw}: {f.text}")
     text = PEOPLE.sub("", f.text)
-    problems += [f"{problem} — in: {f.text}" for problem in (*_noise(f, text, facts), *_people(f))]
+    problems += [f"{problem} — in: {f.text}" for problem in (*_noise(f, text, facts), *_people(f, facts))]
     for form, check in FINDINGS:
         if match := form.fullmatch(NOISE.sub("", text)):
             return problems + [f"{problem} — in: {f.text}" for problem in check(match, f, facts)]
@@ -119,19 +119,29 @@ NOISE = re.compile(
 
 
 PEOPLE = re.compile(
-    r" With people's ratings of [\d,]+ of these edits it is (?P<value>−?[\d.]+)(?:%| points?) \(.+?\)\.$"
+    r" With people's ratings of (?P<labels>[\d,]+) of these edits it is (?P<value>−?[\d.]+)(?:%| points?) "
+    r"\([\d.]+% interval (?P<low>−?[\d.]+) to (?P<high>−?[\d.]+)\)\.$"
 )
 """What judges and people together say, after the sentence of a gap or shift that judges alone tell."""
 
 
-def _people(f: Finding) -> Iterator[str]:
-    """The estimate of both is the finding's own value, in the direction of the judges'."""
+def _people(f: Finding, facts: Facts) -> Iterator[str]:
+    """The estimate of both is the finding's own, in the direction of the judges'."""
     match = PEOPLE.search(f.text)
     if (match is not None) != (f.judge_value is not None):
         yield "judges and people together are told where there is no estimate of both, or not where there is"
-    elif match is not None and f.value is not None:
-        sign = -1 if (f.judge_value or 0.0) < 0 else 1
-        yield from close(match["value"], 100 * sign * f.value, "points", "judges and people together")
+        return
+    if match is None or f.value is None or f.low is None or f.high is None:
+        return
+    down = (f.judge_value or 0.0) < 0
+    ends = (-f.high, -f.low) if down else (f.low, f.high)
+    for name, true in zip(("value", "low", "high"), (-f.value if down else f.value, *ends), strict=True):
+        yield from close(match[name], 100 * true, "points", f"judges and people together, {name}")
+    group = {} if f.factor is None else {f.factor: "*"}
+    labels = [
+        p.labelled for p in facts.results.powered if (p.measure, p.editor, p.group) == (f.measure, f.editor, group)
+    ]
+    yield from expect([int(match["labels"].replace(",", ""))], labels, "edits with people's ratings")
 
 
 def _noise(f: Finding, text: str, facts: Facts) -> Iterator[str]:
