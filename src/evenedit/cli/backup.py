@@ -14,7 +14,7 @@ from evenedit.cli.base import STUDY, example
 @click.argument("file", type=click.Path(path_type=Path))
 @example("evenedit backup my-study my-study-2026-11-17.tar")
 def backup(study: Path, file: Path) -> None:
-    """Back a study up to one file, while it is in use, and verify it.
+    """Back a study up to one verified file, while it is in use.
 
     With its databases, pictures and accounts: keep the file as you keep the study. Caches and reports are left out.
     """

@@ -30,7 +30,7 @@ def gate(
     junit_file: Path | None,
     markdown_file: Path | None,
 ) -> None:
-    """Hold a study's results against limits: pass, fail, undecided.
+    """Hold results against limits: pass, fail, undecided.
 
     Exit code 0 = pass, 1 = fail, 3 = undecided, 2 = a mistake, such as a rule that no editor has an estimate for.
     RESULTS is a results.json, the folder of a report or analysis, or a study, which is computed anew only where

@@ -55,7 +55,7 @@ def serve(
 @click.group(cls=CommandGroup)
 @example("evenedit admin add my-study ada --role researcher")
 def admin() -> None:
-    """Manage who of the staff can sign in to the web app, and as what."""
+    """Manage which staff can sign in to the web app, and as what."""
 
 
 @admin.command()

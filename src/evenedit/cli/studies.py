@@ -168,7 +168,7 @@ def status(study: Path, watching: bool) -> None:
 @PICTURES
 @example("evenedit report my-study\nevenedit report my-study --out to-share --pictures none")
 def report(study: Path, out: Path | None, pictures: Pictures) -> None:
-    """Write a study's report: findings, their cases, tables, figures."""
+    """Write a study's report: findings, cases, tables, figures."""
     write_report(open_study(study), out or folder_of(study) / "report", pictures)
 
 

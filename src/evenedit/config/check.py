@@ -67,9 +67,11 @@ def _retention_problems(file: Sections) -> Iterator[str]:
 
 
 def _language_problems(file: Sections) -> Iterator[str]:
-    for code in file.survey.languages if file.survey else ():
+    asked = file.experiments.diagnosis.languages if file.experiments.diagnosis else []
+    named = [("survey", code) for code in (file.survey.languages if file.survey else [])]
+    for where, code in (*named, *(("experiments.diagnosis", code) for code in asked)):
         if not re.fullmatch(LANGUAGE, code):
-            yield f'survey.languages: \'{code}\' is no code of a language; write one like "en" or "pt-BR"'
+            yield f'{where}.languages: \'{code}\' is no code of a language; write one like "en" or "pt-BR"'
 
 
 def _questionnaire_problems(file: Sections) -> Iterator[str]:

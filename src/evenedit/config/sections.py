@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
-
-from evenedit.core.records import LANGUAGE
 
 Missing = Literal["exclude", "neutral-3"]
 Preset = Literal["default", "published"]
@@ -115,7 +113,7 @@ class Diagnosis(_Section):
     requests: str | None = None
     """A CSV file whose rows are the requests, in place of every source × prompt × editor × seed. Columns: source (its
     id or file) and prompt (its id or text), and editor and seed where there are several."""
-    languages: list[Annotated[str, Field(pattern=f"^{LANGUAGE}$")]] = []
+    languages: list[str] = []
     """Ask every editor in these languages too, e.g. `["ko"]`: each request again with the prompt's translation.
     Judges are given the original. No speaker has checked the Korean of the built-in prompts."""
 

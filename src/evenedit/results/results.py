@@ -161,6 +161,7 @@ class RoleEffect:
     high: float | None
     """None with fewer than three prompts, or where nothing varies."""
     prompts: int
+    """Prompts that it rests on."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -75,6 +75,7 @@ class LanguageDifference:
     low: float | None
     high: float | None
     pairs: int
+    """Edits in either language that are compared."""
     p_adjusted: float | None
     """Holm's over the measures of an editor and language, times the number of these; None where nothing is tested."""
 
