@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 import sqlite3
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -99,6 +99,12 @@ DATABASE = {
     "a label changed": "UPDATE sources SET attributes = replace(attributes, 'Black', 'White')",
     "a measurement changed": "UPDATE measurements SET numbers = replace(numbers, '.', '.9')",
     "an instruction reworded": "UPDATE requests SET instruction = 'something else'",
+    "a run's day moved": "UPDATE runs SET started = '2020-01-01T00:00:00+00:00'",
+    "a run removed": "DELETE FROM runs",
+    "where portraits come from": "UPDATE sources SET origin = 'a studio'",
+    "how long edits took": "UPDATE edits SET seconds = 0.001",
+    "a confidence changed": "UPDATE ratings SET confidence = 0.99",
+    "a seed changed": "UPDATE requests SET seed = 7",
 }
 
 
@@ -132,6 +138,8 @@ def tamperings(folder: Path) -> Iterator[Tampering]:
         yield _of_study(study, folder / "copy", what, lambda copy, n=name, o=old, w=new: _replace(copy / n, o, w))
     yield _of_study(study, folder / "copy", "the seal removed", lambda copy: (copy / "seal.json").unlink())
     yield _of_study(study, folder / "copy", "the history cut", lambda copy: _cut(copy / "history.jsonl"))
+    yield _of_study(study, folder / "copy", "the last line of the history cut", lambda c: _cut_end(c / "history.jsonl"))
+    yield _of_study(study, folder / "copy", "the bytes of a picture changed", _repaint)
     bundle = make_bundle(study, folder / "audit.zip").bundle
     yield from _of_bundle(bundle, folder)
 
@@ -182,20 +190,53 @@ def _of_bundle(bundle: SealedZip, folder: Path) -> Iterator[Tampering]:
     }
     for what, changed in ways.items():
         forged = write_sealed(folder / "forged.zip", {**files, **changed}, bundle.facts)
-        alone = list(verify(forged.path).problems())
-        if alone:
-            yield Tampering(what, "`verify`", alone[0])
-            continue
-        try:
-            again = rescore(forged.path, folder / "out")
-            said = "" if again.identical else f"differs: {'; '.join(again.differences)[:100]}"
-        except EvenEditError as error:
-            said = str(error).replace(str(folder), "…")
-        if said:
-            yield Tampering(what, "`rescore`", said)
-        else:
-            with_root = list(verify(forged.path, root=bundle.root).problems())
-            yield Tampering(what, "`verify --root`", with_root[0] if with_root else "")
+        yield _of_forged(what, forged, bundle, folder)
+    for what, gone, changed in _fitted(files):
+        kept = {name: content for name, content in {**files, **changed}.items() if name not in gone}
+        forged = write_sealed(folder / "forged.zip", kept, bundle.facts)
+        rescore(forged.path, folder / "fitted")
+        kept["results.json"] = kept["report/results.json"] = (folder / "fitted/results.json").read_bytes()
+        forged = write_sealed(folder / "forged.zip", kept, bundle.facts)
+        yield _of_forged(f"{what}, results computed to fit", forged, bundle, folder)
+
+
+def _of_forged(what: str, forged: SealedZip, bundle: SealedZip, folder: Path) -> Tampering:
+    """Who tells a bundle whose hashes were all written anew: `verify` alone, `rescore`, or the published root."""
+    if alone := list(verify(forged.path).problems()):
+        return Tampering(what, "`verify`", alone[0])
+    try:
+        again = rescore(forged.path, folder / "out")
+        said = f"differs: {'; '.join([*again.differences, *again.untrue])[:100]}"
+        said = "" if again.identical and not again.untrue else said
+    except EvenEditError as error:
+        said = str(error).replace(str(folder), "…")
+    if said:
+        return Tampering(what, "`rescore`", said)
+    with_root = list(verify(forged.path, root=bundle.root).problems())
+    return Tampering(what, "`verify --root`", with_root[0] if with_root else "")
+
+
+def _fitted(files: Mapping[str, bytes]) -> Iterator[tuple[str, Sequence[str], dict[str, bytes]]]:
+    """Forgeries that a careful writer makes: what, files left out, files changed."""
+    first = json.loads(files["data/requests.jsonl"].split(b"\n", 1)[0])["id"]
+    parts = [f"data/{name}.jsonl" for name in ("requests", "edits", "replies", "readings", "measurements")]
+    yield "a case dropped everywhere", (), {name: _without(files[name], first) for name in parts}
+    yield "the seal left out", ("seal.json", "plan.json"), {}
+    labels = files["data/sources.jsonl"].replace(b'"Black"', b'"White"', 1)
+    yield "a label exchanged", (), {"data/sources.jsonl": labels}
+    moved = json.loads(files["study.json"])
+    moved["rules"]["rates"]["skin_lighter"]["at_least"] = 5
+    yield "a threshold moved in study.json", (), {"study.json": json.dumps(moved).encode()}
+    yield "the end of the history cut", (), {"history.jsonl": files["history.jsonl"].rsplit(b"\n", 2)[0] + b"\n"}
+    name = next(name for name in files if name.startswith("every_eval_ever/"))
+    yield "numbers edited that others collect", (), {name: files[name].replace(b'"score": ', b'"score": 1', 1)}
+    told = json.loads(files["environment.json"]) | {"platform": "another machine"}
+    yield "another machine named", (), {"environment.json": json.dumps(told).encode()}
+
+
+def _without(content: bytes, ident: str) -> bytes:
+    """JSON lines without those about one request."""
+    return b"".join(line for line in content.splitlines(keepends=True) if ident.encode() not in line)
 
 
 def _edit_file(copy: Path, change: Callable[[dict[str, Any]], Any]) -> None:
@@ -221,6 +262,18 @@ def _replace(path: Path, old: str, new: str) -> None:
 
 def _cut(path: Path) -> None:
     path.write_text("".join(path.read_text("utf-8").splitlines(keepends=True)[1:]), "utf-8")
+
+
+def _cut_end(path: Path) -> None:
+    path.write_text("".join(path.read_text("utf-8").splitlines(keepends=True)[:-1]), "utf-8")
+
+
+def _repaint(copy: Path) -> None:
+    """Change one byte of a stored picture."""
+    path = max((copy / "images").rglob("*.png"))
+    content = bytearray(path.read_bytes())
+    content[len(content) // 2] ^= 1
+    path.write_bytes(bytes(content))
 
 
 def _with_other_estimate(content: bytes) -> bytes:

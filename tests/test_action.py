@@ -150,9 +150,7 @@ def test_without_a_rule_or_baseline_it_says_what_is_missing(api, audit, tmp_path
 def test_a_run_that_is_not_complete_replaces_the_answer_of_the_former_one(api, audit, tmp_path):
     run_steps(tmp_path, api, results=str(audit), rules="rate.soft_erasure <= 1")
     assert "EvenEdit gate: pass" in api.comments[-1]["body"]
-    code, told = run_steps(
-        tmp_path, api, results=str(tmp_path / "no-study"), rules="rate.soft_erasure <= 1", run="true"
-    )
+    code, told = run_steps(tmp_path, api, results="no-study", rules="rate.soft_erasure <= 1", run="true")
     assert (code, told["answer"]) == (2, "incomplete"), "the exit code of evenedit run"
     assert len(api.comments) == 121 and "evenedit run ended with exit code 2" in api.comments[-1]["body"]
 

@@ -20,7 +20,7 @@ from evenedit.bundle.gathering import Pseudonyms, gather_evidence
 from evenedit.bundle.making import make_bundle
 from evenedit.bundle.rescoring import rescore
 from evenedit.bundle.scoring import rounded
-from evenedit.bundle.study_facts import study_tables
+from evenedit.bundle.study_facts import LICENCES, study_tables
 from evenedit.bundle.verification import hold_pictures, verify
 from evenedit.core.errors import EvenEditError
 from evenedit.core.images import encode
@@ -143,6 +143,19 @@ def test_commands_take_a_bundle_where_they_take_results(evenedit, audit, tmp_pat
         load_results(tmp_path / "bad.zip")
 
 
+def test_a_folder_named_like_a_preset_is_no_file_of_rules(audit, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "published").mkdir()
+    assert rescore(audit, tmp_path / "out", "published").other_rules
+
+
+def test_the_folder_of_an_analysis_is_refused_with_the_reason(evenedit, audit, tmp_path):
+    (tmp_path / "results.json").write_bytes(SealedZip.open(audit).read("results.json"))
+    said = evenedit("bundle", tmp_path, "--out", tmp_path / "a.zip")
+    assert said.returncode == 2 and "holds results and no study" in said.stderr
+    assert "a folder, and no bundle" in evenedit("verify", tmp_path).stderr
+
+
 def test_pictures_need_a_licence(tmp_path):
     study = open_study(tmp_path, sources={"kind": "folder", "settings": {"path": "faces"}})
     with pytest.raises(EvenEditError, match="licence"):
@@ -205,3 +218,10 @@ def test_who_withdraws_from_a_bundle_is_told_and_it_stays_intact(whole, tmp_path
     found = verify(left.path, root=bundle.root)
     assert found.intact and len(found.changes.withdrawn) == 1
     assert len(read_evidence(left).people) == 8
+
+
+def test_who_withdrew_from_the_study_before_is_told_too(whole, tmp_path):
+    facts = json.dumps({"consent": {"withdrawn": 2}}).encode()
+    beside = {"study.toml": tomli_w.dumps(study_tables(whole)).encode(), "data/measurements.jsonl": b""}
+    bundle = write_sealed(tmp_path / "a.zip", evidence_files(gather_evidence(whole)) | beside | {LICENCES: facts})
+    assert verify(bundle.path).left_before == 2

@@ -22,6 +22,7 @@ from evenedit.bundle.ro_crate import CRATE, ro_crate
 from evenedit.bundle.scoring import PLAN, score
 from evenedit.bundle.signing import sign_root
 from evenedit.bundle.study_facts import (
+    LICENCES,
     consent_facts,
     licence_facts,
     licence_of,
@@ -122,7 +123,7 @@ def _files(
         lines({"source": f.source, "text": f.text} for f in evidence.record.asked.feature_prompts),
     )
     yield "environment.json", _json(dict(results.provenance))
-    yield "licences.json", _json(licence_facts(study, pictures, people=bool(evidence.people)))
+    yield LICENCES, _json(licence_facts(study, pictures, people=bool(evidence.people)))
     yield RESULTS, results.to_json().encode()
     table = evidence.table()
     yield parquet.FILE, parquet.write_parquet(table.without_people(), place / parquet.FILE).read_bytes()

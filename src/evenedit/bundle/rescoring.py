@@ -86,7 +86,7 @@ def rescore(path: Path, out: Path, rules: str = "") -> Rescored:
 def other_rules(bundle: SealedZip, rules: str) -> AnalysisRules:
     """The rules of a preset, or the bundle's own with the tables of a file in their place."""
     file = Path(rules)
-    if rules in PRESETS and not file.exists():
+    if rules in PRESETS and not file.is_file():  # a folder of that name is no file of rules
         changed = {"study": {"preset": rules}}
     elif file.is_file():
         try:

@@ -17,6 +17,7 @@ from evenedit.study.study import Study
 from evenedit.survey.answers import exists, people_frame
 from evenedit.survey.consent import versions
 
+LICENCES = "licences.json"
 DRAWN = "drawn"
 """The kind of source that pictures nobody."""
 DRAWN_LICENCE = "Apache-2.0"

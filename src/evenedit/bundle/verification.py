@@ -13,6 +13,7 @@ from evenedit.bundle.coherence import incoherent, not_as_left
 from evenedit.bundle.evidence_files import EDITS, RECORD, SOURCES, read_evidence
 from evenedit.bundle.scoring import kept_plan
 from evenedit.bundle.signing import Signed, signature_of
+from evenedit.bundle.study_facts import LICENCES
 from evenedit.core.errors import EvenEditError
 from evenedit.core.images import PICTURES, encode, read_image
 from evenedit.core.sealed_zip import Changes, SealedZip, find_changes
@@ -53,6 +54,8 @@ class Verification:
     """The public key that the user has from elsewhere; empty where none was given."""
     pictures: PicturesHeld | None = None
     facts: dict[str, object] = field(default_factory=dict)
+    left_before: int = 0
+    """People who withdrew from the study before it was bundled."""
     history: tuple[str, ...] = ()
     """What is wrong with the history or the seal of the study, and what contradicts them or the study file."""
     plan: tuple[PlanChange, ...] = ()
@@ -104,6 +107,7 @@ def verify(path: Path, *, root: str = "", seal: str = "", key: str = "", picture
         wanted_key=key.lower(),
         pictures=held,
         facts=dict(bundle.facts),
+        left_before=_left_before(bundle),
         history=tuple(_history(bundle)),
     )
     if changes or found.history:
@@ -136,6 +140,14 @@ def _seal_of(bundle: SealedZip) -> str:
         return Seal.parse(bundle.read(SEAL).decode(), SEAL).digest if SEAL in bundle.names else ""
     except (EvenEditError, UnicodeDecodeError):
         return ""
+
+
+def _left_before(bundle: SealedZip) -> int:
+    """How many people's answers were removed from the study before, as the bundle's own facts say."""
+    try:
+        return int(json.loads(bundle.read(LICENCES))["consent"].get("withdrawn", 0)) if LICENCES in bundle.names else 0
+    except (EvenEditError, ValueError, KeyError, TypeError, AttributeError):
+        return 0
 
 
 def _lines(bundle: SealedZip) -> list[Happening]:

@@ -41,7 +41,9 @@ def bundle(study: Path, out: Path, pictures: str, people: str, key: Path | None)
     SHA-256; the same study gives the same bytes. Pictures need [sources] licence and publish = true in study.toml.
     """
     from evenedit.bundle.making import make_bundle
+    from evenedit.study.load_results import refuse_results_alone
 
+    refuse_results_alone(study)
     made = make_bundle(open_study(study), out, pictures=pictures, people=people, key=key)  # type: ignore[arg-type]
     click.echo(f"{out}: {len(made.bundle.files):,} files, {made.size / 1e6:,.1f} MB")
     if made.again.differ:
@@ -94,6 +96,8 @@ def verify(file: Path, root: str, seal: str, key: str, pictures: Path | None) ->
         click.echo(f"note: {line}")
     if found.changes.withdrawn:
         click.echo(f"{len(found.changes.withdrawn):,} withdrawn: their answers were removed after it was sealed")
+    if found.left_before:
+        click.echo(f"{found.left_before:,} withdrawn from the study before it was bundled")
     if found.pictures is not None:
         held = found.pictures
         click.echo(f"pictures: {held.known:,} are those of the bundle, {held.absent:,} not presented")

@@ -92,7 +92,10 @@ class SealedZip:
     def open(cls, path: Path) -> SealedZip:
         """Open a file without checking it; refused where it is no sealed zip at all."""
         if not path.is_file():
-            raise EvenEditError(f"{path}: there is no such file")
+            what = (
+                "a folder, and no bundle; make one with: evenedit bundle" if path.is_dir() else "there is no such file"
+            )
+            raise EvenEditError(f"{path}: {what}")
         try:
             with zipfile.ZipFile(path) as archive:
                 names = tuple(archive.namelist())

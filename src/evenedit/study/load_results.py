@@ -42,6 +42,15 @@ def is_bundle(where: Path) -> bool:
     return where.suffix.lower() == ".zip"
 
 
+def refuse_results_alone(where: Path) -> None:
+    """Refuse to bundle the folder of an analysis or a report: its numbers could be held against nothing."""
+    if not is_study(where) and (where / RESULTS).is_file():
+        raise EvenEditError(
+            f"{where} holds results and no study: without requests, digests of pictures and raw replies nobody could "
+            "score them again. Bundle the study they came from; hand on scores of your own as the CSV files they are"
+        )
+
+
 def open_bundle(where: Path) -> SealedZip:
     """Open a bundle after every byte of it was held against its manifest."""
     if changes := find_changes(where):
