@@ -18,7 +18,6 @@ from pydantic import ValidationError
 from evenedit.bundle.every_eval import every_eval_files
 from evenedit.bundle.evidence import Evidence
 from evenedit.bundle.evidence_files import request_row
-from evenedit.bundle.gathering import without_people
 from evenedit.bundle.scoring import PLAN, kept_plan
 from evenedit.bundle.study_facts import bared
 from evenedit.config.sections import Sections
@@ -111,7 +110,7 @@ def untrue_files(bundle: SealedZip, evidence: Evidence, results: Results) -> Ite
         yield f"{MANIFEST} (what is simulated)"
     with TemporaryDirectory() as place:
         (given := Path(place) / "given").write_bytes(bundle.read(parquet.FILE))
-        made = parquet.write_parquet(without_people(evidence.table()), Path(place) / "made")
+        made = parquet.write_parquet(evidence.table().without_people(), Path(place) / "made")
         if not read_parquet(given).equals(read_parquet(made)):
             yield parquet.FILE
     if bundle.facts.get("evenedit") == __version__:
