@@ -13,7 +13,6 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 from scipy.special import ndtr, ndtri
-from scipy.stats import rankdata
 
 from evenedit.core.errors import EvenEditError
 from evenedit.core.records import Condition, Experiment
@@ -133,7 +132,7 @@ def adjusted(found: Sequence[DrawnDifference], confidence: float) -> list[Differ
     for family in families:
         seen = np.array([-ndtri((tested[at].p or TINY) / 2) for at in family])
         drawn = np.stack([found[at].moved for at in family], axis=1)
-        ranks = (rankdata(drawn, axis=0) - 0.5) / len(drawn)
+        ranks = (pd.DataFrame(drawn).rank().to_numpy() - 0.5) / len(drawn)
         for at, p in zip(family, step_down(seen, np.abs(ndtri(ranks))), strict=True):
             whole = max(tested[at].p or 0.0, min(1.0, len(families) * float(p)))
             tested[at] = replace(tested[at], p_adjusted=whole)
