@@ -103,11 +103,12 @@ def of_everybody(row: dict[str, Any]) -> bool:
 
 def as_told_then(row: dict[str, Any]) -> dict[str, Any]:
     """A row without what a later release makes otherwise: the interval of a rate, since few events no longer speak for
-    themselves alone; every interval over everybody; the interval of a gap in the judges' error; p of people's rank
-    tests, which now permute faces."""
+    themselves alone; every interval over everybody; the interval of a gap whose groups are all at 0 or 1, which had
+    none; the interval of a gap in the judges' error; p of people's rank tests, which now permute faces."""
     changed: tuple[str, ...] = ()
     statistic = str(row.get("statistic", ""))
-    if is_rate(row) or of_everybody(row) or statistic == "mean_difference_gap":
+    settled = str(row.get("measure", "")).startswith("gap.") and row["value"] in (0, 1)
+    if is_rate(row) or of_everybody(row) or settled or statistic == "mean_difference_gap":
         changed = ("low", "high", "method")
     if re.fullmatch(r"(kruskal_wallis_H|mann_whitney_U|wilcoxon_T|mean_difference_gap)_p(_holm|_bh)?", statistic):
         changed = ("value", "method")

@@ -49,7 +49,7 @@ def left_out(t: ShareTest, table: RatingTable) -> tuple[str, ...]:
     asking = edits["prompt_id"][own & table.asked_for(question)]
     if asking.empty:
         return ()
-    prompts = list(dict.fromkeys(map(str, asking)))
+    prompts = sorted(set(map(str, asking)))
     which = f": {listed(prompts)}" if len(prompts) <= MOST_NAMED else ""
     asks = "a prompt that asks" if len(prompts) == 1 else f"{len(prompts):,} prompts that ask"
     return (f"{count(len(asking), 'edit')} of {asks} for such a change {_are(len(asking))} left out{which}.",)

@@ -111,7 +111,8 @@ def left_open(table: RatingTable) -> Iterator[LeftOpen]:
             called = scored & applies[:, at] & (question != PREFERENCE)
             gone = called & ~answered
             if answered.any() and gone.any():
-                for experiment, editor in edits[["experiment", "editor"]][gone].drop_duplicates().to_numpy():
+                pairs = zip(edits["experiment"][gone], edits["editor"][gone], strict=True)
+                for experiment, editor in sorted(set(pairs)):
                     here = called & ((edits["experiment"] == experiment) & (edits["editor"] == editor)).to_numpy()
                     for group, n, without in _by_group(table, here, gone):
                         yield LeftOpen(table.raters[rater], experiment, editor, question, group, n, without)
