@@ -16,12 +16,13 @@ import os
 import random
 import re
 import time
+import weakref
 import zlib
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from email.utils import parsedate_to_datetime
 from threading import Condition, Lock
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, Protocol, TypeVar
 
 from PIL import Image
 from PIL.PngImagePlugin import PngImageFile
@@ -78,7 +79,15 @@ POLICY = frozenset(
 )
 """Finish reasons that name a policy."""
 
-Client = TypeVar("Client")
+
+class Closes(Protocol):
+    """What every SDK's client can do."""
+
+    def close(self) -> None:
+        """Let go of the connections."""
+
+
+Client = TypeVar("Client", bound=Closes)
 T = TypeVar("T")
 
 
@@ -249,6 +258,8 @@ class Provider(Generic[Client]):
                     self._client = self._connect(key)
                 except ImportError:
                     raise EvenEditError(self._needs_extra()) from None
+                # Before its sockets are collected: a client in a ring of references leaves them open until then.
+                weakref.finalize(self, self._client.close)
             return self._client
 
 

@@ -30,7 +30,6 @@ from evenedit.providers.calls import Declined, Provider, to_image, to_png
 
 POLL = {"url", "status", "done", "failed", "every", "result", "error"}
 REFUSAL = {"statuses", "words", "flags"}
-NO_KEY = "EVENEDIT_NO_KEY"
 WHILE_WAITING = 100_000
 """Most looks at one job; the time limit ends it before."""
 
@@ -47,18 +46,6 @@ class HttpError(Exception):
         except ValueError:
             told = {}
         self.body = _error_of(told)
-
-
-class KeylessProvider(Provider[httpx.Client]):
-    """A service that may do without a key."""
-
-    def _connected(self) -> httpx.Client:
-        if self._key_env != NO_KEY:
-            return super()._connected()
-        with self._lock:
-            if self._client is None:
-                self._client = self._connect("")
-            return self._client
 
 
 class HttpEditor(InheritsSettings):
@@ -114,8 +101,8 @@ class HttpEditor(InheritsSettings):
         if "instruction" not in places_used:
             raise EvenEditError("nothing that is sent has a place for the {instruction}")
         self.seed_sent = "seed" in places_used
-        self.provider = KeylessProvider(
-            self.connect, model=model or urlsplit(url).netloc, key_env=api_key_env or NO_KEY, attempts=attempts
+        self.provider = Provider(
+            self.connect, model=model or urlsplit(url).netloc, key_env=api_key_env or None, attempts=attempts
         )
         self.api_key_env = api_key_env
         self.pause: Callable[[float], None] = time.sleep
