@@ -220,7 +220,7 @@ CAVEATS: tuple[tuple[re.Pattern[str], Check], ...] = (
         handful,
     ),
     (
-        pattern(r"Its test would no longer show it if the label of at most (?P<n>one face were|\d+ faces were) .*"),
+        pattern(r"Its test would no longer show it if the label of (at most )?(?P<n>one face were|\d+ faces were) .*"),
         relabelled,
     ),
     (

@@ -83,8 +83,9 @@ def carried(g: GradedGap, worse: str, rules: AnalysisRules) -> tuple[str, ...]:
         found += (f"{few[0]} of its {few[1]} faces hold more than half of it: others of this label may differ.",)
     wrong = faces_to_relabel(panel, t, rules) if g.grade == "clear" else None
     if wrong is not None:
-        faces = "one face were" if wrong == 1 else f"{wrong} faces were"
-        found += (f"Its test would no longer show it if the label of at most {faces} another.",)
+        faces = "one face were" if wrong.faces == 1 else f"{wrong.faces} faces were"
+        bound, fewer = ("", ", and with no fewer" if wrong.faces > 1 else "") if wrong.exact else ("at most ", "")
+        found += (f"Its test would no longer show it if the label of {bound}{faces} another{fewer}.",)
     return found
 
 

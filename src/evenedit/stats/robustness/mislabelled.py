@@ -2,10 +2,16 @@
 
 How many faces would have to be labelled otherwise until a gap is no longer shown: the face whose move between the two
 groups at the gap's ends takes most of it away is moved first, then the next, until the permutation test has p of 0.05
-or more. The number is one that suffices; fewer may do where other faces are moved, so it is told as "at most".
+or more. That number suffices. Where all ways of labelling fewer faces otherwise are few enough to be tried, they are,
+and the number is exact; else it is told as "at most".
 """
 
 from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import combinations, product
+from math import comb
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,11 +29,48 @@ STREAM = 8
 """These tests' own random numbers."""
 HANDFUL = 0.25
 """A quarter of a group's faces that holds more than half of its events carries the group."""
+TRIED = 400
+"""Ways to label so many faces otherwise that are tried at most."""
+LISTED = 20_000
+"""Ways that are looked through at most, to find those that differ."""
 SMALLEST = 6
 """Faces a group needs before a few of them are told from the rest."""
 
 
-def faces_to_relabel(panel: Panel, test: GapTest, rules: AnalysisRules) -> int | None:
+class WrongLabels(NamedTuple):
+    """So many faces, labelled otherwise, leave a gap with p of 0.05 or more."""
+
+    faces: int
+    """How many suffice."""
+    exact: bool
+    """No fewer do, whichever they are: all were tried."""
+
+
+@dataclass(frozen=True)
+class Labelling:
+    """The labels of one gap's faces, what was seen of each, and its permutation test."""
+
+    codes: NDArray[np.int8]
+    """[face]: the position of its label."""
+    within: NDArray[np.int64]
+    """[face]: among which faces its label is permuted."""
+    total: NDArray[np.int64]
+    """[face]: how often the rate was met."""
+    count: NDArray[np.int64]
+    """[face]: how often it was read."""
+    rules: AnalysisRules
+    """With which seed, and how many permutations at most."""
+
+    def shows(self, codes: NDArray[np.int8]) -> bool:
+        """Whether the test would show the gap with these labels, in whatever order the faces stand."""
+        order = np.lexsort((self.total, self.count, codes, self.within))
+        within, total, count = self.within[order], self.total[order, None], self.count[order, None]
+        rng = np.random.default_rng([self.rules.seed, STREAM])
+        draws = min(self.rules.permutations, RELABELLINGS)
+        return bool(p_values(codes[order], within, total, count, draws, rng)[0] < ALPHA)
+
+
+def faces_to_relabel(panel: Panel, test: GapTest, rules: AnalysisRules) -> WrongLabels | None:
     """How many faces, labelled otherwise, suffice to leave a gap with p of 0.05 or more; None where none do."""
     levels = panel.axes.levels[test.factor]
     labelled = np.isin(panel.axes.labels[test.factor], levels)
@@ -35,18 +78,54 @@ def faces_to_relabel(panel: Panel, test: GapTest, rules: AnalysisRules) -> int |
     within, _ = strata(labels, test.factor, rules.permutations)
     codes = np.array([levels.index(level) for level in labels[test.factor]], dtype=np.int8)
     total, count = (x[labelled] for x in _sums(panel, test))
-    high, low = levels.index(test.highest), levels.index(test.lowest)
+    mine = Labelling(codes, within, total, count, rules)
+    enough = _one_by_one(mine, levels.index(test.highest), levels.index(test.lowest))
+    if enough is None:
+        return None
+    for fewer in range(1, enough):
+        ways = _ways(mine, fewer)
+        if ways is None:
+            return WrongLabels(enough, exact=False)
+        if not all(mine.shows(codes) for codes in ways):
+            return WrongLabels(fewer, exact=True)
+    return WrongLabels(enough, exact=True)
+
+
+def _one_by_one(labelling: Labelling, high: int, low: int) -> int | None:
+    """How many faces are moved between the gap's ends, each time the one that takes most away, until it is gone."""
+    codes = labelling.codes
     for moved in range(1, len(codes)):
-        face = _furthest(codes, total, count, high, low)
+        face = _furthest(codes, labelling.total, labelling.count, high, low)
         if face is None:
             return None
         codes = codes.copy()
         codes[face] = low if codes[face] == high else high
-        rng = np.random.default_rng([rules.seed, STREAM])
-        draws = min(rules.permutations, RELABELLINGS)
-        if p_values(codes, within, total[:, None], count[:, None], draws, rng)[0] >= ALPHA:
+        if not labelling.shows(codes):
             return moved
     return None
+
+
+def _ways(labelling: Labelling, faces: int) -> list[NDArray[np.int8]] | None:
+    """All labels that differ in so many faces, of faces alike in all that the test sees one; None where too many."""
+    read = [int(face) for face in np.flatnonzero(labelling.count > 0)]
+    groups = int(labelling.codes.max()) + 1
+    if comb(len(read), faces) * (groups - 1) ** faces > LISTED:
+        return None
+    seen_of = (labelling.codes, labelling.within, labelling.total, labelling.count)
+    alike = list(zip(*(x.tolist() for x in seen_of), strict=True))
+    found: dict[tuple[tuple[int, ...], ...], NDArray[np.int8]] = {}
+    for chosen in combinations(read, faces):
+        for others in product(range(groups), repeat=faces):
+            seen = tuple(sorted((*alike[face], other) for face, other in zip(chosen, others, strict=True)))
+            if seen in found or any(labelling.codes[f] == o for f, o in zip(chosen, others, strict=True)):
+                continue
+            codes = labelling.codes.copy()
+            codes[list(chosen)] = others
+            if len(np.unique(codes[read])) == groups:
+                found[seen] = codes
+            if len(found) > TRIED:
+                return None
+    return list(found.values())
 
 
 def _furthest(
