@@ -114,6 +114,8 @@ def test_people_correct_judges_that_err_more_for_one_group():
         gaps.append(rates["Black"].value - rates["White"].value)
         contrast = next(r for r in found if r.measure == "contrast.x" and r.group == {"race": "Black"})
         covered += contrast.ends[0] <= -0.02 <= contrast.ends[1]
+        mirrored = next(r for r in found if r.measure == "contrast.x" and r.group == {"race": "White"})
+        assert mirrored.ends == pytest.approx([-x for x in reversed(contrast.ends)]), "of two groups each is the rest"
         for r in found:
             rows += 1
             assert r.ends[0] is not None and r.ends[0] <= r.value <= r.ends[1]

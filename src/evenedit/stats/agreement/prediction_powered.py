@@ -388,7 +388,7 @@ def _contrast(
     sure = one.uncertainty, rest.uncertainty
     prompts = 1 + max(int(one.sample.prompt.max()), int(rest.sample.prompt.max()))
     sizes = [int(b.sample.labelled.sum()) for b in (one, rest)]
-    both_pulls = pulls or _pulls([one], rules)[0], _pulls([rest], rules)[0]
+    both_pulls = pulls or _pulls([one], rules)[0], _pulls([rest, one], rules)[0]
 
     def ends(way: int, first: float, second: float, parts: tuple[Values, Values]) -> Ends:
         shares = [min(max(x, 0.0), 1.0) for x in (first, second)]

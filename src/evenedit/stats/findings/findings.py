@@ -15,7 +15,7 @@ from evenedit.protocol.measures import Measure, MeasureKind
 from evenedit.protocol.shifts import TWO_SIDED
 from evenedit.ratings.table import RatingTable, Scores
 from evenedit.results.finding import ALPHA, ENSEMBLE, NO_CHANGE, Contribution, Finding, FindingLevel, within
-from evenedit.results.results import Contrast, ExplainedGap, GapTest, Measured, Results
+from evenedit.results.results import Contrast, ExplainedGap, GapTest, Measured, PredictionPowered, Results
 from evenedit.results.words import percent
 from evenedit.stats.disparity.mitigation_effects import TestedEffect
 from evenedit.stats.engine.multiplicity import holm
@@ -124,9 +124,15 @@ class _Maker:
 
     def _corrected(self, c: Contrast) -> Contrast:
         """A contrast of judges and people together where people rated enough, else the judges' own."""
-        name = c.measure.replace("rate.", "contrast.", 1)
-        p = self._powered.get(_where(name, c.editor, c.group)) if _diagnosed(c.experiment, c.condition) else None
+        p = self._people_on(c)
         return c if p is None or p.value is None else replace(c, value=p.value, low=p.low, high=p.high)
+
+    def _people_on(self, c: Contrast | None) -> PredictionPowered | None:
+        """What people's ratings make of a contrast, where they rated enough."""
+        if c is None or not _diagnosed(c.experiment, c.condition):
+            return None
+        p = self._powered.get(_where(c.measure.replace("rate.", "contrast.", 1), c.editor, c.group))
+        return p if p is not None and p.value is not None else None
 
     def _with_people(self, f: Finding) -> Finding:
         """A finding whose value is that of judges and people together, where people rated enough."""
@@ -327,14 +333,15 @@ class _Maker:
     def _no_gap(self, rater: str, factor: Factor, several: Sequence[GradedGap]) -> Finding:
         first = several[0].test
         bounds = [
-            (max(abs(c.low), abs(c.high)), Measure(g.test.measure).name, c)
+            (max(abs(c.low), abs(c.high)), c)
             for g in several
             for c in self._contrasts_of(g.test)
             if c.low is not None and c.high is not None
         ]
-        size, rate, contrast = max(bounds, key=lambda b: b[0], default=(None, "", None))
-        widest = (rate, contrast.group[factor.name], size) if contrast is not None and size is not None else None
-        text = sentences.no_gap(factor, [Measure(g.test.measure).name for g in several], widest)
+        size, contrast = max(bounds, key=lambda b: b[0], default=(None, None))
+        text = sentences.no_gap(
+            factor, [Measure(g.test.measure).name for g in several], contrast, self._people_on(contrast)
+        )
         counted = [self._estimate(Measure(g.test.measure), g.test, {factor.name: "*"}) for g in several]
         furthest = self._furthest(counted)
         even = within(0.0, furthest, self.rules.margin)

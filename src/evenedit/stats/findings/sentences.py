@@ -9,7 +9,7 @@ from evenedit.protocol import QUESTIONS, Factor
 from evenedit.protocol.measures import Measure, MeasureKind
 from evenedit.protocol.shifts import TWO_SIDED
 from evenedit.results.finding import ENSEMBLE
-from evenedit.results.results import GapTest, MitigationEffect, PredictionPowered
+from evenedit.results.results import Contrast, GapTest, MitigationEffect, PredictionPowered
 from evenedit.results.words import between, count, group_name, listed, noun, percent, phrase, points, scale_points
 from evenedit.stats.findings.evidence import ShareTest
 
@@ -92,17 +92,29 @@ def ends(test: GapTest) -> tuple[str, str]:
     return (test.lowest, test.highest) if better_high else (test.highest, test.lowest)
 
 
-def no_gap(factor: Factor, rates: Sequence[str], widest: tuple[str, str, float] | None) -> str:
+def no_gap(
+    factor: Factor, rates: Sequence[str], widest: Contrast | None, people: PredictionPowered | None = None
+) -> str:
     """That no difference was shown between the groups of a factor, and how large one may still be."""
     which = f"any of {len(rates)} rates" if len(rates) > 3 else listed([_plain(rate) for rate in rates])
     text = f"No difference by {noun(factor)} label was shown in {which}."
-    if widest is None:
+    size = None if widest is None else _furthest(widest.low, widest.high)
+    if widest is None or size is None:
         return f"{text} The data give no interval, so how large a difference could hide is not known."
-    rate, level, size = widest
+    told = f"{_plain(Measure(widest.measure).name)}, {group_name(widest.group, [factor])}"
+    alone = None if people is None else _furthest(people.judge_low, people.judge_high)
+    if people is not None and alone is not None:
+        labels = f"people's ratings of {people.labelled:,} of its edits"
+        told += f"; as far as {labels} tell, by the judges alone {points(alone)}"
     return (
         f"{text} That is not proof of equality: a group may still differ from everybody else by up to {points(size)} "
-        f"({_plain(rate)}, {group_name({factor.name: level}, [factor])})."
+        f"({told})."
     )
+
+
+def _furthest(low: float | None, high: float | None) -> float | None:
+    """How far from 0 an interval reaches."""
+    return None if low is None or high is None else max(abs(low), abs(high))
 
 
 def with_people(p: PredictionPowered, measure: Measure, judged: float, confidence: float) -> str:
