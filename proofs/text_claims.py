@@ -13,6 +13,7 @@ from evenedit.core.records import Kind
 from evenedit.protocol import QUESTIONS, Factor
 from evenedit.results.results import Finding
 from proofs.text_facts import SIDES, Facts, Share
+from proofs.text_no_gaps import no_gap
 
 Check = Callable[[re.Match[str], Facts], Iterator[str]]
 PHRASES = {
@@ -149,7 +150,8 @@ def _noise(f: Finding, text: str, facts: Facts) -> Iterator[str]:
     match = NOISE.search(text) if f.kind == "shift" else None
     if match is None or not match[0]:
         return
-    own = next((n for n in facts.results.noise if (n.measure, n.editor) == (f.measure, f.editor)), None)
+    place = (f.rater, f.measure, f.editor)
+    own = next((n for n in facts.results.noise if (n.rater, n.measure, n.editor) == place), None)
     if own is None:
         yield "noise is told that is not known"
         return
@@ -168,6 +170,7 @@ SPREAD = (
     r"(?P<faces>[\d,]+ faces?), (?P<prompts>[\d,]+ prompts?)"
     r"(?:; (?P<missing>[\d,]+) without a (?P<kind>score|measurement))?"
 )
+NOTHING_ASKED = r"(?:Where no change was asked for, )?"
 MEASURED = r"(?:Measured \((?P<rater>[\w-]+)\): )?"
 
 
@@ -278,33 +281,6 @@ def gap(m: re.Match[str], f: Finding, facts: Facts) -> Iterator[str]:
     yield from _interval(m, f, facts)
     if f.level not in ("clear", "suggestive"):
         yield "a gap is told that was not shown"
-
-
-def no_gap(m: re.Match[str], f: Finding, facts: Facts) -> Iterator[str]:
-    """No difference shown: so it is for each of these rates, and none of them is a finding elsewhere."""
-    instruments = {x.rater: x.tests for x in facts.results.measured}
-    tests = facts.results.tests if f.rater == "ensemble" else instruments[str(f.rater)]
-    own = [t for t in tests if t.editor == f.editor and t.factor == f.factor and t.condition == f.condition]
-    none = {t.measure.removeprefix("gap.").removeprefix("measured_") for t in own if t.level == "none" and t.value > 0}
-    told = set(re.split(", | and ", m["rates"]))
-    if count := re.fullmatch(r"any of (\d+) rates", m["rates"]):
-        if int(count[1]) > len(none):
-            yield f"{count[1]} rates are told, {len(none)} show nothing"
-    elif not {name.replace(" ", "_") for name in told} <= none:
-        yield f"not all of {sorted(told)} are among those without a difference, {sorted(none)}"
-    bounds = [
-        max(abs(c.low), abs(c.high))
-        for c in (
-            *facts.results.contrasts,
-            *(c for x in facts.results.measured for c in x.contrasts),
-            *(p for p in facts.results.powered if p.measure.startswith("contrast.")),
-        )
-        if c.low is not None and c.high is not None and c.editor == f.editor and f.factor in c.group
-    ]
-    if m["size"] is None and f.high is not None:
-        yield "a bound is there and not told"
-    elif m["size"] is not None and not any(abs(float(m["size"]) - 100 * b) < 0.06 for b in bounds):
-        yield f"no group's interval reaches {m['size']} points"
 
 
 def even_groups(m: re.Match[str], f: Finding, facts: Facts) -> Iterator[str]:
@@ -487,7 +463,9 @@ FINDINGS: tuple[tuple[re.Pattern[str], FindingCheck], ...] = (
     ),
     (
         pattern(
-            MEASURED + rf"(?P<s1>{SHARE}) of edits of portraits labelled (?P<g1>.+?) (?P<phrase>{PHRASE}), "
+            MEASURED
+            + NOTHING_ASKED
+            + rf"(?P<s1>{SHARE}) of edits of portraits labelled (?P<g1>.+?) (?P<phrase>{PHRASE}), "
             rf"(?P<s2>{SHARE}) of those labelled (?P<g2>.+?) \(gap (?P<size>[\d.]+) points?(?:, {LEVEL})?; "
             r"(?P<faces>[\d,]+ and [\d,]+ faces?)\)"
             r"(?:\.|, on one prompt: without [\w-]+ the difference is gone\.|, on (?P<here>one|these \d) prompts?\.)"
@@ -496,15 +474,21 @@ FINDINGS: tuple[tuple[re.Pattern[str], FindingCheck], ...] = (
     ),
     (
         pattern(
-            MEASURED + r"No difference by (?P<factor>.+?) label was shown in (?P<rates>.+?)\. (?:That is not proof of "
-            r"equality: a group may still differ from everybody else by up to (?P<size>[\d.]+) points? \(.+\)\.|"
+            MEASURED
+            + NOTHING_ASKED
+            + r"[Nn]o difference by (?P<factor>.+?) label was shown in (?P<rates>.+?)\. (?:That is not proof of "
+            r"equality: a group may still differ from everybody else by up to (?P<size>[\d.]+) points? \([^;]+"
+            r"(?:; as far as people's ratings of (?P<labels>[\d,]+) of its edits tell, by the judges alone "
+            r"(?P<alone>[\d.]+) points?)?\)\.|"
             r"The data give no interval, so how large a difference could hide is not known\.)"
         ),
         no_gap,
     ),
     (
         pattern(
-            MEASURED + r"Even within ±(?P<margin>[\d.]+) points? by .+? label in (?P<rates>.+?): no gap's [\d.]+% "
+            MEASURED
+            + NOTHING_ASKED
+            + r"[Ee]ven within ±(?P<margin>[\d.]+) points? by .+? label in (?P<rates>.+?): no gap's [\d.]+% "
             r"interval reaches beyond (?P<size>[\d.]+) points?\."
         ),
         even_groups,

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from evenedit.results.finding import ENSEMBLE
+
 
 @dataclass(frozen=True, slots=True)
 class SecondLabelling:
@@ -53,6 +55,8 @@ class EditorNoise:
     seed_low: float | None
     seed_high: float | None
     """The lowest and the highest over seeds; None with one."""
+    rater: str = ENSEMBLE
+    """The judges together, or the instrument that measured it."""
 
 
 @dataclass(frozen=True, slots=True)

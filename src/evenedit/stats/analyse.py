@@ -38,7 +38,7 @@ from evenedit.stats.findings.findings import Everything, with_findings
 from evenedit.stats.rater_groups.effects import rater_effects, rater_tests
 from evenedit.stats.rater_groups.holds import rater_holds
 from evenedit.stats.rater_groups.rates import rater_rates
-from evenedit.stats.robustness.editor_noise import editor_noise
+from evenedit.stats.robustness.editor_noise import editor_noise, measured_noise
 from evenedit.stats.robustness.leave_one_out import leave_one_out, seed_spread
 from evenedit.stats.robustness.missing_bounds import bounds
 from evenedit.stats.robustness.multiverse import multiverse
@@ -126,7 +126,10 @@ def analyse(
         multiverse=tuple(multiverse(table, rules, tested)),
         measured=tuple(found for found, _ in instruments),
         second_labels=tuple(second_labelling(scores, found, rules, estimated, tested)),
-        noise=tuple(editor_noise(scores, rules, estimated)),
+        noise=(
+            *editor_noise(scores, rules, estimated),
+            *measured_noise(table, rules, [shown for _, shown in instruments]),
+        ),
         languages=tuple(language_differences(scores, rules)),
         participants=table.profiles.counts if table.profiles else (),
         rater_tests=tuple(rater_tests(table, rules)),

@@ -8,23 +8,25 @@ from evenedit.protocol.shifts import TWO_SIDED
 from evenedit.report.render.index import POOLED, Index
 from evenedit.report.render.selection import Selection
 from evenedit.report.render.table import Column, Number, Table, Unit, table_of, text
+from evenedit.results.finding import ENSEMBLE
+from evenedit.results.sensitivities import EditorNoise
 
 
 def noise(index: Index) -> Table | None:
     """What each editor moves by itself, beside what it moved."""
 
-    def numbers(measure: str, editor: str, *values: float | None) -> tuple[Number, ...]:
-        unit: Unit = "points" if Measure(measure).name in TWO_SIDED else "share"
-        over = Selection(measure, Experiment.DIAGNOSIS.value, Condition.BASELINE, editor)
-        return tuple(Number(value, unit, cases=over) for value in values)
+    def over(n: EditorNoise, condition: str) -> Selection:
+        rater = None if n.rater == ENSEMBLE else n.rater
+        return Selection(n.measure, Experiment.DIAGNOSIS.value, condition, n.editor, rater=rater)
 
     rows = []
     for n in index.results.noise:
-        value, low, high = numbers(n.measure, n.editor, n.value, n.seed_low, n.seed_high)
-        unit = value.unit
-        over = Selection(n.measure, Experiment.DIAGNOSIS.value, Condition.FLOOR, n.editor) if n.floor_n else None
-        floor = Number(n.floor, unit, n.floor_low, n.floor_high, cases=over)
-        rows.append((n.editor, Measure(n.measure).name, value, floor, n.floor_n or None, n.seeds, low, high))
+        unit: Unit = "points" if Measure(n.measure).name in TWO_SIDED else "share"
+        asked, null = over(n, Condition.BASELINE), over(n, Condition.FLOOR) if n.floor_n else None
+        value, low, high = (Number(x, unit, cases=asked) for x in (n.value, n.seed_low, n.seed_high))
+        floor = Number(n.floor, unit, n.floor_low, n.floor_high, cases=null)
+        name = Measure(n.measure).name
+        rows.append((n.editor, n.rater, name, value, floor, n.floor_n or None, n.seeds, low, high))
     return table_of(
         index,
         "noise",
@@ -33,6 +35,7 @@ def noise(index: Index) -> Table | None:
         "and highest over seeds.",
         (
             text("editor", "Editor"),
+            text("rater", "Rated by"),
             text("measure", "Measure"),
             Column("value", "Over the prompts"),
             Column("floor", "Null edit"),

@@ -41,7 +41,7 @@ def measured(table: RatingTable, rules: AnalysisRules) -> Iterator[tuple[Measure
     for rater in table.of_kind(Kind.INSTRUMENT):
         name = table.raters[rater]
         readings = [r for r in table.readings if r.rater == name]
-        panel = _panel(table, rows, rater, readings, rules)
+        panel = instrument_panel(table, rows, rater, readings, rules)
         if panel is None:
             continue
         bootstrap = Bootstrap(panel, rules.draws, rules.seed)
@@ -71,7 +71,7 @@ def _by_prompt(
     """The same over everybody, prompt by prompt: what is asked for decides what an unchanged output means."""
     prompts = table.edits["prompt_id"].to_numpy(dtype=str)[rows]
     for prompt in dict.fromkeys(sorted(prompts)):
-        panel = _panel(table, rows[prompts == prompt], rater, readings, rules)
+        panel = instrument_panel(table, rows[prompts == prompt], rater, readings, rules)
         if panel is not None:
             for e in estimates(Bootstrap(panel, rules.draws, rules.seed), [{}], rules):
                 yield replace(e, group={"prompt": prompt})
@@ -116,9 +116,10 @@ def _one_end(table: RatingTable, rater: int, question: int) -> bool:
     return QUESTIONS[QUESTION_IDS[question]].sided == "quality" and set(np.unique(value[value > 0])) == {1}
 
 
-def _panel(
+def instrument_panel(
     table: RatingTable, rows: NDArray[np.intp], rater: int, readings: list[Reading], rules: AnalysisRules
 ) -> Panel | None:
+    """What an instrument read of some edits; None where it read none."""
     edits = table.edits.iloc[rows]
     asked = (table.status[rater, rows] != NOT_ASKED).astype(np.int64)
     scored = table.status[rater, rows] == STATUSES.index(Status.SCORED)

@@ -17,9 +17,10 @@ from evenedit.stats.findings.sentences import SIDES
 
 def noise_clause(noise: Iterable[EditorNoise], rater: str, t: ShareTest, confidence: float) -> str:
     """What the null edit and repeated seeds move of a shift, as sentences after its own; empty where not known."""
-    if rater != ENSEMBLE or t.condition != Condition.BASELINE:
+    if t.condition != Condition.BASELINE:
         return ""
-    own = next((n for n in noise if (n.measure, n.editor) == (t.measure, t.editor)), None)
+    place = (rater, t.measure, t.editor)
+    own = next((n for n in noise if (n.rater, n.measure, n.editor) == place), None)
     if own is None:
         return ""
     name = Measure(t.measure).name

@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import stdtr
 
-from evenedit.core.records import Experiment
+from evenedit.core.records import Condition, Experiment
 from evenedit.protocol.measures import Measure, MeasureKind
-from evenedit.protocol.shifts import ONE_SIDED, TWO_SIDED
+from evenedit.protocol.shifts import ONE_SIDED, TWO_SIDED, WANTED_OF_NOTHING
 from evenedit.results.finding import ALPHA
 from evenedit.stats.engine.bootstrap import Bootstrap
 from evenedit.stats.engine.design_effects import DesignEffects
@@ -81,6 +81,8 @@ def share_tests(bootstrap: Bootstrap, rules: AnalysisRules) -> Iterator[ShareTes
             continue
         limit = _limit(measure.name, panel.experiment, rules)
         if limit is None or measure.condition not in (None, panel.condition):
+            continue
+        if panel.condition == Condition.FLOOR and measure.name.name in WANTED_OF_NOTHING:
             continue
         for row, editor in enumerate(panel.editors):
             total, count, asked = (

@@ -285,9 +285,10 @@ class _Maker:
         faces = [self._faces(g, code) for code in (worse, other)]
         read = self._prompts(g, (worse, other))
         rates = tuple(x.value or 0.0 for x in found)
-        text = sentences.opening(rater) + sentences.gap(
+        found_gap = sentences.gap(
             t, (rates[0], rates[1]), (faces[0], faces[1]), interval, factor, self.rules.confidence
         )
+        text = sentences.opening(rater) + sentences.asked_nothing(found_gap, t.condition)
         caveats: tuple[str, ...] = ()
         if g.prompt is not None:
             caveats += (f"It rests on one prompt: without {g.prompt} it is gone.",)
@@ -367,7 +368,7 @@ class _Maker:
             p_raw=None,
             n=max((e.n for e in counted if e is not None), default=None),
             faces=first.faces,
-            text=sentences.opening(rater) + text,
+            text=sentences.opening(rater) + sentences.asked_nothing(text, first.condition),
         )
 
     def _furthest(self, gaps: Sequence[Estimate | None]) -> float | None:

@@ -75,10 +75,18 @@ def gap(
     names = [factor.titles.get(code, code) for code in (worse, other)]
     reach = f", {between(*interval, confidence)}" if interval else ""
     return (
-        f"{percent(rates[0])} of edits of portraits labelled {_label(factor, worse, names[0])} {phrase(rate)}, "
+        f"{percent(rates[0])} of edits of portraits labelled {_label(factor, worse, names[0])} "
+        f"{phrase(rate)}, "
         f"{percent(rates[1])} of those labelled {_label(factor, other, names[1])} "
         f"(gap {points(test.value)}{reach}; {faces[0]:,} and {count(faces[1], 'face')})."
     )
+
+
+def asked_nothing(text: str, condition: str) -> str:
+    """A sentence on groups, told of the null edit where it is about that."""
+    if condition != Condition.FLOOR:
+        return text
+    return f"Where no change was asked for, {text[0].lower()}{text[1:]}"
 
 
 def on_these(prompts: int) -> str:

@@ -9,21 +9,25 @@ from numpy.typing import NDArray
 
 from evenedit.core.records import Condition, Estimate, Experiment
 from evenedit.protocol.measures import Measure
-from evenedit.protocol.shifts import ONE_SIDED, TWO_SIDED
-from evenedit.ratings.table import QUESTION_IDS, Scores
+from evenedit.protocol.shifts import ONE_SIDED, TWO_SIDED, WANTED_OF_NOTHING
+from evenedit.ratings.table import QUESTION_IDS, RatingTable, Scores
 from evenedit.results.sensitivities import EditorNoise
+from evenedit.stats.disparity.instruments import instrument_panel
+from evenedit.stats.engine.bootstrap import Bootstrap
+from evenedit.stats.engine.estimates import estimates
 from evenedit.stats.engine.measures import met_rates
+from evenedit.stats.engine.panel import Panel
 from evenedit.stats.engine.rules import AnalysisRules
+from evenedit.stats.findings.evidence import PanelEvidence, measure_of
 
-WANTED_OF_NOTHING = frozenset({"soft_erasure", "unchanged"})
-"""Of the null edit, an output that shows what its source shows is what was asked for."""
+WANTED_MEASURED = frozenset(f"measured_{name}" for name in WANTED_OF_NOTHING)
 
 
-def editor_noise(scores: Scores, rules: AnalysisRules, estimates: Iterable[Estimate]) -> Iterator[EditorNoise]:
+def editor_noise(scores: Scores, rules: AnalysisRules, estimated: Iterable[Estimate]) -> Iterator[EditorNoise]:
     """Every shift of an editor that made the null edit, or edited with several seeds."""
     found = {
         (e.measure, e.condition, e.editor): e
-        for e in estimates
+        for e in estimated
         if e.experiment == Experiment.DIAGNOSIS and e.editor is not None and not e.group
     }
     several = scores.edits["seed"].nunique() > 1
@@ -46,6 +50,53 @@ def editor_noise(scores: Scores, rules: AnalysisRules, estimates: Iterable[Estim
                         *((min(by_seed), max(by_seed)) if len(by_seed) > 1 else (None, None)),
                     )
                 break
+
+
+def measured_noise(
+    table: RatingTable, rules: AnalysisRules, evidence: Iterable[PanelEvidence]
+) -> Iterator[EditorNoise]:
+    """The same of every shift that an instrument measured."""
+    edits = table.edits
+    diagnosed = (edits["experiment"] == Experiment.DIAGNOSIS).to_numpy()
+    asked = np.flatnonzero(diagnosed & (edits["condition"] == Condition.BASELINE).to_numpy())
+    null = np.flatnonzero(diagnosed & (edits["condition"] == Condition.FLOOR).to_numpy())
+    seed = edits["seed"].to_numpy()[asked]
+    for one in evidence:
+        rater = table.raters.index(one.rater)
+        readings = [r for r in table.readings if r.rater == one.rater]
+        several = [asked[seed == s] for s in np.unique(seed)]
+        by_seed = [instrument_panel(table, rows, rater, readings, rules) for rows in several if len(several) > 1]
+        floor = instrument_panel(table, null, rater, readings, rules) if len(null) else None
+        drawn = None if floor is None else Bootstrap(floor, rules.draws, rules.seed)
+        nulls = {} if drawn is None else {(e.measure, e.editor): e for e in estimates(drawn, [{}], rules)}
+        for t in one.shares:
+            e = nulls.get((t.measure, t.editor)) if t.measure.name not in WANTED_MEASURED else None
+            e = e if e is not None and e.value is not None else None
+            seeds = [x for panel in by_seed if panel and (x := _value(panel, t.measure, t.editor)) is not None]
+            if e is not None or len(seeds) > 1:
+                yield EditorNoise(
+                    measure=t.measure,
+                    editor=t.editor,
+                    value=t.value,
+                    floor=e.value if e else None,
+                    floor_low=e.low if e else None,
+                    floor_high=e.high if e else None,
+                    floor_n=e.n if e else 0,
+                    seeds=max(1, len(seeds)),
+                    seed_low=min(seeds) if len(seeds) > 1 else None,
+                    seed_high=max(seeds) if len(seeds) > 1 else None,
+                    rater=one.rater,
+                )
+
+
+def _value(panel: Panel, measure: Measure, editor: str) -> float | None:
+    """A measure of one editor over everybody; None where nothing was read."""
+    own = measure_of(panel, measure)
+    if own is None or editor not in panel.editors:
+        return None
+    row = [panel.editors.index(editor)]
+    total, count = (panel.tally(column, row, panel.axes.mask({})) for column in (own.total, own.count))
+    return total / count if count else None
 
 
 def _by_seed(scores: Scores, rules: AnalysisRules, name: str, editor: str) -> list[float]:
