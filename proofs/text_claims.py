@@ -375,6 +375,9 @@ def judge_error(m: re.Match[str], f: Finding, facts: Facts) -> Iterator[str]:
         gaps = [a for a in facts.results.agreement if a.statistic == "mean_difference_gap" and a.high is not None]
         if not any(f"{a.high:.2f}" == m["bound"] for a in gaps):
             yield f"no interval reaches {m['bound']}"
+        power = [a.value for a in facts.results.agreement if a.statistic == "mean_difference_gap_detectable"]
+        if (m["shown"] or "None") not in {"None" if x is None else f"{x:.2f}" for x in power}:
+            yield f"no labels show {m['shown']} points"
 
 
 def unanswered(m: re.Match[str], f: Finding, facts: Facts) -> Iterator[str]:
@@ -535,7 +538,8 @@ FINDINGS: tuple[tuple[re.Pattern[str], FindingCheck], ...] = (
         pattern(
             r"(?:The judges' error, measured against people, (?P<what>differs by group): .+\. Gaps there can be the "
             r"judges'\.|No difference by group was shown in the judges' error against people\.(?: The intervals still "
-            r"allow a difference of (?P<bound>[\d.]+) scale points \(.+\)\.)?)"
+            r"allow a difference of (?P<bound>[\d.]+) scale points \(.+?\)\. So many labels show (?:not even one of "
+            r"1\.5|one of (?P<shown>[\d.]+)) points for one group there in 80 of 100 samples\.)?)"
         ),
         judge_error,
     ),

@@ -14,6 +14,7 @@ from evenedit.protocol import AXES
 from evenedit.results.results import Agreement
 from evenedit.stats.agreement import human_consensus as people
 from evenedit.stats.agreement.overlap import Overlap, Place, Rows
+from evenedit.stats.agreement.power_of_people import detectable_error
 from evenedit.stats.disparity.gaps import gap_intervals
 from evenedit.stats.engine.multiplicity import holm, holm_of_live
 from evenedit.stats.engine.permutation import TIE, between_of, p_values, strata
@@ -162,6 +163,27 @@ def _by_factor(evidence: Overlap, factor: str, levels: tuple[str, ...], errors: 
         yield evidence.row(place, "mean_difference_gap", gap, low, high, *size, f"highest minus lowest group; {method}")
         method = f"permutation({how}, {evidence.rules.permutations})"
         yield evidence.row(place, "mean_difference_gap_p", float(p[at]), None, None, *size, method)
+        if e.place.editor is None:
+            tests = len({k.place.axis for k in kept}) * len(factors)
+            found = _detectable(code, total[:, at] / e.one, count[:, at], tests)
+            method = f"one group's, in 80 of 100 such samples, over {tests} tests"
+            method += "; undefined: none of up to 1.5 points, or no variation" if found is None else ""
+            yield evidence.row(place, "mean_difference_gap_detectable", found, None, None, *size, method)
+
+
+def _detectable(
+    code: NDArray[np.int8], total: NDArray[np.float64], count: NDArray[np.int64], tests: int
+) -> float | None:
+    """How much more judges must err for one group until a test of so many is likely to show it; None where no size."""
+    read = count > 0
+    mean, group = total[read] / count[read], code[read]
+    sizes = [int(n) for n in np.bincount(group) if n]
+    inside = len(mean) - len(sizes)
+    if len(sizes) < 2 or inside < 1:
+        return None
+    around = mean - (np.bincount(group, weights=mean) / np.maximum(np.bincount(group), 1))[group]
+    spread = float(np.sqrt((around**2).sum() / inside))
+    return detectable_error(sizes, spread, tests) if spread > TIE else None
 
 
 def _gap(

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import NormalDist
 
 import numpy as np
+from numpy.typing import NDArray
 
 from evenedit.stats.disparity.power import JUDGE_CORRELATION, Design, apart, reached
 
@@ -18,6 +20,9 @@ FACE_SHARE = 0.1
 AXES, FACTORS = 5, 3
 """Holm's first step divides by the number of axes, and an axis has one test of all factors: the furthest apart."""
 LABELS = (50, 100, 150, 200, 300, 400, 500, 750, 1000, 1500, 2000, 3000, 5000)
+HALVINGS = 6
+"""Of the largest error tried, until the smallest that is found is known to a fortieth of a point."""
+Whole = NDArray[np.int64]
 RATERS, AGREEMENT = 3, 0.6
 """People of each item, and their agreement (intraclass correlation), which the target is."""
 
@@ -46,24 +51,43 @@ def error_power(
     seed: int = 3,
 ) -> ErrorPower:
     """Simulate labels spread evenly over faces, one group's error apart, tested against relabelled faces."""
-    rng = np.random.default_rng(seed)
     share = min(1.0, labels / sum(design.faces))
     sizes = np.maximum(1, np.round(np.array(design.faces) * share)).astype(np.int64)
     each = max(1.0, labels / sizes.sum())
-    starts = np.concatenate([[0], np.cumsum(sizes)[:-1]])
     variance = 2 * (1 - correlation) * SCORE_SD**2
-    spread = np.sqrt(variance * (FACE_SHARE + (1 - FACE_SHARE) / each))
-
-    def errors(gap: float) -> np.ndarray:
-        drawn = rng.normal(0, spread, (studies, int(sizes.sum())))
-        drawn[:, : sizes[0]] += gap
-        return drawn
-
-    even = errors(0.0)
-    chance = [apart(rng.permuted(even, axis=1), starts, sizes, 1) for _ in range(relabellings)]
-    limit = float(np.quantile(np.concatenate(chance), 1 - 0.05 / AXES / FACTORS))
-    found = [float((apart(errors(gap), starts, sizes, 1) > limit).mean()) for gap in ERRORS]
+    spread = float(np.sqrt(variance * (FACE_SHARE + (1 - FACE_SHARE) / each)))
+    found = [_power(sizes, spread, gap, AXES * FACTORS, studies, relabellings, seed) for gap in ERRORS]
     return ErrorPower(labels, ERRORS, tuple(found), reached(ERRORS, found, target))
+
+
+def detectable_error(sizes: Sequence[int], spread: float, tests: int, target: float = 0.8) -> float | None:
+    """By how many points judges must err more for one group of so many faces each, to be found in 80 of 100 samples.
+
+    `spread` is the standard deviation of faces' mean errors; the group is the one whose size is nearest the average.
+    """
+    average = sum(sizes) / len(sizes)
+    ordered = np.array(sorted(sizes, key=lambda size: abs(size - average)), dtype=np.int64)
+    low, high = 0.0, ERRORS[-1]
+    if _power(ordered, spread, high, tests) < target:
+        return None
+    for _ in range(HALVINGS):
+        middle = (low + high) / 2
+        low, high = (low, middle) if _power(ordered, spread, middle, tests) >= target else (middle, high)
+    return high
+
+
+def _power(
+    sizes: Whole, spread: float, gap: float, tests: int, studies: int = 200, relabellings: int = 20, seed: int = 3
+) -> float:
+    """The share of samples in which the first group is found to be apart by so much."""
+    rng = np.random.default_rng(seed)
+    starts = np.concatenate([[0], np.cumsum(sizes)[:-1]])
+    drawn = rng.normal(0, spread, (studies, int(sizes.sum())))
+    drawn[:, : sizes[0]] += gap
+    drawn /= drawn.std(axis=1, keepdims=True)  # a test relabels the faces of its own sample, the group apart among them
+    chance = [apart(rng.permuted(drawn, axis=1), starts, sizes, 1) for _ in range(relabellings)]
+    limit = float(np.quantile(np.concatenate(chance), 1 - 0.05 / tests))
+    return float((apart(drawn, starts, sizes, 1) > limit).mean())
 
 
 def labels_for_error(design: Design, points: float = 0.5, correlation: float = JUDGE_CORRELATION) -> int | None:

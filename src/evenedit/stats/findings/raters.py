@@ -67,6 +67,12 @@ def _judge_error(results: Results) -> Iterator[Finding]:
         if widest is not None and widest.high is not None
         else ""
     )
+    if bound and widest is not None:
+        place = ("mean_difference_gap_detectable", widest.axis, widest.group, widest.condition)
+        power = [a for a in results.agreement if (a.statistic, a.axis, a.group, a.condition) == place]
+        needed = next((a.value for a in power), None)
+        size = "not even one of 1.5" if needed is None else f"one of {needed:.2f}"
+        bound += f" So many labels show {size} points for one group there in 80 of 100 samples."
     text = f"No difference by group was shown in the judges' error against people.{bound}"
     yield _finding("judge", "observed", text, rater=ENSEMBLE, n=n, high=widest.high if widest else None)
 
