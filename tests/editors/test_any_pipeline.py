@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from conftest import open_study
 from evenedit.core import plugins
 from evenedit.core.errors import EvenEditError, Failed
 from evenedit.editors.local import failing
@@ -162,6 +163,24 @@ def test_a_batch_is_one_call_and_every_picture_is_what_it_is_alone(name, first, 
         apart = np.abs(np.asarray(picture, int) - np.asarray(alone.edit(*asked), int))
         assert apart.max() <= 1 and (apart > 0).mean() < 0.001, "kernels for several pictures may round differently"
     assert editor.facts()["settings"]["batch"] == 3
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_a_study_makes_edits_in_batches_with_instructions_read_before(folders, tmp_path):
+    settings = told("FluxKontextPipeline", folders, batch=3)
+    people = {"race": ["White", "Black"], "age": ["20s"], "gender": ["Male", "Female"]}
+    study = open_study(
+        tmp_path,
+        editors=[{"id": "kontext", "kind": "diffusers", "settings": settings}],
+        judges=[],
+        sources={"kind": "drawn", "settings": {"size": 64, "only": people}},
+        executor={"retries": 0, "workers": 1},
+    )
+    assert study.run().complete
+    edits = study.store.edits().values()
+    assert sorted(e.detail.get("batch", 1) for e in edits) == [2, 2, 3, 3, 3, 3, 3, 3]
+    assert {e.detail["facts"]["encoded_first"] for e in edits} == {2}
+    assert len({e.image for e in edits}) == 8
 
 
 def test_a_batch_is_refused_where_a_list_is_something_else_or_nobody_knows(folders):
