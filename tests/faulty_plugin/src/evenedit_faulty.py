@@ -8,8 +8,7 @@ from pathlib import Path
 
 from PIL import ImageOps
 
-from evenedit import Reply, Status
-from evenedit.core.errors import Failed, Failure
+from evenedit import Failed, Failure, Reply, Status
 
 _poisoned = False
 
