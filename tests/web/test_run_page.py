@@ -9,7 +9,7 @@ import pytest
 
 from conftest import open_study
 from evenedit.providers.budget import Budget
-from evenedit.study.live_run import LiveRun
+from evenedit.study.live_run import LiveRun, RunLook
 from evenedit.study.study import Study
 from web_study import PASSWORD, app_of, serving
 
@@ -36,6 +36,7 @@ def test_the_page_shows_stages_reasons_and_interim_rates_and_follows_the_run(stu
     assert "edits by simulated-even" in first and "simulated policy: the request was declined" in first
     assert "no call to a service yet" in first.lower()
     before = LiveRun(study).now()
+    assert before.without_rates == "The rates of what is rated so far are being computed."
     deadline = time.monotonic() + 30
     while "Interim." not in (text := staff.get("/run/state").text) and time.monotonic() < deadline:
         time.sleep(0.2)
@@ -58,6 +59,25 @@ def test_strangers_see_nothing_of_it(study: Study) -> None:
 def test_a_study_that_has_not_begun_says_how_to_begin(tmp_path: Path) -> None:
     look = LiveRun(open_study(tmp_path)).now()
     assert not look.stages and not look.running
+
+
+def test_it_says_why_there_are_no_rates(tmp_path: Path) -> None:
+    unrated = open_study(tmp_path / "unrated")
+    unrated.runner(Budget(max_calls=0)).run()
+    assert LiveRun(unrated).now().without_rates == "Nothing is rated yet."
+    two = {"stereotype": {"include": ["W-01"], "swapped": False}}
+    other = open_study(tmp_path / "other", experiments=two)
+    assert other.run().complete
+    assert "has no rate of the diagnosis." in _settled(LiveRun(other)).without_rates
+
+
+def _settled(live: LiveRun) -> RunLook:
+    """What it shows once rates were looked for."""
+    live.now()
+    deadline = time.monotonic() + 30
+    while not live._rated and time.monotonic() < deadline:
+        time.sleep(0.1)
+    return live.now()
 
 
 def test_the_rates_so_far_are_those_of_the_report_where_all_is_rated(study: Study) -> None:

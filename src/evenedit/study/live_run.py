@@ -5,12 +5,13 @@ from __future__ import annotations
 import threading
 import time
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from evenedit.core import plugins
 from evenedit.core.errors import EvenEditError
 from evenedit.core.records import Edit, Outcome, Request, Status
+from evenedit.judges.feature_prompts import extractor_id
 from evenedit.protocol.measures import Measure, MeasureKind
 from evenedit.providers.prices import Prices
 from evenedit.ratings.combine import combine
@@ -28,6 +29,8 @@ from evenedit.study.watching import Pace
 
 PAUSE = 50
 """Rates are not computed again before this many times the seconds that they took: a fiftieth of the time at most."""
+RATINGS = "ratings by "
+"""How the title of a judge's stage begins."""
 DRAWS = 200
 """Draws behind an interval that is out of date in a minute."""
 
@@ -69,6 +72,8 @@ class RunLook:
     rates: tuple[InterimRate, ...] = ()
     rated_at: str = ""
     """When the rates were computed."""
+    without_rates: str = ""
+    """Why there are none, where there are none."""
 
     @property
     def complete(self) -> bool:
@@ -88,6 +93,7 @@ class LiveRun:
     _rates: tuple[InterimRate, ...] = ()
     _rated: tuple[int, ...] = ()
     _rated_at: str = ""
+    _problem: str = ""
     _computing: bool = False
     _rest_until: float = 0.0
 
@@ -113,7 +119,18 @@ class LiveRun:
         stages = [*self._editing(requests, edits), *self._rating(requests)]
         running = bool(runs) and runs[-1]["finished"] is None
         reasons = tuple(_reasons(self.study, requests, edits))
-        return RunLook(running, tuple(stages), reasons, _cost(self.study, edits), self._rates, self._rated_at)
+        cost, why = _cost(self.study, edits), self._without_rates(stages)
+        return RunLook(running, tuple(stages), reasons, cost, self._rates, self._rated_at, why)
+
+    def _without_rates(self, stages: Sequence[RunStage]) -> str:
+        if self._rates:
+            return ""
+        rating = [stage.done for stage in stages if stage.title.startswith(RATINGS)]
+        if rating and not any(rating):
+            return "Nothing is rated yet."
+        if not self._rated_at:
+            return "The rates of what is rated so far are being computed."
+        return self._problem or f"What was rated by {self._rated_at} has no rate of the diagnosis."
 
     def _editing(self, requests: list[Request], edits: Mapping[str, Edit]) -> Iterator[RunStage]:
         planned = Counter(r.editor for r in requests)
@@ -128,7 +145,7 @@ class LiveRun:
         for judge in judges:
             states = Counter(status for a, status in ended if a.rater.id == judge.id)
             done = sum(n for state, n in states.items() if state not in (None, Status.FAILED))
-            yield self._stage(f"ratings by {judge.id}", done, states.total(), states[Status.FAILED])
+            yield self._stage(f"{RATINGS}{judge.id}", done, states.total(), states[Status.FAILED])
 
     def _stage(self, title: str, done: int, planned: int, failed: int) -> RunStage:
         pace = self._paces[title]
@@ -139,14 +156,15 @@ class LiveRun:
         return RunStage(title, done, planned, failed, f"{pace.rate:.2f}/s, about {left} left")
 
     def _compute(self, mark: tuple[int, ...]) -> None:
-        started, found = time.monotonic(), self._rates
+        started, found, problem = time.monotonic(), self._rates, ""
         try:
             found = tuple(_interim(self.study))
-        except EvenEditError:
-            found = ()  # a study that cannot be read is told of by the other pages
+        except EvenEditError as error:
+            found, problem = (), f"The rates cannot be computed: {error}"
         finally:
             now = time.monotonic()
             with self._lock:
+                self._problem = problem
                 self._rates, self._rated, self._rated_at = found, mark, time.strftime("%H:%M:%S UTC", time.gmtime())
                 self._rest_until = now + PAUSE * (now - started)
                 self._computing, self._mark = False, ()
@@ -187,6 +205,15 @@ def _cost(study: Study, edits: Mapping[str, Edit]) -> str:
                 unknown += [judge.id] if made and judge.id not in unknown else []
             else:
                 usd += sum(c.input * price_of["input"] + c.output * price_of["output"] for c in made)
+    mitigation = study.file.sections.experiments.mitigation
+    for plugged in mitigation.extractors if mitigation else ():
+        described = study.store.calls(extractor_id(plugged.kind, plugged.settings))
+        price_of = prices.describing(plugged.settings)
+        calls += len(described)
+        if price_of is None:
+            unknown += [f"the extractor {plugged.settings.get('model', plugged.kind)}"] if described else []
+        else:
+            usd += sum(c.input * price_of["input"] + c.output * price_of["output"] for c in described)
     if not calls:
         return "no call to a service yet"
     without = f"; without {', '.join(unknown)}, whose price is not known" if unknown else ""
