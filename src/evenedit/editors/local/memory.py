@@ -80,7 +80,7 @@ def weights_of(model: str, revision: str | None = None) -> Weights | None:
     if not isinstance(known, dict):
         return None
     counts = {name: 1e9 * billions for name, billions in known["parts"].items()}
-    return Weights(counts, 0.0, activations, f"the table of {_table()['date']}")
+    return Weights(counts, 1e9 * known["layer"], activations, f"the table of {_table()['date']}")
 
 
 def need(
