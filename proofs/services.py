@@ -5,6 +5,7 @@ EDITS, RUNS and BATCH_KILLS in the environment set other sizes.
 
 from __future__ import annotations
 
+import json
 import os
 import random
 import shutil
@@ -24,6 +25,7 @@ from evenedit.simulation.provider.server import (
     FakeProvider,
     ProviderAnswer,
     Seen,
+    as_json,
     drop,
     rate_limit,
     server_error,
@@ -34,8 +36,8 @@ from proofs.page import Proof, size, table
 
 SEED = 19
 PROMPTS = [f"O-{n:02d}" for n in range(1, 7)]
-TOKENS = (100, 23)
-"""In and out of every answer of the local server."""
+USAGE = {"gemini": ("promptTokenCount", "candidatesTokenCount"), "openai": ("prompt_tokens", "completion_tokens")}
+"""What providers call the tokens in and out of a call."""
 for _name in ("OPENAI_API_KEY", "GEMINI_API_KEY"):
     os.environ.setdefault(_name, "none")
 
@@ -112,16 +114,31 @@ def storms(folder: Path, seed: int = SEED) -> dict[str, Any]:
     }
 
 
+def _random_tokens(chance: random.Random, asked: Seen, counted: list[tuple[int, int]]) -> ProviderAnswer:
+    """An answer with random tokens, most answers short and some ten times as long; what it took is counted."""
+    tokens = (chance.randint(40, 400), min(2000, 1 + int(chance.lognormvariate(4.0, 0.8))))
+    plain = SUCCESS(asked)
+    body = json.loads(plain.body)
+    names = USAGE["gemini" if asked.provider == "gemini" else "openai"]
+    body["usageMetadata" if asked.provider == "gemini" else "usage"] = dict(zip(names, tokens, strict=True))
+    counted.append(tokens)
+    return as_json(plain.status, body)
+
+
 def budgets(folder: Path, runs: int, seed: int = SEED) -> tuple[list[dict[str, Any]], int]:
-    """Runs with random prices, latencies and limits: what was spent, by the server's own count, against the limit."""
+    """Runs with random prices, tokens, latencies and limits: what was spent, by the server's count, against the limit.
+
+    One call is the dearest of its run.
+    """
     chance = random.Random(seed)
+    counted: list[tuple[int, int]] = []
     rows: list[dict[str, Any]] = []
     over = 0
     delay = [0.0]
 
     def answer(asked: Seen) -> ProviderAnswer:
         time.sleep(chance.uniform(0, delay[0]))
-        return SUCCESS(asked)
+        return _random_tokens(chance, asked, counted)
 
     with FakeProvider(remember=False, otherwise=answer) as wire:
         base = study(wire, folder / "base", PROMPTS[:2], {"race": ["White", "Black"], "age": ["20s", "40s"]})
@@ -130,19 +147,20 @@ def budgets(folder: Path, runs: int, seed: int = SEED) -> tuple[list[dict[str, A
         for number in range(runs):
             place = folder / f"run-{number}"
             shutil.copytree(folder / "base", place)
-            price = 10 ** chance.uniform(-3, 1)
-            each = price * sum(TOKENS)
-            limit = chance.uniform(0.2, 1.3) * wanted * each
+            price = {"input": 10 ** chance.uniform(-3, 1), "output": 10 ** chance.uniform(-3, 1)}
+            limit = chance.uniform(0.2, 1.3) * wanted * (220 * price["input"] + 75 * price["output"])
             delay[0] = chance.choice((0.0, 0.01, 0.05))
-            table_ = {f"simulated-{k}": {"input": price * 1e6, "output": price * 1e6} for k in ("openai", "gemini")}
+            millions = {way: dollars * 1e6 for way, dollars in price.items()}
+            table_ = {f"simulated-{k}": millions for k in ("openai", "gemini")}
             prices = Prices("today", {}, table_, (round(chance.uniform(1, 400)), round(chance.uniform(1, 100))))
             file = StudyFile.parse(base.file.sections.model_dump(mode="json", exclude_none=True), place)
             loaded = Study.of(file)
-            before = wire.served
+            counted.clear()
             loaded.runner(Budget(max_cost=limit), prices).run()
-            spent = (wire.served - before) * each
-            over += spent > limit + each
-            rows.append({"spent": spent / limit, "beyond": max(0.0, (spent - limit) / each)})
+            calls = [taken * price["input"] + given * price["output"] for taken, given in counted]
+            spent, dearest = sum(calls), max(calls, default=0.0)
+            over += spent > limit + dearest
+            rows.append({"spent": spent / limit, "beyond": max(0.0, (spent - limit) / dearest) if calls else 0.0})
             loaded.store.close()
             shutil.rmtree(place)
     shares = sorted(row["spent"] for row in rows)
@@ -151,7 +169,7 @@ def budgets(folder: Path, runs: int, seed: int = SEED) -> tuple[list[dict[str, A
         {
             "runs": runs,
             "above the limit by more than one call": over,
-            "furthest above, in calls": f"{worst:.2f}",
+            "furthest above, in its dearest call": f"{worst:.2f}",
             "spent of the limit, median": f"{shares[len(shares) // 2]:.2f}",
             "lowest": f"{shares[0]:.2f}",
             "highest": f"{shares[-1]:.2f}",
@@ -259,7 +277,8 @@ def run(folder: Path) -> Proof:
             "",
             *table([stormy]),
             "",
-            "Random prices, latencies, assumed tokens and limits; what was spent is counted by the server:",
+            "Random prices, tokens of each call (40 to 400 in; out log-normal to 2,000), latencies, assumed tokens and "
+            "limits; what was spent is counted by the server:",
             "",
             *table(spent),
             "",

@@ -1,6 +1,7 @@
 """One contract for any pipeline of diffusers that edits: a study file names it, and not a line of Python."""
 
 from collections.abc import Iterator
+from functools import wraps
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -9,10 +10,11 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from conftest import open_study
 from evenedit.core import plugins
 from evenedit.core.errors import EvenEditError, Failed
 from evenedit.editors.local import failing
-from evenedit.editors.local.pipeline_call import PipelineCall, painted
+from evenedit.editors.local.pipeline_call import PipelineCall, painted, table
 
 torch = pytest.importorskip("torch")
 
@@ -43,6 +45,16 @@ SEVERAL = (
     "OmniGenPipeline",
     "QwenImageEditPlusPipeline",
     "ZImageOmniPipeline",
+)
+BATCHES = (
+    "FluxImg2ImgPipeline",
+    "FluxKontextPipeline",
+    "QwenImageEditPipeline",
+    "QwenImageImg2ImgPipeline",
+    "StableDiffusionImg2ImgPipeline",
+    "StableDiffusionInstructPix2PixPipeline",
+    "StableDiffusionXLImg2ImgPipeline",
+    "StableDiffusionXLInstructPix2PixPipeline",
 )
 READS_FIRST = ("Flux2KleinPipeline", "Flux2Pipeline", "FluxKontextPipeline")
 
@@ -127,6 +139,70 @@ def test_a_pipeline_edits_and_the_same_request_gives_the_same_pixels(name, folde
         assert name not in READS_FIRST
 
 
+ASKED = (
+    ([portrait(90)], "As a nurse", 1),
+    ([portrait(220)], "As the pilot of a small plane over the mountains", 2),
+    ([portrait(30)], "As a nurse", 3),
+)
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize(
+    ("name", "first"), [*zip(BATCHES, [False] * len(BATCHES), strict=True), ("FluxKontextPipeline", True)]
+)
+def test_a_batch_is_one_call_and_every_picture_is_what_it_is_alone(name, first, folders, monkeypatch):
+    editor, alone = build(name, folders, batch=3), build(name, folders)
+    if first:
+        editor.encode([instruction for _, instruction, _ in ASKED])
+    calls, cls = [], getattr(diffusers, name)
+    real = cls.__call__
+    monkeypatch.setattr(cls, "__call__", wraps(real)(lambda self, **k: (calls.append(k), real(self, **k))[1]))
+    made = editor.edit_many(*map(list, zip(*ASKED, strict=True)))
+    assert len(calls) == 1 and len(calls[0]["generator"]) == 3
+    for picture, asked in zip(made, ASKED, strict=True):
+        apart = np.abs(np.asarray(picture, int) - np.asarray(alone.edit(*asked), int))
+        assert apart.max() <= 1 and (apart > 0).mean() < 0.001, "kernels for several pictures may round differently"
+    assert editor.facts()["settings"]["batch"] == 3
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_a_study_makes_edits_in_batches_with_instructions_read_before(folders, tmp_path):
+    settings = told("FluxKontextPipeline", folders, batch=3)
+    people = {"race": ["White", "Black"], "age": ["20s"], "gender": ["Male", "Female"]}
+    study = open_study(
+        tmp_path,
+        editors=[{"id": "kontext", "kind": "diffusers", "settings": settings}],
+        judges=[],
+        sources={"kind": "drawn", "settings": {"size": 64, "only": people}},
+        executor={"retries": 0, "workers": 1},
+    )
+    assert study.run().complete
+    edits = study.store.edits().values()
+    assert sorted(e.detail.get("batch", 1) for e in edits) == [2, 2, 3, 3, 3, 3, 3, 3]
+    assert {e.detail["facts"]["encoded_first"] for e in edits} == {2}
+    assert len({e.image for e in edits}) == 8
+
+
+def test_a_batch_is_refused_where_a_list_is_something_else_or_nobody_knows(folders):
+    for name in tiny_edit_pipelines.NAMES:
+        if name in BATCHES:
+            continue
+        why = "several references for one picture" if name in SEVERAL else "it is not known that"
+        with pytest.raises(EvenEditError, match=f"setting 'batch' is 2, but .*{why}"):
+            plugins.build("editors", "diffusers", {"model": "someone/else", "pipeline": name, "batch": 2, **SHARED})
+    with pytest.raises(EvenEditError, match="'batch' is 0; it must be a whole number"):
+        build("FluxKontextPipeline", folders, batch=0)
+    with pytest.raises(EvenEditError, match="'max_images' is 2, but FluxKontextPipeline takes a list of images as a b"):
+        build("FluxKontextPipeline", folders, max_images=2)
+
+
+def test_the_size_of_a_batch_is_part_of_a_requests_id_and_left_out_it_changes_none():
+    for kind, given in (("diffusers", {"model": "someone/else"}), ("flux1-kontext-dev", {})):
+        plain = plugins.identity("editors", kind, given)
+        assert "batch" not in plain and plain == plugins.identity("editors", kind, {**given, "batch": 1})
+        assert plugins.identity("editors", kind, {**given, "batch": 4}) == {**plain, "batch": 4}
+
+
 @pytest.mark.filterwarnings("ignore")
 def test_wrong_arguments_are_named_with_the_pipelines_own_signature_before_anything_is_loaded(folders, monkeypatch):
     name = "StableDiffusionInstructPix2PixPipeline"
@@ -177,7 +253,17 @@ def test_a_list_that_is_taken_as_a_batch_is_said():
     with pytest.raises(EvenEditError, match="made 2 pictures of one request: it takes a list of images as a batch"):
         painted(two, "SomePipeline")
     video = SimpleNamespace(frames=np.stack([np.zeros((1, 8, 8, 3)), np.ones((1, 8, 8, 3))], axis=1))
-    assert painted(video, "SomePipeline").getpixel((0, 0)) == (255, 255, 255), "the last frame"
+    assert painted(video, "SomePipeline")[0].getpixel((0, 0)) == (255, 255, 255), "the last frame"
+    with pytest.raises(Failed, match="SomePipeline made 2 pictures of 3 requests"):
+        painted(two, "SomePipeline", 3)
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_several_images_that_a_pipeline_cannot_take_are_named_with_the_setting(folders, monkeypatch):
+    monkeypatch.setitem(table()["classes"], "LongCatImageEditPipeline", {})
+    editor = build("LongCatImageEditPipeline", folders, max_images=2)
+    with pytest.raises(Failed, match=r"was given 2 images, since 'max_images' is 2; if it takes a list of images as a"):
+        editor.edit([portrait(), portrait(30)], "Show both", 1)
 
 
 @pytest.mark.filterwarnings("ignore")
@@ -225,7 +311,6 @@ def test_a_preset_is_the_pipeline_with_its_settings(ident, folders):
 
 
 def test_every_preset_is_installed_dated_and_says_where_it_comes_from():
-    from evenedit.editors.local.pipeline_call import PipelineCall, table
     from evenedit.editors.local.pipelines import known
 
     for ident, preset in table()["presets"].items():

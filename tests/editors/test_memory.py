@@ -170,3 +170,35 @@ def test_the_drivers_word_about_gpus_is_read(tmp_path, monkeypatch):
     program.chmod(0o755)
     monkeypatch.setenv("PATH", str(tmp_path))
     assert [round(size) for size in memory.visible_memory()] == [86, 26]
+
+
+def test_layer_by_layer_the_largest_layer_counts_though_the_files_are_not_here():
+    flux = weights_of("black-forest-labs/FLUX.2-dev")
+    assert flux is not None and flux.layer == 0.98e9
+    asked = memory.need(flux, dtype="bfloat16", quantize=None, offload="sequential")
+    assert asked.gpu == pytest.approx(2 * 0.98 + 4.0)
+
+
+def test_the_layers_of_the_table_are_those_that_diffusers_builds():
+    diffusers = pytest.importorskip("diffusers")
+    with torch.device("meta"):
+        made = {
+            "black-forest-labs/FLUX.2-dev": diffusers.Flux2Transformer2DModel(),
+            "black-forest-labs/FLUX.1-Kontext-dev": diffusers.FluxTransformer2DModel(guidance_embeds=True),
+            "Qwen/Qwen-Image-Edit": diffusers.QwenImageTransformer2DModel(),
+        }
+    for model, transformer in made.items():
+        found = weights_of(model)
+        tensors = {name: tensor.numel() for name, tensor in transformer.named_parameters()}
+        assert found is not None
+        assert sum(tensors.values()) == pytest.approx(found.parts["transformer"], rel=0.01), model
+        largest = max(memory._layers(tensors).values())
+        vocabulary = 152064 * 3584 if model.startswith("Qwen") else 0
+        assert max(largest, vocabulary) == pytest.approx(found.layer, rel=0.01), model
+
+
+def test_a_batch_needs_its_activations_as_often_as_it_has_edits():
+    kontext = known("flux1-kontext-dev")
+    one, four = kontext().needs(), kontext(batch=4).needs()
+    assert one is not None and four is not None
+    assert four.gpu - one.gpu == pytest.approx(3 * 4.0) and four.main == one.main

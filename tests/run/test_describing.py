@@ -2,6 +2,7 @@
 
 import json
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -11,6 +12,7 @@ from evenedit.providers.budget import Budget
 from evenedit.providers.prices import Prices
 from evenedit.simulation.provider import server as spoken
 from evenedit.simulation.provider.server import FakeProvider
+from evenedit.study import live_run
 from evenedit.study.plan import make_plan
 
 FACES = 8
@@ -90,6 +92,16 @@ def test_money_limits_descriptions_too_and_the_plan_prices_them(wire, tmp_path, 
     assert make_plan(loaded, prices).usd == pytest.approx(0.3)
     with pytest.raises(EvenEditError, match="needs the price of"):
         loaded.runner(Budget(max_cost=0.5)).run()
+
+
+def test_the_page_of_the_run_counts_what_descriptions_cost(wire, tmp_path, prices, monkeypatch):
+    monkeypatch.setattr(live_run, "Prices", SimpleNamespace(load=lambda: Prices.load(prices)))
+    loaded = open_study(tmp_path / "study", **described(wire))
+    loaded.run()
+    used = live_run.LiveRun(loaded).now().cost
+    assert len(wire.seen) == FACES and used.startswith(
+        "8 calls to services, about US$ 0.80 by the prices of 2026-01-01"
+    )
 
 
 def test_descriptions_are_made_many_at_once_and_never_paid_for_twice(wire, tmp_path):

@@ -109,6 +109,7 @@ def test_on_ray_who_fails_hangs_or_cannot_be_loaded_is_stopped_or_replaced_and_t
         editor("unloadable", tmp_path, mode="load"),
         editor("always", tmp_path, mode="raise"),
         editor("hangs", tmp_path, mode="hang", once=str(tmp_path / "hang.once")),
+        editor("batches", tmp_path, batch=8),
     ]
     executor = {"retries": 0, "max_failures": 3, "timeout": 4, "kind": "ray", "address": "", "processes": 1}
     folder = write_study(tmp_path, editors=editors, judges=[], executor=executor)
@@ -122,7 +123,9 @@ def test_on_ray_who_fails_hangs_or_cannot_be_loaded_is_stopped_or_replaced_and_t
         ("always", "crash"): 3,
         ("hangs", "timeout"): 1,
         ("hangs", ""): EDITS - 1,
+        ("batches", ""): EDITS,
     }
+    assert attempts(folder, "batches") == {"load": 1, "batch-8": 2}
     assert attempts(folder, "unloadable") == {"load": 1} and attempts(folder, "always")["edit"] == 3
     assert "editor 'unloadable' was stopped: it cannot be loaded" in done.stdout
     assert "editor 'always' was stopped: 3 failures in a row" in done.stdout

@@ -9,7 +9,9 @@ import pytest
 
 from conftest import open_study
 from evenedit.providers.budget import Budget
-from evenedit.study.live_run import LiveRun
+from evenedit.simulation.editors import SimulatedEditor
+from evenedit.study import live_run, pace
+from evenedit.study.live_run import LiveRun, RunLook
 from evenedit.study.study import Study
 from web_study import PASSWORD, app_of, serving
 
@@ -36,6 +38,7 @@ def test_the_page_shows_stages_reasons_and_interim_rates_and_follows_the_run(stu
     assert "edits by simulated-even" in first and "simulated policy: the request was declined" in first
     assert "no call to a service yet" in first.lower()
     before = LiveRun(study).now()
+    assert before.without_rates == "The rates of what is rated so far are being computed."
     deadline = time.monotonic() + 30
     while "Interim." not in (text := staff.get("/run/state").text) and time.monotonic() < deadline:
         time.sleep(0.2)
@@ -58,6 +61,58 @@ def test_strangers_see_nothing_of_it(study: Study) -> None:
 def test_a_study_that_has_not_begun_says_how_to_begin(tmp_path: Path) -> None:
     look = LiveRun(open_study(tmp_path)).now()
     assert not look.stages and not look.running
+
+
+def test_it_says_why_there_are_no_rates(tmp_path: Path) -> None:
+    unrated = open_study(tmp_path / "unrated")
+    unrated.runner(Budget(max_calls=0)).run()
+    assert LiveRun(unrated).now().without_rates == "Nothing is rated yet."
+    two = {"stereotype": {"include": ["W-01"], "swapped": False}}
+    other = open_study(tmp_path / "other", experiments=two)
+    assert other.run().complete
+    assert "has no rate of the diagnosis." in _settled(LiveRun(other)).without_rates
+
+
+def test_ratings_are_planned_for_edits_to_come_and_what_failed_is_not_left_to_this_run(tmp_path, monkeypatch) -> None:
+    real = SimulatedEditor.edit
+
+    def edit(self, images, instruction, seed):
+        if "thirty years" in instruction:
+            raise ValueError("no")
+        return real(self, images, instruction, seed)
+
+    made = open_study(tmp_path, executor={"retries": 0, "max_failures": 0})
+    live = LiveRun(made)
+    live.now()
+    with monkeypatch.context() as patch:
+        patch.setattr(SimulatedEditor, "edit", edit)
+        made.runner(Budget(max_calls=1)).run()
+    monkeypatch.setattr(live_run, "under_way", lambda _study: True)
+    stages = {stage.title: stage for stage in live.now().stages}
+    assert stages["edits by simulated-lightening"].failed == 8
+    assert stages["edits by simulated-lightening"].pace == "", "the next run tries again what failed"
+    ratings = [stage for title, stage in stages.items() if title.startswith("ratings")]
+    assert [(stage.planned, stage.failed) for stage in ratings] == [(16, 0)] * 2
+    assert sum(stage.done for stage in ratings) == 1
+    assert "8 edits failed: ValueError: no" in live.now().reasons
+
+
+def test_a_pace_is_taken_from_where_something_began(monkeypatch) -> None:
+    clock = iter([0.0, 30.0, 60.0, 64.0])
+    monkeypatch.setattr(pace.time, "monotonic", lambda: next(clock))
+    going = pace.Pace()
+    for done in (0, 0, 0, 8):
+        going.look(done)
+    assert going.rate == 2.0
+
+
+def _settled(live: LiveRun) -> RunLook:
+    """What it shows once rates were looked for."""
+    live.now()
+    deadline = time.monotonic() + 30
+    while not live._rated and time.monotonic() < deadline:
+        time.sleep(0.1)
+    return live.now()
 
 
 def test_the_rates_so_far_are_those_of_the_report_where_all_is_rated(study: Study) -> None:

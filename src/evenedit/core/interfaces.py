@@ -66,6 +66,22 @@ class Editor(Protocol):
         ...
 
 
+class BatchEditor(Editor, Protocol):
+    """An editor that can make several edits in one call."""
+
+    batch: int
+    """Edits that it wants in one call at most."""
+
+    def edit_many(
+        self, images: Sequence[Sequence[Image]], instructions: Sequence[str], seeds: Sequence[int]
+    ) -> Sequence[Image | Refusal]:
+        """Return what `edit` would of each request, in their order; raise where one fails: each is then made alone.
+
+        Their images have the same sizes.
+        """
+        ...
+
+
 class Judge(Protocol):
     """Who scores. Blind: it gets no labels unless the study says so."""
 

@@ -10,6 +10,8 @@ from functools import cache
 from importlib.metadata import EntryPoint, entry_points
 from typing import Any
 
+from evenedit.core.settings import count
+
 
 @cache
 def installed(group: str) -> dict[str, EntryPoint]:
@@ -83,6 +85,13 @@ def needs_gpu(name: str) -> bool:
 def encodes_first(name: str) -> bool:
     """Whether an editor wants to know all instructions before it edits, to read each of them once."""
     return bool(getattr(_factory("editors", name), "encodes_first", False))
+
+
+def batch_of(name: str, settings: Mapping[str, Any]) -> int:
+    """How many edits an editor wants in one call: one unless it has `edit_many`."""
+    if not declares("editors", name, "edit_many"):
+        return 1
+    return count("batch", settings.get("batch", defaults("editors", name).get("batch", 1)))
 
 
 def is_remote(group: str, name: str) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Protocol, runtime_checkable
 
@@ -71,12 +71,23 @@ class Asking:
         answered = self.answer(rater, judge, ask)
         return self.keep(key, answered, questions, via="call", again=case.repeat > 0)
 
-    def words(self, name: str, speaker: Speaker, ask: Ask, number: int = 0) -> str | Reply:
-        """A model's words to something that is no rating; kept by content, `number` telling repeats apart."""
+    def words(
+        self,
+        name: str,
+        speaker: Speaker,
+        ask: Ask,
+        number: int = 0,
+        note: Callable[[str, ModelReply], None] = lambda _key, _answered: None,
+    ) -> str | Reply:
+        """A model's words to something that is no rating; kept by content, `number` telling repeats apart.
+
+        `note` is told of a call that was made, with the key of its content.
+        """
         key = content_key(f"{name} {number}" if number else name, speaker.parameters, ask)
         if self.cache and (found := self.cache.find(key)) is not None:
             return found[0].words
         answered = self.answer(name, speaker, ask)
+        note(key, answered)
         if self.cache:
             self.cache.keep(key, answered)
         return answered.words

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from queue import SimpleQueue
 
 from evenedit.config.study_file import StudyFile
 from evenedit.core import plugins
@@ -14,6 +15,7 @@ from evenedit.core.log import log
 from evenedit.core.records import Source
 from evenedit.judges.asking import Asking, BudgetSpent
 from evenedit.judges.feature_prompts import Extractor, FeaturePrompt, VLMExtractor, extractor_id
+from evenedit.judges.parsing import ModelReply
 from evenedit.run.collecting import Collect
 from evenedit.run.executors import MOST_CALLS, limits_of
 from evenedit.run.executors.threads import Lane, in_lanes
@@ -42,6 +44,8 @@ class DescribingStage:
         """Portraits that wait for their feature prompt, by reason."""
         self.stops: dict[str, Stop] = {}
         """Extractors that were stopped, by id."""
+        self._calls: SimpleQueue[tuple[str, ModelReply]] = SimpleQueue()
+        """Calls that were made and are not stored yet, by the key of their content."""
 
     def take(self, described: Sequence[str], sources: Mapping[str, Source], collect: Collect) -> None:
         """Describe these portraits with every extractor of the mitigation."""
@@ -87,6 +91,7 @@ class DescribingStage:
         limit = limits_of(executor, remote=remote).each
         lane = Lane(left, (executor.calls or MOST_CALLS) if remote else 1, limit, late)
         collect(f"describe {ident}", total, total - len(left), in_lanes([lane], work), partial(self._save, ident))
+        self._save_calls(ident)
         if streak.stop is not None:
             self.stops[ident] = streak.stop
             log.info(f"{streak.stop}")
@@ -95,9 +100,16 @@ class DescribingStage:
         """Have every call of a model made within the run's budget and cache."""
         if isinstance(extractor, VLMExtractor):
             model = extractor.model
-            extractor.words = lambda ask, number: self.asking.words(ident, model, ask, number)
+            note = lambda key, answered: self._calls.put((key, answered))  # noqa: E731
+            extractor.words = lambda ask, number: self.asking.words(ident, model, ask, number, note)
+
+    def _save_calls(self, ident: str) -> None:
+        """Store what the calls so far took, those of descriptions that came to nothing among them."""
+        made = [self._calls.get() for _ in range(self._calls.qsize())]
+        self.store.save_description_calls(ident, [(key, reply.model, reply.tokens) for key, reply in made])
 
     def _save(self, ident: str, described: list[Described]) -> None:
+        self._save_calls(ident)
         for one in described:
             if one.feature is None:
                 self.missing[f"no feature prompt: {one.reason}"] += 1

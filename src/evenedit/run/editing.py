@@ -40,6 +40,8 @@ class EditingStage:
         """Editors that were stopped, by id."""
         self.made = 0
         """Edits that this run has stored."""
+        self._told: set[str] = set()
+        """Why batches failed, as far as it was said."""
         self.leases: Leases = Unshared()
         """Which edits are this run's, where several share the study."""
 
@@ -114,6 +116,13 @@ class EditingStage:
             tuple(dict.fromkeys(task.request.instruction for task in tasks)) if first else (),
         )
 
+    def _batch(self, section: EditorSection) -> int:
+        """How many edits of an editor are made in one call."""
+        given = (self.given or {}).get(section.id)
+        if given is not None or section.plugin == KIND:
+            return given.batch if given is not None else 1
+        return plugins.batch_of(section.plugin, section.settings)
+
     def _come_back(self, elsewhere: Sequence[EditTask], known: Mapping[str, int]) -> list[EditTask]:
         """Wait for the edits that other runs make; return those that came back undone."""
         tasks = {_key(task): task for task in elsewhere}
@@ -145,10 +154,12 @@ class EditingStage:
         """The edits to make; those of somebody else's service as far as the budget allows."""
         streak = FailureStreak(f"editor '{section.id}'", self.file.sections.executor.max_failures)
         if section.plugin == KIND or not plugins.is_remote("editors", section.plugin):
-            return EditQueue(tasks, streak, claim=partial(self._claim, known))
+            return EditQueue(tasks, streak, claim=partial(self._claim, known), batch=self._batch(section))
         each = price(section)
         settle = partial(self._settle, each)
-        return EditQueue(tasks, streak, partial(self._begin, each), partial(self._claim, known), settle)
+        return EditQueue(
+            tasks, streak, partial(self._begin, each), partial(self._claim, known), settle, self._batch(section)
+        )
 
     def _begin(self, each: float) -> bool:
         return self.budget.reserve(each) is not None
@@ -160,6 +171,9 @@ class EditingStage:
     def _save(self, edits: list[Edit], run_id: int) -> None:
         self.store.save_edits(edits, run_id=run_id)
         self.leases.release(f"edit {edit.request_id}" for edit in edits)
+        for why in {str(edit.detail["batch_failed"]) for edit in edits if "batch_failed" in edit.detail} - self._told:
+            self._told.add(why)
+            log.info(f"a batch of edits failed ({why}); they were made one by one")
         self.made += len(edits)
 
 

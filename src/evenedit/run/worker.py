@@ -5,8 +5,9 @@ from __future__ import annotations
 import json
 import re
 import time
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from threading import Lock
 from typing import Any
 
@@ -15,7 +16,7 @@ from PIL.Image import Image
 from evenedit.core import plugins
 from evenedit.core.errors import ENDING, CannotLoad, Damaged, EvenEditError, Failed, Failure
 from evenedit.core.images import NOTE, as_image, open_images
-from evenedit.core.interfaces import Editor, Refusal
+from evenedit.core.interfaces import BatchEditor, Editor, Refusal
 from evenedit.core.records import Edit, Outcome, Request
 from evenedit.core.retry import retry
 
@@ -61,6 +62,8 @@ class Worker:
         self._given = editor
         self._editor: Editor | None = None
         self._broken: Exception | None = None
+        self._one_by_one = False
+        """Whether a batch was too much for the memory here."""
         self._lock = Lock()
 
     def prepare(self) -> Editor:
@@ -103,7 +106,54 @@ class Worker:
             raise
         except Exception as error:
             return failed(request.id, error, time.perf_counter() - started)
-        seconds = time.perf_counter() - started
+        return self._kept(editor, request, output, time.perf_counter() - started)
+
+    def edit_batch(self, tasks: Sequence[EditTask]) -> list[Edit]:
+        """Make several edits, in one call where the editor can; what goes wrong in it is made again one by one."""
+        editor = self.prepare()
+        if len(tasks) == 1 or self._one_by_one:
+            return [self.edit(task) for task in tasks]
+        made: dict[str, Edit] = {}
+        alike: dict[Any, list[tuple[EditTask, list[Image]]]] = defaultdict(list)
+        for task in tasks:
+            try:
+                portraits = [self.images.open(sha256) for sha256 in task.images]
+            except Exception:  # by itself it is tried again, and fails by itself
+                made[task.request.id] = self.edit(task)
+            else:
+                alike[tuple(portrait.size for portrait in portraits)].append((task, portraits))
+        for batch in alike.values():
+            made.update((edit.request_id, edit) for edit in self._together(editor, batch))
+        return [made[task.request.id] for task in tasks]
+
+    def _together(self, editor: Any, batch: Sequence[tuple[EditTask, list[Image]]]) -> list[Edit]:
+        """Edits of pictures of one size, made in one call."""
+        tasks = [task for task, _ in batch]
+        if len(tasks) == 1:
+            return [self.edit(tasks[0])]
+        started = time.perf_counter()
+        try:
+            outputs = _named(lambda: _many(editor, batch))
+        except (EvenEditError, CannotLoad):
+            raise
+        except Exception as error:
+            return self._apart(tasks, error)
+        seconds = (time.perf_counter() - started) / len(tasks)
+        kept = [self._kept(editor, t.request, out, seconds) for t, out in zip(tasks, outputs, strict=True)]
+        return [replace(edit, detail={**edit.detail, "batch": len(tasks)}) for edit in kept]
+
+    def _apart(self, tasks: Sequence[EditTask], error: Exception) -> list[Edit]:
+        """The edits of a batch that failed, one by one; not where the GPU is broken for this process."""
+        lost = [failed(task.request.id, error) for task in tasks]
+        kind = lost[0].detail["failure"]
+        if kind == Failure.GPU:
+            return lost
+        self._one_by_one = self._one_by_one or kind == Failure.OUT_OF_MEMORY
+        why = {"batch_failed": f"{kind}: {error}"}
+        return [replace(edit, detail={**edit.detail, **why}) for edit in map(self.edit, tasks)]
+
+    def _kept(self, editor: Editor, request: Request, output: Image | Refusal, seconds: float) -> Edit:
+        """What an editor made, its picture stored."""
         if isinstance(output, Refusal):
             return Edit(request.id, Outcome.REFUSED, None, {"reason": output.reason}, seconds)
         detail: dict[str, Any] = {}
@@ -118,6 +168,17 @@ class Worker:
             note = f"the picture was made and could not be stored ({type(error).__name__}: {error})"
             return failed(request.id, Failed(Failure.STORAGE, note), seconds)
         return Edit(request.id, Outcome.EDITED, image, detail, seconds)
+
+
+def _many(editor: BatchEditor, batch: Sequence[tuple[EditTask, list[Image]]]) -> list[Image | Refusal]:
+    """What an editor makes of several requests in one call: as many pictures, or it is a failure."""
+    requests = [task.request for task, _ in batch]
+    made = editor.edit_many(
+        [portraits for _, portraits in batch], [r.instruction for r in requests], [r.seed for r in requests]
+    )
+    if len(made) != len(batch):
+        raise Failed(Failure.BAD_IMAGE, f"the editor returned {len(made)} results for {len(batch)} edits")
+    return [_whole(one) for one in made]
 
 
 def _whole(output: Image | Refusal) -> Image | Refusal:

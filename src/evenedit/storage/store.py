@@ -169,6 +169,25 @@ class Store:
         row = {"source_id": source_id, "extractor": extractor, "text": text, "detail": dict(detail)}
         self._upsert(schema.features, [row])
 
+    def save_description_calls(self, extractor: str, calls: Iterable[tuple[str, str, tuple[int, int]]]) -> None:
+        """Save what an extractor's calls took: the key of each one's content, the model, tokens in and out."""
+        rows = [
+            {
+                "request_id": f"describe {content}",
+                "rater": extractor,
+                "revision": "",
+                "via": "call",
+                "model": model,
+                "input": tokens[0],
+                "output": tokens[1],
+                "content": content,
+                "obtained": _now(),
+                "job": None,
+            }
+            for content, model, tokens in calls
+        ]
+        self._upsert(schema.calls, rows)
+
     def save_requests(self, requests: Iterable[Request]) -> None:
         """Save requests; those that are stored already stay as they are."""
         rows = [

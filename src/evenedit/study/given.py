@@ -57,6 +57,7 @@ def record(
         for ident, editor in editors.items():
             begun = written.get(ident, EditorSection(id=ident))
             settings = {"revision": editor.revision, "max_images": editor.max_images}
+            settings |= {"batch": editor.batch} if editor.batch > 1 else {}
             section = begun.model_copy(update={"kind": KIND, "settings": settings})
             rows[ident] = section.model_dump(mode="json", exclude_none=True)
         known["editors"] = list(rows.values())

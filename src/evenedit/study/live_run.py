@@ -5,12 +5,13 @@ from __future__ import annotations
 import threading
 import time
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 from evenedit.core import plugins
 from evenedit.core.errors import EvenEditError
 from evenedit.core.records import Edit, Outcome, Request, Status
+from evenedit.judges.feature_prompts import extractor_id
 from evenedit.protocol.measures import Measure, MeasureKind
 from evenedit.providers.prices import Prices
 from evenedit.ratings.combine import combine
@@ -21,13 +22,15 @@ from evenedit.stats.disparity.diagnosis import diagnosis_panels
 from evenedit.stats.engine.bootstrap import Bootstrap
 from evenedit.stats.engine.estimates import estimates
 from evenedit.stats.engine.measures import answers
+from evenedit.study.pace import Pace
 from evenedit.study.plan import duration
 from evenedit.study.results import rules_of
 from evenedit.study.study import Study
-from evenedit.study.watching import Pace
 
 PAUSE = 50
 """Rates are not computed again before this many times the seconds that they took: a fiftieth of the time at most."""
+RATINGS = "ratings by "
+"""How the title of a judge's stage begins."""
 DRAWS = 200
 """Draws behind an interval that is out of date in a minute."""
 
@@ -69,6 +72,8 @@ class RunLook:
     rates: tuple[InterimRate, ...] = ()
     rated_at: str = ""
     """When the rates were computed."""
+    without_rates: str = ""
+    """Why there are none, where there are none."""
 
     @property
     def complete(self) -> bool:
@@ -88,6 +93,7 @@ class LiveRun:
     _rates: tuple[InterimRate, ...] = ()
     _rated: tuple[int, ...] = ()
     _rated_at: str = ""
+    _problem: str = ""
     _computing: bool = False
     _rest_until: float = 0.0
 
@@ -104,16 +110,27 @@ class LiveRun:
 
     def _looked(self) -> RunLook:
         store = self.study.store
-        runs = store.runs()
-        sources = store.sources()
+        sources, running = store.sources(), under_way(self.study)
         if not sources:
-            return RunLook(bool(runs) and runs[-1]["finished"] is None)
+            return RunLook(running)
         requests = self.study.design.planned(sources)
         edits = store.edits()
-        stages = [*self._editing(requests, edits), *self._rating(requests)]
-        running = bool(runs) and runs[-1]["finished"] is None
+        stages = [*self._editing(requests, edits), *self._rating(requests, edits)]
+        if not running:
+            stages = [replace(stage, pace="") for stage in stages]
         reasons = tuple(_reasons(self.study, requests, edits))
-        return RunLook(running, tuple(stages), reasons, _cost(self.study, edits), self._rates, self._rated_at)
+        cost, why = cost_so_far(self.study, edits), self._without_rates(stages)
+        return RunLook(running, tuple(stages), reasons, cost, self._rates, self._rated_at, why)
+
+    def _without_rates(self, stages: Sequence[RunStage]) -> str:
+        if self._rates:
+            return ""
+        rating = [stage.done for stage in stages if stage.title.startswith(RATINGS)]
+        if rating and not any(rating):
+            return "Nothing is rated yet."
+        if not self._rated_at:
+            return "The rates of what is rated so far are being computed."
+        return self._problem or f"What was rated by {self._rated_at} has no rate of the diagnosis."
 
     def _editing(self, requests: list[Request], edits: Mapping[str, Edit]) -> Iterator[RunStage]:
         planned = Counter(r.editor for r in requests)
@@ -122,50 +139,68 @@ class LiveRun:
             done = ended[Outcome.EDITED] + ended[Outcome.REFUSED]
             yield self._stage(f"edits by {editor}", done, number, ended[Outcome.FAILED])
 
-    def _rating(self, requests: list[Request]) -> Iterator[RunStage]:
+    def _rating(self, requests: list[Request], edits: Mapping[str, Edit]) -> Iterator[RunStage]:
+        """Every judge's ratings; what is refused is not rated, and what failed waits for the next run."""
         judges = self.study.design.judges()
-        ended = list(replies(self.study.store, self.study.design.assignments(requests, judges)))
+        assigned = self.study.design.assignments(requests, judges)
+        ended = list(replies(self.study.store, assigned))
+        outcome = {ident: edit.outcome for ident, edit in edits.items()}
         for judge in judges:
+            shown = [[outcome.get(r.id) for r in (a.request, a.baseline) if r] for a in assigned if a.rater is judge]
+            planned = [each for each in shown if Outcome.REFUSED not in each]
             states = Counter(status for a, status in ended if a.rater.id == judge.id)
             done = sum(n for state, n in states.items() if state not in (None, Status.FAILED))
-            yield self._stage(f"ratings by {judge.id}", done, states.total(), states[Status.FAILED])
+            waiting = sum(Outcome.FAILED in each for each in planned)
+            yield self._stage(f"{RATINGS}{judge.id}", done, len(planned), states[Status.FAILED], waiting)
 
-    def _stage(self, title: str, done: int, planned: int, failed: int) -> RunStage:
-        pace = self._paces[title]
+    def _stage(self, title: str, done: int, planned: int, failed: int, waiting: int = 0) -> RunStage:
+        """A stage; what failed, and what `waiting` counts, is not made by this run."""
+        pace, left = self._paces[title], planned - done - failed - waiting
         pace.look(done)
-        if done == planned or not pace.rate:
+        if left <= 0 or not pace.rate:
             return RunStage(title, done, planned, failed)
-        left = duration((planned - done) / pace.rate)
-        return RunStage(title, done, planned, failed, f"{pace.rate:.2f}/s, about {left} left")
+        return RunStage(title, done, planned, failed, f"{pace.rate:.2f}/s, about {duration(left / pace.rate)} left")
 
     def _compute(self, mark: tuple[int, ...]) -> None:
-        started, found = time.monotonic(), self._rates
+        started, found, problem = time.monotonic(), self._rates, ""
         try:
-            found = tuple(_interim(self.study))
-        except EvenEditError:
-            found = ()  # a study that cannot be read is told of by the other pages
+            found = tuple(interim_rates(self.study))
+        except EvenEditError as error:
+            found, problem = (), f"The rates cannot be computed: {error}"
         finally:
             now = time.monotonic()
             with self._lock:
+                self._problem = problem
                 self._rates, self._rated, self._rated_at = found, mark, time.strftime("%H:%M:%S UTC", time.gmtime())
                 self._rest_until = now + PAUSE * (now - started)
                 self._computing, self._mark = False, ()
+
+
+def under_way(study: Study) -> bool:
+    """Whether a run was begun and has not ended; one that was cut off has not either."""
+    runs = study.store.runs()
+    return bool(runs) and runs[-1]["finished"] is None
 
 
 def _reasons(study: Study, requests: list[Request], edits: Mapping[str, Edit]) -> Iterator[str]:
     made = [edits[r.id] for r in requests if r.id in edits]
     for kind, key in ((Outcome.FAILED, "error"), (Outcome.REFUSED, "reason")):
         why = Counter(str(e.detail.get(key) or "no reason given") for e in made if e.outcome is kind)
-        yield from (f"{count:,} edits {kind.value}: {reason}" for reason, count in grouped(why))
+        yield from (f"{_counted(count, 'edit')} {kind.value}: {reason}" for reason, count in grouped(why))
     idents = {r.id for r in requests}
     for judge in study.design.judges():
         failures = study.store.failures(judge.id, judge.revision)
         why = Counter(reason for ident, reason in failures.items() if ident in idents)
-        yield from (f"{count:,} ratings by {judge.id} failed: {reason}" for reason, count in grouped(why))
+        yield from (f"{_counted(count, 'rating')} by {judge.id} failed: {reason}" for reason, count in grouped(why))
 
 
-def _cost(study: Study, edits: Mapping[str, Edit]) -> str:
+def _counted(count: int, noun: str) -> str:
+    return f"{count:,} {noun}{'' if count == 1 else 's'}"
+
+
+def cost_so_far(study: Study, edits: Mapping[str, Edit] | None = None) -> str:
     """What calls to services cost so far, by the price list; what has no price is said."""
+    edits = study.store.edits() if edits is None else edits
     prices, usd, calls, unknown = Prices.load(), 0.0, 0, []
     for section in study.file.sections.editors:
         if not plugins.is_remote("editors", section.plugin):
@@ -187,13 +222,22 @@ def _cost(study: Study, edits: Mapping[str, Edit]) -> str:
                 unknown += [judge.id] if made and judge.id not in unknown else []
             else:
                 usd += sum(c.input * price_of["input"] + c.output * price_of["output"] for c in made)
+    mitigation = study.file.sections.experiments.mitigation
+    for plugged in mitigation.extractors if mitigation else ():
+        described = study.store.calls(extractor_id(plugged.kind, plugged.settings))
+        price_of = prices.describing(plugged.settings)
+        calls += len(described)
+        if price_of is None:
+            unknown += [f"the extractor {plugged.settings.get('model', plugged.kind)}"] if described else []
+        else:
+            usd += sum(c.input * price_of["input"] + c.output * price_of["output"] for c in described)
     if not calls:
         return "no call to a service yet"
     without = f"; without {', '.join(unknown)}, whose price is not known" if unknown else ""
     return f"{calls:,} calls to services, about US$ {usd:,.2f} by the prices of {prices.date}{without}"
 
 
-def _interim(study: Study) -> Iterator[InterimRate]:
+def interim_rates(study: Study) -> Iterator[InterimRate]:
     """The rates of the diagnosis over everybody, from what is rated now."""
     table, rules = study.table(), rules_of(study.file)
     if table.edits.empty:

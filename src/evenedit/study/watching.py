@@ -1,55 +1,67 @@
-"""How a run goes on, looked at from beside it: counts, failures by reason, rates and the time that is left."""
+"""How a run goes on, looked at from beside it: counts, failures by reason, pace, cost, and the rates so far."""
 
 from __future__ import annotations
 
 import time
-from collections import deque
 from collections.abc import Callable, Iterator
 
+from evenedit.core.errors import EvenEditError
+from evenedit.study.live_run import PAUSE, cost_so_far, interim_rates, under_way
+from evenedit.study.pace import Pace
 from evenedit.study.plan import duration
 from evenedit.study.status import StudyStatus, status_of
 from evenedit.study.study import Study
 
 EVERY = 5.0
 """Seconds between two looks."""
-WINDOW = 120.0
-"""Seconds over which a rate is taken."""
-
-
-class Pace:
-    """How fast something goes on, over the last looks at it."""
-
-    def __init__(self) -> None:
-        self._looks: deque[tuple[float, int]] = deque()
-
-    def look(self, done: int) -> None:
-        """Note how much is done now."""
-        self._looks.append((time.monotonic(), done))
-        while len(self._looks) > 2 and self.seconds > WINDOW:
-            self._looks.popleft()
-
-    @property
-    def seconds(self) -> float:
-        """From the first look that counts to the last."""
-        return self._looks[-1][0] - self._looks[0][0]
-
-    @property
-    def rate(self) -> float:
-        """What was done per second."""
-        return (self._looks[-1][1] - self._looks[0][1]) / self.seconds if self.seconds else 0.0
 
 
 def watch(
     study: Study, every: float = EVERY, pause: Callable[[float], None] = time.sleep
 ) -> Iterator[tuple[StudyStatus, str]]:
-    """Yield the status and the pace again and again, until every edit and rating has ended."""
-    edits, ratings = Pace(), Pace()
+    """Yield the status and what a run is at again and again, until every edit and rating has ended."""
+    edits, ratings, rates = Pace(), Pace(), _Rates(study)
     while True:
         now = status_of(study, review=False)
-        yield now, _pace(now, edits, ratings)
-        if now.planned and not now.left and not now.unrated:
+        complete = bool(now.planned and not now.left and not now.unrated)
+        lines = [_pace(now, edits, ratings), *([] if under_way(study) else ["no run is under way"])]
+        if now.planned:
+            lines += [f"cost: {cost_so_far(study)}", *rates.lines(complete=complete)]
+        yield now, "\n".join(lines)
+        if complete:
             return
         pause(every)
+
+
+class _Rates:
+    """The rates so far, computed again after at least fifty times as long as they took, and at the end."""
+
+    def __init__(self, study: Study) -> None:
+        self.study = study
+        self._lines: list[str] = []
+        self._rest_until = 0.0
+
+    def lines(self, *, complete: bool) -> list[str]:
+        """Each rate with its interval, in words that say whether it is interim."""
+        started = time.monotonic()
+        if complete or started >= self._rest_until:
+            self._lines = [self._title(complete), *self._each()]
+            self._rest_until = time.monotonic() + PAUSE * (time.monotonic() - started)
+        return self._lines if len(self._lines) > 1 else []
+
+    def _title(self, complete: bool) -> str:
+        if complete:
+            return "rates, all that is planned rated (tests and findings: evenedit report):"
+        at = time.strftime("%H:%M:%S UTC", time.gmtime())
+        return f"INTERIM rates over what is rated by {at}; they will change, so decide nothing by them:"
+
+    def _each(self) -> Iterator[str]:
+        try:
+            for rate in interim_rates(self.study):
+                interval = "" if rate.low is None or rate.high is None else f" ({rate.low:.1%} to {rate.high:.1%})"
+                yield f"  {rate.editor}: {rate.what} {rate.value:.1%}{interval}, n {rate.n:,}"
+        except EvenEditError as error:
+            yield f"  cannot be computed: {error}"
 
 
 def _pace(now: StudyStatus, edits: Pace, ratings: Pace) -> str:
@@ -58,7 +70,7 @@ def _pace(now: StudyStatus, edits: Pace, ratings: Pace) -> str:
     if not edits.seconds:
         return "pace: known after the next look"
     parts = []
-    for name, pace, left in (("edits", edits, now.left), ("ratings", ratings, now.unrated)):
+    for name, pace, left in (("edits", edits, now.left - now.outcomes["failed"]), ("ratings", ratings, now.unrated)):
         if pace.rate:
             parts.append(f"{pace.rate:.2f} {name}/s, {left:,} left, about {duration(left / pace.rate)}")
     return "pace: " + ("; ".join(parts) or f"nothing ended in the last {edits.seconds:.0f} s")

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from PIL import ImageOps
 
-from evenedit import Reply, Status
+from evenedit import Failed, Failure, Reply, Status
 
 _poisoned = False
 
@@ -36,12 +36,15 @@ def fail(mode):
 class Faulty:
     max_images = 1
 
-    def __init__(self, *, mode="", log, once="", seconds=0.0):
+    def __init__(self, *, mode="", log, once="", seconds=0.0, batch=1, seed=None):
         self.mode = mode
         self.log = log
         self.once = once
         """Fails only while this file is not there; empty: always."""
         self.seconds = seconds
+        self.batch = batch
+        self.seed = seed
+        """Fails only with this seed; None: with any."""
         if mode == "make":
             raise OSError("it loads its weights too early")
 
@@ -58,6 +61,8 @@ class Faulty:
         time.sleep(self.seconds)
         if _poisoned:
             raise RuntimeError("CUDA error: an illegal memory access was encountered")
+        if self.seed not in (None, seed):
+            return ImageOps.mirror(images[0].convert("RGB"))
         if self.mode and not (self.once and Path(self.once).exists()):
             if self.once:
                 Path(self.once).touch()
@@ -66,6 +71,17 @@ class Faulty:
                 raise RuntimeError("CUDA error: device-side assert triggered")
             fail(self.mode)
         return ImageOps.mirror(images[0].convert("RGB"))
+
+    def edit_many(self, images, instructions, seeds):
+        note(self.log, f"batch-{len(seeds)}")
+        if self.mode == "memory":
+            raise Failed(Failure.OUT_OF_MEMORY, "CUDA out of memory. Tried to allocate 9.00 GiB")
+        if self.mode == "poison":
+            raise RuntimeError("CUDA error: device-side assert triggered")
+        time.sleep(self.seconds)
+        if self.mode and self.seed in seeds:
+            fail(self.mode)
+        return [ImageOps.mirror(one.convert("RGB")) for (one,) in images]
 
 
 class FaultyJudge:

@@ -25,7 +25,7 @@ from typing import Any, ClassVar
 from PIL.Image import Image
 
 from evenedit.core import settings
-from evenedit.core.errors import CannotLoad, EvenEditError, Failed
+from evenedit.core.errors import CannotLoad, EvenEditError, Failed, Failure
 from evenedit.core.settings import InheritsSettings
 from evenedit.editors.local import sizes
 from evenedit.editors.local.failing import failing_in_words, gigabytes, out_of_memory
@@ -45,7 +45,7 @@ from evenedit.editors.local.memory import (
     snapshot,
     weights_of,
 )
-from evenedit.editors.local.pipeline_call import PipelineCall, facts_of, painted
+from evenedit.editors.local.pipeline_call import PipelineCall, check_lists, facts_of, painted
 
 MOST_ENCODED = 128
 """Instructions that are kept as the text encoder read them, some 16 MB each for FLUX.2; more are read edit by edit."""
@@ -64,6 +64,7 @@ class DiffusersEditor(InheritsSettings):
         "24gb": {"quantize": "4bit", "offload": "model"},
     }
     """Settings with which it fits a GPU of this size."""
+    added_settings: ClassVar[frozenset[str]] = frozenset({"batch"})
     encodes_first = True
     """Whether it wants to know all instructions before: where the text encoder sees nothing else, one reading does."""
 
@@ -89,6 +90,7 @@ class DiffusersEditor(InheritsSettings):
         image_argument: str | None = None,
         image_tag: str | None = None,
         max_images: int | None = None,
+        batch: int = 1,
     ) -> None:
         self.model = settings.text("model", model)
         """A hub id, or a folder on this machine."""
@@ -126,6 +128,8 @@ class DiffusersEditor(InheritsSettings):
         known = facts_of(self.pipeline or self._named_by_the_model())
         self.max_images = settings.count("max_images", max_images) if max_images is not None else 1 + known.several
         """The number of input images it takes at most."""
+        self.batch = settings.count("batch", batch)
+        """Edits in one call of the pipeline at most, where it takes lists of images and prompts."""
         self._use_preset()
         self._check_together()
         self._lock = Lock()  # the scheduler keeps its place in the pipeline: one edit at a time
@@ -197,13 +201,15 @@ class DiffusersEditor(InheritsSettings):
         if torch.cuda.is_available():
             torch.cuda.empty_cache()
 
-    def _prompt(self, how: PipelineCall, pipeline: Any, instruction: str, count: int) -> dict[str, Any]:
-        """The instruction as the pipeline takes it: in words, or as the text encoder read it before."""
-        if instruction not in self._encoded:
+    def _prompt(self, torch: Any, how: PipelineCall, instructions: Sequence[str], count: int) -> dict[str, Any]:
+        """The instructions as the pipeline takes them: in words, or as the text encoder read them before."""
+        if not all(text in self._encoded for text in instructions):
             tag = how.facts.tag if self.image_tag is None else self.image_tag
-            return {"prompt": how.prompt(instruction, count, tag)}
-        device = pipeline._execution_device
-        return {name: read.to(device) for name, read in self._encoded[instruction].items()}
+            found = [how.prompt(text, count, tag) for text in instructions]
+            return {"prompt": found if len(found) > 1 else found[0]}
+        device = self._pipeline._execution_device
+        read = [self._encoded[text] for text in instructions]
+        return {name: torch.cat([one[name] for one in read]).to(device) for name in read[0]}
 
     @property
     def weights(self) -> Weights | None:
@@ -216,6 +222,7 @@ class DiffusersEditor(InheritsSettings):
             "dtype": self.dtype,
             "quantize": self.quantize,
             "offload": self.offload,
+            "batch": self.batch,
             **self._asked_pixels(),
             **changes,
         }
@@ -250,10 +257,17 @@ class DiffusersEditor(InheritsSettings):
 
     def edit(self, images: Sequence[Image], instruction: str, seed: int) -> Image:
         """Return the edited picture."""
-        if len(images) > self.max_images:
-            raise EvenEditError(f"editor '{self.kind}' takes {self.max_images} image(s), not {len(images)}")
-        if self._encoded and instruction not in self._encoded:
-            self.encode([instruction])
+        return self.edit_many([images], [instruction], [seed])[0]
+
+    def edit_many(
+        self, images: Sequence[Sequence[Image]], instructions: Sequence[str], seeds: Sequence[int]
+    ) -> list[Image]:
+        """Return the edited pictures of several requests, made in one call of the pipeline."""
+        most = max(map(len, images))
+        if most > self.max_images:
+            raise EvenEditError(f"editor '{self.kind}' takes {self.max_images} image(s), not {most}")
+        if self._encoded:
+            self.encode(instructions)
         with self._lock:
             torch = self._import("torch")
             try:
@@ -262,22 +276,43 @@ class DiffusersEditor(InheritsSettings):
                 raise CannotLoad(failed.failure, f"it cannot be loaded ({failed})") from None
             how = self._how
             assert how is not None
-            output = failing_in_words(
-                torch,
-                lambda: pipeline(
-                    **{how.image: how.pictures(images, self.max_images > 1)},
-                    **self._prompt(how, pipeline, instruction, len(images)),
-                    **self._measures(how, pipeline, images),
-                    **self._passed(how, pipeline),
-                    generator=torch.Generator(device="cpu").manual_seed(seed),
-                    **({"output_type": "np"} if how.takes("output_type") else {}),  # PIL would turn NaN into black
-                ),
-            )
-        return painted(output, how.name)
+            pictures = [how.pictures(each, self.max_images > 1) for each in images]
+            generators = [torch.Generator(device="cpu").manual_seed(seed) for seed in seeds]
+            alone = len(images) == 1
+            try:
+                output = failing_in_words(
+                    torch,
+                    lambda: pipeline(
+                        **{how.image: pictures[0] if alone else pictures},
+                        **self._prompt(torch, how, instructions, most),
+                        **self._measures(how, pipeline, images[0]),
+                        **self._passed(how, pipeline, len(images)),
+                        generator=generators[0] if alone else generators,
+                        **({"output_type": "np"} if how.takes("output_type") else {}),  # PIL would turn NaN into black
+                    ),
+                )
+            except Failed as failed:
+                raise self._with_several(failed, how, most) from None
+        return painted(output, how.name, len(images))
 
-    def _passed(self, how: PipelineCall, pipeline: Any) -> dict[str, Any]:
-        """The arguments of the call, without those that were used up before or that these weights ignore."""
+    def _with_several(self, failed: Failed, how: PipelineCall, most: int) -> Failed:
+        """A failure, with what was asked where several images may be the reason."""
+        if most == 1 or how.facts.several or failed.failure is not Failure.CRASH:
+            return failed
+        return Failed(
+            failed.failure,
+            f"{failed}. {how.name} was given {most} images, since 'max_images' is {self.max_images}; if it takes a "
+            "list of images as a batch, leave that at 1",
+        )
+
+    def _passed(self, how: PipelineCall, pipeline: Any, count: int) -> dict[str, Any]:
+        """The arguments of the call, without those that were used up before or that these weights ignore.
+
+        Further prompts are given as often as there are edits.
+        """
         given = self.arguments()
+        if count > 1:
+            given |= {n: [v] * count for n, v in given.items() if "prompt" in n and isinstance(v, str)}
         if self._encoded and how.facts.against:
             given.pop("negative_prompt", None)
         if "guidance_scale" in given and not self._takes_guidance(how, pipeline):
@@ -353,6 +388,8 @@ class DiffusersEditor(InheritsSettings):
         return preset_for(self.presets, self.needs, gpu, main)
 
     def _check_together(self) -> None:
+        if named := self.pipeline or self._named_by_the_model():
+            check_lists(named, self.batch, self.max_images)
         if not re.fullmatch(r"auto|cpu|mps|cuda(:\d+)?", self.device):
             raise EvenEditError(f"setting 'device' is {self.device!r}; it must be auto, cpu, mps, cuda or cuda:N")
         if self.device_map and (self.offload != "none" or self.device != "auto"):
@@ -403,6 +440,7 @@ class DiffusersEditor(InheritsSettings):
         return self._checked(PipelineCall(self._class(diffusers), self.image_argument))
 
     def _checked(self, how: PipelineCall) -> PipelineCall:
+        check_lists(how.name, self.batch, self.max_images)
         how.check(self.arguments())
         how.check_load(self.load_with)
         return how

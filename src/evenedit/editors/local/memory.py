@@ -80,15 +80,22 @@ def weights_of(model: str, revision: str | None = None) -> Weights | None:
     if not isinstance(known, dict):
         return None
     counts = {name: 1e9 * billions for name, billions in known["parts"].items()}
-    return Weights(counts, 0.0, activations, f"the table of {_table()['date']}")
+    return Weights(counts, 1e9 * known["layer"], activations, f"the table of {_table()['date']}")
 
 
 def need(
-    weights: Weights, *, dtype: str, quantize: str | None, offload: str, gpus: int = 1, pixels: int = PIXELS
+    weights: Weights,
+    *,
+    dtype: str,
+    quantize: str | None,
+    offload: str,
+    gpus: int = 1,
+    pixels: int = PIXELS,
+    batch: int = 1,
 ) -> MemoryNeed:
     """What a model needs with these settings; spread over `gpus` where there are several."""
     sizes = {name: count * _bytes(name, dtype, quantize) / GB for name, count in weights.parts.items()}
-    beside = weights.activations * pixels / PIXELS
+    beside = weights.activations * batch * pixels / PIXELS
     total, largest = sum(sizes.values()), max(sizes.values(), default=0.0)
     if offload == "none":
         return MemoryNeed(total / gpus + beside, largest)

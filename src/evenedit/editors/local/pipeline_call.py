@@ -40,6 +40,8 @@ class PipelineFacts:
 
     several: bool = False
     """Whether a list of images is several references for one picture, and no batch."""
+    batches: bool = False
+    """Whether lists of images, prompts and generators are as many edits, each as it would be alone."""
     reads: tuple[str, ...] = ()
     """Where its text encoder sees the instruction alone: the names under which a call takes what it read."""
     against: tuple[str, ...] = ()
@@ -56,11 +58,37 @@ def facts_of(pipeline: str | None) -> PipelineFacts:
     known = table()["classes"].get(pipeline, {})
     return PipelineFacts(
         known.get("several", False),
+        known.get("batches", False),
         tuple(known.get("reads", ())),
         tuple(known.get("against", ())),
         known.get("tag", ""),
         known.get("prompt_key", ""),
     )
+
+
+def check_lists(pipeline: str, batch: int, max_images: int) -> None:
+    """Refuse several edits or several images in one call of a pipeline that does not take them so."""
+    known = facts_of(pipeline)
+    if batch > 1 and known.several:
+        raise EvenEditError(
+            f"setting 'batch' is {batch}, but {pipeline} takes a list of images as several references for one picture: "
+            "it makes one edit in a call. Leave 'batch' at 1"
+        )
+    if batch > 1 and not known.batches:
+        raise EvenEditError(
+            f"setting 'batch' is {batch}, but it is not known that {pipeline} makes of a list of edits what it makes "
+            f"of each. Leave 'batch' at 1; known are: {', '.join(_with('batches'))}"
+        )
+    if max_images > 1 and known.batches:
+        raise EvenEditError(
+            f"setting 'max_images' is {max_images}, but {pipeline} takes a list of images as a batch, a picture for "
+            f"each. Leave 'max_images' at 1, or use a pipeline that takes several: {', '.join(_with('several'))}"
+        )
+
+
+def _with(fact: str) -> list[str]:
+    """The pipeline classes of which this is known."""
+    return sorted(name for name, known in table()["classes"].items() if known.get(fact))
 
 
 class PipelineCall:
@@ -151,21 +179,24 @@ class PipelineCall:
         return found
 
 
-def painted(output: Any, name: str) -> Image:
-    """The picture in what a pipeline returned; the last frame where it returned a video."""
+def painted(output: Any, name: str, count: int = 1) -> list[Image]:
+    """The pictures in what a pipeline returned, as many as were asked for; the last frame of a video."""
     values = next(
         (getattr(output, n) for n in ("images", "image", "frames") if getattr(output, n, None) is not None), None
     )
     if values is None or len(values) == 0:
         raise Failed(Failure.BAD_IMAGE, f"{name} returned {type(output).__name__}, which holds no picture")
-    if len(values) > 1:
+    if count == 1 and len(values) > 1:
         raise EvenEditError(
             f"{name} made {len(values)} pictures of one request: it takes a list of images as a batch. Leave "
             "'max_images' at 1"
         )
-    made = values[0]
-    if getattr(output, "frames", None) is not None:
-        made = made[-1]
+    if len(values) != count:
+        raise Failed(Failure.BAD_IMAGE, f"{name} made {len(values)} pictures of {count} requests")
+    return [_picture(made[-1] if getattr(output, "frames", None) is not None else made, name) for made in values]
+
+
+def _picture(made: Any, name: str) -> Image:
     if isinstance(made, np.ndarray):
         return picture(made)
     if not isinstance(made, Image):

@@ -16,7 +16,7 @@ from evenedit.editors.local.pipeline_call import facts_of, table
 
 STEPS = "steps"
 """The setting that is `num_inference_steps` of a pipeline's call."""
-LATER = frozenset({"memory", "load", "call", "lora", "scheduler", "size", "image_argument"})
+LATER = frozenset({"memory", "load", "call", "lora", "scheduler", "size", "image_argument", "batch"})
 """Settings that came after the first presets: left at their defaults they enter no request's id."""
 FIXED = ("pipeline", "image_tag", "max_images")
 """Settings of any pipeline that a preset has chosen."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from evenedit.core import plugins
@@ -95,28 +95,32 @@ def _in_threads(
 ) -> Iterator[list[Edit]]:
     """Make the edits in threads; where `stops`, a thread that hangs is the end of its editor."""
 
-    def work(task: EditTask) -> Edit | None:
+    def noted(tasks: Sequence[EditTask], made: list[Edit]) -> list[Edit]:
+        for task, one in zip(tasks, made, strict=False):
+            queue.note(task, one)
+        return made
+
+    def work(tasks: Sequence[EditTask]) -> list[Edit]:
         try:
-            made = worker.edit(task)
+            made = worker.edit_batch(tasks)
         except EvenEditError as error:
             queue.end(error)
-            return None
+            return []
         except CannotLoad as error:
             queue.end(error)
-            made = failed(task.request.id, error)
-        queue.note(task, made)
-        return made
+            made = [failed(tasks[0].request.id, error)]
+        return noted(tasks, made)
 
-    def late(task: EditTask, limit: float) -> Edit | None:
-        made = out_of_time(task.request.id, limit)
-        queue.note(task, made)
+    def late(tasks: Sequence[EditTask], limit: float) -> list[Edit]:
+        made = noted(tasks, [out_of_time(task.request.id, limit) for task in tasks])
         if stops:
             note = "an edit hangs, and its thread cannot be ended"
-            queue.streak.end(f"{note} ({made.detail['error']})", "timeout")
+            queue.streak.end(f"{note} ({made[0].detail['error']})", "timeout")
         return made
 
-    for batch in in_lanes([Lane(queue, threads, limits.each, late)], work):
-        yield [made for made in batch if made is not None]
+    for ended in in_lanes([Lane(queue, threads, limits.each, late, len)], work):
+        if made := [one for several in ended for one in several]:
+            yield made
 
 
 def _dismissed(pool: WorkerPool, batches: Iterator[list[Edit]]) -> Iterator[list[Edit]]:

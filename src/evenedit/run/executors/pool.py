@@ -1,10 +1,15 @@
-"""A pool of workers that may die or hang: each has one task at a time, so it is known which edit is to blame."""
+"""A pool of workers that may die or hang.
+
+Each has one task at a time, so it is known which edit is to blame; where a worker dies or hangs with a batch, each edit
+of it is tried again by itself.
+"""
 
 from __future__ import annotations
 
+import math
 import time
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -25,7 +30,7 @@ class Lost(Exception):
 
 
 class WorkerPool(Protocol):
-    """Workers of some kind, handled one task at a time."""
+    """Workers of some kind, handed tasks that are made in one call: most often one."""
 
     @property
     def size(self) -> int:
@@ -55,11 +60,11 @@ class WorkerPool(Protocol):
         """Workers that have arrived and have no task."""
         ...
 
-    def give(self, member: Any, task: EditTask) -> None:
-        """Hand a worker its next task."""
+    def give(self, member: Any, tasks: Sequence[EditTask]) -> None:
+        """Hand a worker its next tasks."""
         ...
 
-    def wait(self, seconds: float) -> list[tuple[Any, Edit | Exception]]:
+    def wait(self, seconds: float) -> list[tuple[Any, list[Edit] | Exception]]:
         """Wait for something to happen, so long at most: what a worker made, the error it raised, or Lost."""
         ...
 
@@ -74,7 +79,7 @@ class WorkerPool(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """Seconds that an edit may take."""
+    """Seconds that an edit may take; a batch of edits, so many times as long."""
 
     each: float
     first: float
@@ -92,7 +97,7 @@ class _Shift:
     retries: int
     limits: Limits
     seats: dict[Any, int] = field(default_factory=dict)
-    busy: dict[Any, EditTask] = field(default_factory=dict)
+    busy: dict[Any, Sequence[EditTask]] = field(default_factory=dict)
     used: set[Any] = field(default_factory=set)
     """Workers that have made an edit."""
     deaths: Counter[str] = field(default_factory=Counter)
@@ -102,71 +107,84 @@ class _Shift:
         for member in self.pool.idle():
             if self.busy and not self.pool.loaded:
                 return
-            task = self.queue.take(self.seats.setdefault(member, len(self.seats)))
-            if task is None:
+            tasks = self.queue.take_batch(self.seats.setdefault(member, len(self.seats)))
+            if not tasks:
                 return
-            self.busy[member] = task
-            self.pool.give(member, task)
+            self.busy[member] = tasks
+            self.pool.give(member, tasks)
 
     def collect(self) -> list[Edit]:
         """What ended by now, hung workers included."""
         ended = self.pool.wait(LOOK)
-        results = [edit for member, result in ended if (edit := self._result(member, result)) is not None]
+        results = [edit for member, result in ended for edit in self._result(member, result)]
         return results + list(self._late())
 
-    def _result(self, member: Any, result: Edit | Exception) -> Edit | None:
-        task = self.busy.pop(member)
+    def _result(self, member: Any, result: list[Edit] | Exception) -> list[Edit]:
+        tasks = self.busy.pop(member)
         self.used.add(member)
         if isinstance(result, EvenEditError):
             self.queue.end(result)
-            return None
+            return []
         if isinstance(result, Lost) and result.loading and not self.pool.loaded:
             result = CannotLoad(Failure.CRASH, f"it cannot be loaded ({result})")
         if isinstance(result, CannotLoad):
-            return self._stopped(task, result)
+            return self._stopped(tasks, result)
         if isinstance(result, Lost):
             self._replace()
-            return self._again(task, failed(task.request.id, Failed(Failure.CRASH, str(result))))
+            return self._again(tasks, [failed(t.request.id, Failed(Failure.CRASH, str(result))) for t in tasks])
         if isinstance(result, Exception):
             raise result
-        if result.outcome is Outcome.FAILED and result.detail.get("failure") == Failure.GPU:
+        broken = [edit for edit in result if _broke_the_gpu(edit)]
+        ended = [self._ended(t, edit) for t, edit in zip(tasks, result, strict=True) if edit not in broken]
+        if broken:
             self.pool.end(member)
             self._replace()
-            return self._again(task, result)
-        return self._ended(task, result)
+            ids = {edit.request_id for edit in broken}
+            ended += self._again([t for t in tasks if t.request.id in ids], broken)
+        return ended
 
     def _late(self) -> Iterator[Edit]:
         now = time.monotonic()
         for member, begun in list(self.pool.begun.items()):
             limit = self.limits.each if member in self.used else self.limits.first
-            if member in self.busy and now - begun > limit:
-                task = self._end(member)
-                yield self._ended(task, out_of_time(task.request.id, limit))
+            if member in self.busy and now - begun > limit * len(self.busy[member]):
+                tasks = self._end(member)
+                if len(tasks) > 1:
+                    self.queue.put_back_alone(tasks)
+                else:
+                    yield self._ended(tasks[0], out_of_time(tasks[0].request.id, limit))
         for member, given in list(self.pool.loading.items()):
             if member in self.busy and now - given > self.limits.load:
-                task = self._end(member)
-                yield self._stopped(task, not_loaded(self.limits.load))
+                yield from self._stopped(self._end(member), not_loaded(self.limits.load))
 
-    def _end(self, member: Any) -> EditTask:
+    def _end(self, member: Any) -> Sequence[EditTask]:
         """End a worker that is out of time and have another take its place; return what it worked on."""
-        task = self.busy.pop(member)
+        tasks = self.busy.pop(member)
         self.pool.end(member)
         self._replace()
-        return task
+        return tasks
 
-    def _stopped(self, task: EditTask, error: CannotLoad) -> Edit:
-        """Stop an editor that cannot be loaded, unless another worker has it: then only this worker is to blame."""
+    def _stopped(self, tasks: Sequence[EditTask], error: CannotLoad) -> list[Edit]:
+        """Stop an editor that cannot be loaded, unless another worker has it: then only this worker is to blame.
+
+        One edit is recorded as failed by it; the others of a batch were not begun.
+        """
         if not self.pool.loaded:
             self.queue.end(error)
-        return self._ended(task, failed(task.request.id, error))
+        for task in reversed(tasks[1:]):
+            self.queue.put_back(task)
+        return [self._ended(tasks[0], failed(tasks[0].request.id, error))]
 
-    def _again(self, task: EditTask, edit: Edit) -> Edit | None:
-        """Have a task that ended its worker tried again by another, a few times."""
-        self.deaths[task.request.id] += 1
-        if self.deaths[task.request.id] > self.retries:
-            return self._ended(task, edit)
-        self.queue.put_back(task)
-        return None
+    def _again(self, tasks: Sequence[EditTask], edits: Sequence[Edit]) -> list[Edit]:
+        """Have what ended its worker tried again by another: a batch edit by edit, an edit a few times."""
+        if len(tasks) > 1:
+            self.queue.put_back_alone(tasks)
+            return []
+        self.deaths[tasks[0].request.id] += 1
+        if self.deaths[tasks[0].request.id] > self.retries:
+            return [self._ended(tasks[0], edits[0])]
+        self.queue.put_back(tasks[0])
+        return []
 
     def _ended(self, task: EditTask, edit: Edit) -> Edit:
         self.queue.note(task, edit)
@@ -175,6 +193,11 @@ class _Shift:
     def _replace(self) -> None:
         if len(self.queue) or self.busy:
             self.pool.hire()
+
+
+def _broke_the_gpu(edit: Edit) -> bool:
+    """Whether an edit failed with a GPU that is broken for the rest of the process."""
+    return edit.outcome is Outcome.FAILED and edit.detail.get("failure") == Failure.GPU
 
 
 def work_off(pool: WorkerPool, queue: EditQueue, size: int, retries: int, limits: Limits) -> Iterator[list[Edit]]:
@@ -187,7 +210,7 @@ def work_off(pool: WorkerPool, queue: EditQueue, size: int, retries: int, limits
     shift = _Shift(pool, queue, retries, limits)
     with graceful() as stop:
         try:
-            for _ in range(min(size, len(queue)) - pool.size):
+            for _ in range(min(size, math.ceil(len(queue) / queue.batch)) - pool.size):
                 pool.hire()
             while shift.busy or (len(queue) and not stop.requested):
                 if not stop.requested:

@@ -83,17 +83,17 @@ class Processes:
         """A process can be sent its first task while it still starts."""
         return [number for number in self._members if number not in self._busy]
 
-    def give(self, member: int, task: EditTask) -> None:
-        """Send a task; a process that is gone already shows when we wait for it."""
+    def give(self, member: int, tasks: Sequence[EditTask]) -> None:
+        """Send tasks; a process that is gone already shows when we wait for it."""
         self._busy.add(member)
         self._loading[member] = time.monotonic()
         with suppress(OSError):
-            self._members[member][1].send((self.setup, task))
+            self._members[member][1].send((self.setup, tasks))
 
-    def wait(self, seconds: float) -> list[tuple[int, Edit | Exception]]:
-        """Whatever comes back first: an edit, an error, or the end of a pipe."""
+    def wait(self, seconds: float) -> list[tuple[int, list[Edit] | Exception]]:
+        """Whatever comes back first: edits, an error, or the end of a pipe."""
         ready = wait([self._members[m][1] for m in self._busy], seconds)
-        finished: list[tuple[int, Edit | Exception]] = []
+        finished: list[tuple[int, list[Edit] | Exception]] = []
         for member in [m for m in self._busy if self._members[m][1] in ready]:
             try:
                 said = self._members[member][1].recv()
@@ -165,13 +165,13 @@ def _serve(pipe: Connection, gpu: str | None) -> None:
     worker: Worker | None = None
     with suppress(EOFError, OSError):  # the parent is gone, or needs us no longer
         while True:
-            setup, task = pipe.recv()
+            setup, tasks = pipe.recv()
             try:
                 if worker is None or worker.setup != setup:
                     worker = Worker(setup)
                 worker.prepare()
                 pipe.send(READY)
-                result: Edit | Exception = worker.edit(task)
+                result: list[Edit] | Exception = worker.edit_batch(tasks)
             except Exception as error:
                 result = error
             send_result(pipe, result)

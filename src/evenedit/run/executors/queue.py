@@ -1,9 +1,9 @@
-"""The edits that are still to be made by one editor, handed out one by one to whoever is free."""
+"""The edits that are still to be made by one editor, handed out to whoever is free, one by one or in batches."""
 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from enum import Enum
 from threading import Lock
 from zlib import crc32
@@ -36,7 +36,12 @@ class EditQueue:
         begin: Callable[[], bool] = lambda: True,
         claim: Callable[[EditTask], Claim] = lambda _task: Claim.OURS,
         settle: Callable[[Edit], None] = lambda _edit: None,
+        batch: int = 1,
     ) -> None:
+        self.batch = batch
+        """Edits that are made in one call at most."""
+        self._alone: set[str] = set()
+        """Edits that are made one by one, since a batch with them failed."""
         self.streak = streak or FailureStreak("editor", 0)
         self._lots = [deque(tasks)]
         self._begin = begin
@@ -53,9 +58,9 @@ class EditQueue:
     def __len__(self) -> int:
         return 0 if self.streak.stop else sum(map(len, self._lots))
 
-    def __iter__(self) -> Iterator[EditTask]:
-        while (task := self.take()) is not None:
-            yield task
+    def __iter__(self) -> Iterator[Sequence[EditTask]]:
+        while batch := self.take_batch():
+            yield batch
 
     def split(self, size: int) -> None:
         """Spread the tasks over so many lots."""
@@ -67,13 +72,30 @@ class EditQueue:
     def take(self, seat: int = 0) -> EditTask | None:
         """The next task for the worker at this seat: of its own lot, or of the longest when that is empty."""
         with self._lock:
-            while len(self):
-                own = self._lots[seat % len(self._lots)]
-                task = self._other() or (own or max(self._lots, key=len)).popleft()
-                if task.request.id in self._begun or self._may_begin(task):
-                    self._begun.add(task.request.id)
-                    return task
-            return None
+            return self._next(seat)
+
+    def take_batch(self, seat: int = 0) -> Sequence[EditTask]:
+        """The next tasks that go into one call; none where there is nothing left to do."""
+        taken: list[EditTask] = []
+        with self._lock:
+            while len(taken) < self.batch and (task := self._next(seat)) is not None:
+                if task.request.id not in self._alone:
+                    taken.append(task)
+                elif taken:
+                    self._put_back(task)
+                    break
+                else:
+                    return [task]
+        return taken
+
+    def _next(self, seat: int) -> EditTask | None:
+        while len(self):
+            own = self._lots[seat % len(self._lots)]
+            task = self._other() or (own or max(self._lots, key=len)).popleft()
+            if task.request.id in self._begun or self._may_begin(task):
+                self._begun.add(task.request.id)
+                return task
+        return None
 
     def _may_begin(self, task: EditTask) -> bool:
         claim = self._claim(task)
@@ -87,7 +109,17 @@ class EditQueue:
     def put_back(self, task: EditTask) -> None:
         """Have a task done again, next of all."""
         with self._lock:
-            max(self._lots, key=len).appendleft(task)
+            self._put_back(task)
+
+    def put_back_alone(self, batch: Sequence[EditTask]) -> None:
+        """Have every task of a batch done again by itself, so that it is known which is to blame."""
+        with self._lock:
+            self._alone.update(task.request.id for task in batch)
+            for task in reversed(batch):
+                self._put_back(task)
+
+    def _put_back(self, task: EditTask) -> None:
+        max(self._lots, key=len).appendleft(task)
 
     def note(self, task: EditTask, edit: Edit) -> None:
         """Note how a task ended."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import socket
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from evenedit.core.errors import EvenEditError
@@ -59,18 +59,18 @@ class RayActors:
         """Actors that have arrived and have no task."""
         return list(self._idle)
 
-    def give(self, member: Any, task: EditTask) -> None:
+    def give(self, member: Any, tasks: Sequence[EditTask]) -> None:
         """Call the actor, which loads its editor first if it has not yet; the reference stands for its result."""
         self._idle.remove(member)
         self._given[member] = time.monotonic()
         self._loading[member.is_ready.remote()] = member
-        self._busy[member.edit.remote(task)] = member
+        self._busy[member.edit_batch.remote(tasks)] = member
 
-    def wait(self, seconds: float) -> list[tuple[Any, Edit | Exception]]:
+    def wait(self, seconds: float) -> list[tuple[Any, list[Edit] | Exception]]:
         """The first actor that arrives, is ready, or is done, failed or lost."""
         references = [*self._busy, *self._loading, *self._arriving]
         done, _ = self.ray.wait(references, num_returns=1, timeout=seconds) if references else ([], [])
-        finished: list[tuple[Any, Edit | Exception]] = []
+        finished: list[tuple[Any, list[Edit] | Exception]] = []
         for reference in done:
             if reference in self._arriving:
                 self._arrive(reference)
@@ -123,10 +123,10 @@ class RayActors:
                 raise EvenEditError(f"Ray actors cannot start on this cluster: {error}") from None
             self.hire()
 
-    def _result(self, reference: Any, member: Any) -> Edit | Exception:
+    def _result(self, reference: Any, member: Any) -> list[Edit] | Exception:
         try:
-            edit: Edit = self.ray.get(reference)
-            return edit
+            edits: list[Edit] = self.ray.get(reference)
+            return edits
         except self.ray.exceptions.RayActorError as error:
             for ready in [ready for ready, actor in self._loading.items() if actor == member]:
                 self._ready(ready)  # it may have been, and nobody has looked yet

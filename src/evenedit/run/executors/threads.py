@@ -31,6 +31,8 @@ class Lane(Generic[Item, Result]):
     """Seconds for one item; None: any time."""
     late: Callable[[Item, float], Result] | None = None
     """Makes the result of an item that ran out of time, from the item and the limit."""
+    count: Callable[[Item], int] = lambda _item: 1
+    """How many times as long an item may take."""
 
 
 class _Seat(Generic[Item]):
@@ -73,7 +75,7 @@ class _Threads(Generic[Item, Result]):
         for seat in list(self.seats):
             with self._counting:
                 item = seat.item
-                if item is None or now - seat.begun < limit:
+                if item is None or now - seat.begun < limit * self.lane.count(item):
                     continue
                 seat.left = True
                 self.seats.discard(seat)
