@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from evenedit.core.log import log
-from evenedit.core.second_process import LARGE, SecondProcess
+from evenedit.core.second_process import ALONE, SecondProcess
 from evenedit.ratings import parquet
 from evenedit.ratings.combine import combine
 from evenedit.ratings.table import RatingTable
@@ -28,20 +28,13 @@ APP = "app-report"
 """The folder of a study's report as the web app shows it."""
 DIGEST = "digest.txt"
 """The file there that names the ratings and rules it was made from; it is written last."""
-ANALYSIS, CONTENTS = "evenedit.stats.analyse", "evenedit.report.contents"
-"""The modules that a second process works with."""
 
 
-def report_study(study: Study, out: Path, pictures: Pictures = "thumbnails") -> Path:
-    """Write a study's report and return the path of its page; two processes share the work on a large study.
+def report_study(study: Study, out: Path, pictures: Pictures = "thumbnails", second: SecondProcess = ALONE) -> Path:
+    """Write a study's report and return the path of its page; the second process shares the work.
 
     In the study's own folder the pages of the web app are written too.
     """
-    with SecondProcess(wanted=study.store.count_edits() >= LARGE, ready=(ANALYSIS, CONTENTS)) as second:
-        return _report(study, out, pictures, second)
-
-
-def _report(study: Study, out: Path, pictures: Pictures, second: SecondProcess) -> Path:
     table = study.table()
     log.info(f"analysing {len(table.edits):,} edits")
     results = results_of(study, table, second)
