@@ -14,7 +14,7 @@ from evenedit.protocol.measures import Measure, MeasureKind
 from evenedit.results.finding import ALPHA
 from evenedit.results.results import GapTest
 from evenedit.stats.engine.panel import Panel
-from evenedit.stats.engine.permutation import TIE, between_of, permuted, strata
+from evenedit.stats.engine.permutation import p_values, strata
 from evenedit.stats.engine.rules import AnalysisRules
 
 RELABELLINGS = 499
@@ -36,26 +36,17 @@ def faces_to_relabel(panel: Panel, test: GapTest, rules: AnalysisRules) -> int |
     codes = np.array([levels.index(level) for level in labels[test.factor]], dtype=np.int8)
     total, count = (x[labelled] for x in _sums(panel, test))
     high, low = levels.index(test.highest), levels.index(test.lowest)
-    places = np.arange(len(codes), dtype=np.int64)
-    draws = min(rules.permutations, RELABELLINGS)
-    orders = np.concatenate(list(permuted(places, within, draws, np.random.default_rng([rules.seed, STREAM]))))
     for moved in range(1, len(codes)):
         face = _furthest(codes, total, count, high, low)
         if face is None:
             return None
         codes = codes.copy()
         codes[face] = low if codes[face] == high else high
-        if _p(codes, orders, total[:, None], count[:, None]) >= ALPHA:
+        rng = np.random.default_rng([rules.seed, STREAM])
+        draws = min(rules.permutations, RELABELLINGS)
+        if p_values(codes, within, total[:, None], count[:, None], draws, rng)[0] >= ALPHA:
             return moved
     return None
-
-
-def _p(codes: NDArray[np.int8], orders: NDArray[np.int64], total: NDArray[np.int64], count: NDArray[np.int64]) -> float:
-    """The p of a labelling over orders of its faces [permutation, face]: the same for every labelling."""
-    levels = int(codes.max()) + 1
-    given = (codes[None], codes[orders])
-    observed, drawn = (between_of(x, levels, total.astype(np.float64), count.astype(np.float64)) for x in given)
-    return float((1 + (drawn >= observed - TIE).sum()) / (1 + len(orders)))
 
 
 def _furthest(
