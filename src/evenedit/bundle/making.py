@@ -36,11 +36,11 @@ from evenedit.core.images import RemoteImages
 from evenedit.core.log import log
 from evenedit.core.records import Kind, Outcome
 from evenedit.core.sealed_zip import SealedZip, write_sealed
-from evenedit.core.second_process import SecondProcess
+from evenedit.core.second_process import LARGE, SecondProcess
 from evenedit.core.version import __version__
 from evenedit.ratings import parquet
+from evenedit.report.contents import begin_figures
 from evenedit.results.results import Results
-from evenedit.stats import LARGE
 from evenedit.storage.study_history import FILE as HISTORY
 from evenedit.storage.study_history import StudyHistory
 from evenedit.study.kept_plan import KeptPlan
@@ -127,7 +127,8 @@ def _files(
     yield RESULTS, results.to_json().encode()
     table = evidence.table()
     yield parquet.FILE, parquet.write_parquet(table.without_people(), place / parquet.FILE).read_bytes()
-    write_pages(study, table, results, place / "report", pictures, second, facts=study_tables(study))
+    figures = begin_figures(results, second)
+    write_pages(study, table, results, place / "report", pictures, figures, facts=study_tables(study))
     for path in sorted((place / "report").rglob("*")):
         if path.is_file():
             yield f"report/{path.relative_to(place / 'report').as_posix()}", path.read_bytes()

@@ -9,10 +9,10 @@ from typing import Any
 
 from evenedit.bundle.evidence import Evidence
 from evenedit.core.sealed_zip import SealedZip
-from evenedit.core.second_process import SecondProcess
+from evenedit.core.second_process import LARGE, SecondProcess
 from evenedit.protocol.prompts import FLOOR
 from evenedit.results.results import Results
-from evenedit.stats import LARGE, AnalysisRules
+from evenedit.stats import AnalysisRules
 from evenedit.study.analyze import Analysis
 from evenedit.study.kept_plan import KeptPlan
 from evenedit.study.seal import FILE as SEAL

@@ -101,9 +101,8 @@ def write_report(loaded: Study, out: Path, pictures: Pictures = "thumbnails") ->
     """Write a study's report and print where it is."""
     from evenedit.cli.findings import announce
     from evenedit.study.load_results import load_results
-    from evenedit.study.report import report_study
 
-    page = report_study(loaded, out, pictures)
+    page = loaded.report(out, pictures)
     announce(load_results(out / "results.json"))
     click.echo(page)
 

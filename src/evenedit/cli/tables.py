@@ -40,11 +40,10 @@ def analyze(
     """
     from evenedit.cli.findings import announce
     from evenedit.core.log import log
-    from evenedit.core.second_process import SecondProcess
+    from evenedit.core.second_process import LARGE, SecondProcess
     from evenedit.ratings.parquet import FILE, write_parquet
     from evenedit.report.contents import begin_figures
     from evenedit.report.pages.report import write_report
-    from evenedit.stats import LARGE
     from evenedit.study.analyze import gather
 
     log.info(f"reading {', '.join(path.name for path in (*files, *ratings))}")

@@ -105,8 +105,10 @@ def _column(column: pd.Series[Any]) -> tuple[ColumnType, bytes, NDArray[np.bool_
     if pd.api.types.is_integer_dtype(column.dtype):
         kind = BY_DTYPE["int64"]
         return kind, _plain(column[given].to_numpy(dtype=np.int64), kind), given
-    texts = [str(value).encode() for value in column[given]]
-    return BY_DTYPE["str"], b"".join(len(text).to_bytes(4, "little") + text for text in texts), given
+    code, values = pd.factorize(column[given])  # few differ
+    texts = [str(value).encode() for value in values]
+    stored = [len(text).to_bytes(4, "little") + text for text in texts]
+    return BY_DTYPE["str"], b"".join(stored[at] for at in code), given
 
 
 def _plain(values: NDArray[Any], kind: ColumnType) -> bytes:

@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
-from functools import cached_property
+from functools import cache, cached_property
 from typing import Any, Literal
 
 from evenedit.core.hashing import digest
@@ -273,6 +273,7 @@ class Estimate:
     """For show beside the headline interval of a rate: rows taken as independent."""
 
 
+@cache
 def language_of(condition: str) -> str:
     """The language that a condition asks in; empty where it is the prompt's own."""
     return condition.removeprefix(IN) if re.fullmatch(f"{IN}{LANGUAGE}", condition) else ""

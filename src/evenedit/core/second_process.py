@@ -11,15 +11,18 @@ import os
 import pickle
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import partial
+from importlib import import_module
 from types import TracebackType
 from typing import IO, Any, TypeVar
 
 T = TypeVar("T")
 
-_SERVE = "from evenedit.core.second_process import serve; serve()"
+LARGE = 1000
+"""Edits from which on a second process saves more time than its start takes."""
+_SERVE = "import sys; from evenedit.core.second_process import serve; serve(sys.argv[1:])"
 _ONE_THREAD = dict.fromkeys(("OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "OMP_NUM_THREADS"), "1")
 """Both processes are busy, so neither gains from threads of its own."""
 _LENGTH = 8
@@ -27,9 +30,13 @@ _LENGTH = 8
 
 
 class SecondProcess:
-    """A second process for as long as the context lasts; none where it is not wanted or there is one processor only."""
+    """A second process for as long as the context lasts; none where it is not wanted or there is one processor only.
 
-    def __init__(self, *, wanted: bool = True) -> None:
+    `ready` are the modules that its work will need: it loads them while this process does something else.
+    """
+
+    def __init__(self, *, wanted: bool = True, ready: Sequence[str] = ()) -> None:
+        self._ready = ready
         self._wanted = wanted and (os.cpu_count() or 1) > 1 and bool(sys.executable) and not hasattr(sys, "frozen")
         self._process: subprocess.Popen[bytes] | None = None
         self._busy = False
@@ -38,7 +45,7 @@ class SecondProcess:
         if self._wanted:
             with suppress(OSError):
                 self._process = subprocess.Popen(
-                    [sys.executable, "-P", "-c", _SERVE],
+                    [sys.executable, "-P", "-c", _SERVE, *self._ready],
                     stdin=subprocess.PIPE,
                     stdout=subprocess.PIPE,
                     stderr=subprocess.DEVNULL,
@@ -84,10 +91,12 @@ ALONE = SecondProcess(wanted=False)
 """No second process: whatever is given is done by this one."""
 
 
-def serve() -> None:
+def serve(ready: Sequence[str]) -> None:
     """What the second process does: work as it comes in, until there is no more."""
     messages, results = sys.stdin.buffer, sys.stdout.buffer
     sys.stdout = sys.stderr  # whatever is printed is no result
+    for module in ready:
+        import_module(module)
     while (message := _receive(messages)) is not None:
         work, given = pickle.loads(message)
         _send(results, pickle.dumps(work(*given)))

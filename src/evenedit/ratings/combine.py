@@ -50,15 +50,16 @@ _REPLACED = {q.replaces: q.id for q in QUESTIONS.values() if q.replaces}
 _FOLLOWED, _RESISTED, _UNCLEAR = (VERDICTS.index(v) + 1 for v in VERDICTS)
 
 
-def half_up(total: NDArray[np.int64], count: NDArray[np.int64]) -> Cube:
+def half_up(total: NDArray[np.integer], count: NDArray[np.integer]) -> Cube:
     """`floor(total / count + 1/2)` in integers, so 2.5 is 3; 0 where the count is 0."""
+    total, count = (x.astype(np.int32, copy=False) for x in (total, count))  # divided far faster than wider ones
     safe = np.maximum(count, 1)
     return np.where(count > 0, (2 * total + count) // (2 * safe), MISSING).astype(np.int8)
 
 
 def mean(cube: Cube) -> Cube:
     """Half-up mean of the answers that are there."""
-    return half_up(cube.sum(axis=0, dtype=np.int64), (cube > 0).sum(axis=0, dtype=np.int64))
+    return half_up(cube.sum(axis=0, dtype=np.int32), (cube > 0).sum(axis=0, dtype=np.int32))
 
 
 def median(cube: Cube) -> Cube:

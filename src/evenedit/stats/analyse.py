@@ -8,12 +8,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from evenedit.core.one_thread import one_thread
 from evenedit.core.records import Condition, Estimate, Experiment, Kind, Outcome, is_simulated, language_of
 from evenedit.core.second_process import ALONE, SecondProcess
 from evenedit.ratings.combine import combine, judges_only
 from evenedit.ratings.table import QUESTION_IDS, RatingTable, Scores
 from evenedit.results.finding import ENSEMBLE
-from evenedit.results.results import Agreement, Contrast, GapTest, LeaveOneOut, Planted, PredictionPowered, Results
+from evenedit.results.results import Contrast, GapTest, LeaveOneOut, Planted, PredictionPowered, Results
 from evenedit.stats.agreement.agreement import agreement
 from evenedit.stats.agreement.per_judge import judges_alone
 from evenedit.stats.agreement.prediction_powered import powered
@@ -30,7 +31,7 @@ from evenedit.stats.disparity.stereotype import stereotype_panels
 from evenedit.stats.disparity.trends import trends
 from evenedit.stats.engine.bootstrap import Bootstrap
 from evenedit.stats.engine.estimates import estimates
-from evenedit.stats.engine.measures import answers
+from evenedit.stats.engine.measures import Answers, answers
 from evenedit.stats.engine.permutation import tested_gaps
 from evenedit.stats.engine.rules import AnalysisRules
 from evenedit.stats.findings.evidence import PanelEvidence, share_tests
@@ -47,9 +48,6 @@ from evenedit.stats.robustness.response_rates import coverage, left_open, unansw
 from evenedit.stats.robustness.second_labels import second_labelling
 from evenedit.stats.robustness.thresholds import sensitivity
 
-LARGE = 1000
-"""Edits from which on a second process saves more time than its start takes."""
-
 
 class KnownEffect(NamedTuple):
     """What a simulated editor is known to do: a group's rate minus the rate of everybody else."""
@@ -61,6 +59,7 @@ class KnownEffect(NamedTuple):
     value: float
 
 
+@one_thread()
 def analyse(
     table: RatingTable,
     rules: AnalysisRules,
@@ -71,13 +70,13 @@ def analyse(
 ) -> Results:
     """Everything the report says about a table of ratings.
 
-    `inclusion` is, by request id, the chance of each edit to be among those people rated. Agreement, the longest
-    single part where people rated, is left to the second process.
+    `inclusion` is, by request id, the chance of each edit to be among those people rated. About half of the work is
+    left to the second process.
     """
     scores = combine(table, rules.ensemble, rules.missing)
-    judged = combine(table, judges_only(rules.ensemble), rules.missing)
-    compared = second.give(_agreement, judged, rules)
+    judged = combine(table, judges_only(rules.ensemble), rules.missing) if table.settled is not None else scores
     found = answers(scores, rules)
+    apart = second.give(_apart, judged, scores, found, rules)
     estimated: list[Estimate] = []
     tested: list[GapTest] = []
     contrasted: list[Contrast] = []
@@ -111,13 +110,11 @@ def analyse(
         contrasts=tuple(contrasted),
         sensitivity=tuple(sensitivity(table, rules)),
         planted=tuple(_beside(planted, contrasted)),
-        per_judge=tuple(judges_alone(table, rules)),
         coverage=tuple(coverage(table)),
         coverage_tests=tuple(unanswered(table, rules)),
         left_open=tuple(left_open(table)),
         bounds=tuple(bounds(estimated)),
         confidence=tuple(confidence(judged)),
-        models=tuple(models(scores, found, rules)),
         leave_one_out=tuple(omitted),
         seeds=tuple(seed_spread(scores, found, rules)),
         mitigation=tuple(t.effect for t in mitigated),
@@ -140,7 +137,7 @@ def analyse(
         simulated=tuple(
             sorted(name for name in {*table.edits["editor"].unique(), *table.raters} if is_simulated(name))
         ),
-        agreement=compared(),  # the last, so that all else is done meanwhile
+        **apart(),  # the last, so that all else is done meanwhile
     )
     if rules.multilevel:
         from evenedit.stats.multilevel.maihda import multilevel  # only where it is asked for
@@ -150,8 +147,13 @@ def analyse(
     return replace(results, rater_holds=tuple(rater_holds(results, table, rules)))
 
 
-def _agreement(judged: Scores, rules: AnalysisRules) -> tuple[Agreement, ...]:
-    return tuple(agreement(judged, rules))
+def _apart(judged: Scores, scores: Scores, found: Answers, rules: AnalysisRules) -> dict[str, Any]:
+    """Parts of the results that rest on no other part, the longest first."""
+    return {
+        "agreement": tuple(agreement(judged, rules)),
+        "per_judge": tuple(judges_alone(scores.table, rules)),
+        "models": tuple(models(scores, found, rules)),
+    }
 
 
 def _powered(

@@ -368,6 +368,10 @@ class Store:
             for r in self._rows(query if only is None else query.where(schema.edits.c.request_id == only))
         }
 
+    def count_edits(self) -> int:
+        """Return how many edits there are."""
+        return int(self._rows(sa.select(sa.func.count()).select_from(schema.edits))[0][0])
+
     def cases(self, sample: str) -> dict[str, float]:
         """Return a saved sample: request ids with their inclusion probabilities."""
         query = sa.select(schema.cases).where(schema.cases.c.sample == sample)

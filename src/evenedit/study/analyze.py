@@ -13,7 +13,7 @@ import pandas as pd
 from evenedit.core.errors import EvenEditError
 from evenedit.core.provenance import provenance
 from evenedit.core.records import Kind
-from evenedit.core.second_process import ALONE, SecondProcess
+from evenedit.core.second_process import ALONE, LARGE, SecondProcess
 from evenedit.protocol import Factor, PromptSet, load_prompts
 from evenedit.protocol.prompts import FLOOR, merge
 from evenedit.ratings.exported import read_exported
@@ -22,7 +22,7 @@ from evenedit.ratings.human_csv import read_with_people
 from evenedit.ratings.table import RatingTable
 from evenedit.results.asked import Asked
 from evenedit.results.results import Results
-from evenedit.stats import LARGE, AnalysisRules, KnownEffect, analyse
+from evenedit.stats import AnalysisRules, KnownEffect, analyse
 from evenedit.stats.digest import digest_of
 from evenedit.study.export import FILE, StudyRecord
 

@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
 from evenedit.core.log import log
-from evenedit.core.second_process import SecondProcess
+from evenedit.core.second_process import ALONE, SecondProcess
 from evenedit.ratings import parquet
 from evenedit.ratings.combine import combine
 from evenedit.ratings.table import RatingTable
 from evenedit.report.contents import begin_figures
+from evenedit.report.figures.plots import FigureFile
 from evenedit.report.pages.report import write_report
 from evenedit.report.render.html import put
 from evenedit.results.results import Results
-from evenedit.stats import LARGE
 from evenedit.study import example_cases as examples
 from evenedit.study.gallery.cases import Casebook
 from evenedit.study.gallery.search import Gallery
@@ -30,23 +30,19 @@ DIGEST = "digest.txt"
 """The file there that names the ratings and rules it was made from; it is written last."""
 
 
-def report_study(study: Study, out: Path, pictures: Pictures = "thumbnails") -> Path:
-    """Write a study's report and return the path of its page; two processes share the work on a large study.
+def report_study(study: Study, out: Path, pictures: Pictures = "thumbnails", second: SecondProcess = ALONE) -> Path:
+    """Write a study's report and return the path of its page; the second process shares the work.
 
     In the study's own folder the pages of the web app are written too.
     """
     table = study.table()
     log.info(f"analysing {len(table.edits):,} edits")
-    with SecondProcess(wanted=len(table.edits) >= LARGE) as second:
-        return _report(study, table, out, pictures, second)
-
-
-def _report(study: Study, table: RatingTable, out: Path, pictures: Pictures, second: SecondProcess) -> Path:
     results = results_of(study, table, second)
     log.info("writing the report")
     own = out.resolve() == (study.folder / REPORT).resolve()
+    figures = begin_figures(results, second)
     parquet.write_parquet(passed_on(table), out / parquet.FILE)
-    page = write_pages(study, table, results, out, pictures, second, app=study.folder / APP if own else None)
+    page = write_pages(study, table, results, out, pictures, figures, app=study.folder / APP if own else None)
     if own:
         put(study.folder / APP / DIGEST, results.digest.encode())
     return page
@@ -66,18 +62,18 @@ def write_pages(
     results: Results,
     out: Path,
     pictures: Pictures,
-    second: SecondProcess,
+    figures: Callable[[], Mapping[str, FigureFile]],
     *,
     facts: Mapping[str, Any] | None = None,
     app: Path | None = None,
 ) -> Path:
     """Write the pages of results that are computed already; `facts` are the study's tables as the appendix shows them.
 
-    `app` is the folder for the same pages as the web app shows them.
+    `figures` waits for figures that are being drawn already; `app` is the folder for the same pages as the web app
+    shows them.
     """
     rules = rules_of(study.file)
     scores = combine(table, rules.ensemble, rules.missing)
-    figures = begin_figures(results, second)
     prompts, shown = prompts_of(study.file), pictures != "none"
     own = study.file.sections.model_dump(mode="json", exclude_none=True, exclude={"store"})
     return write_report(

@@ -11,13 +11,13 @@ from evenedit.core.errors import EvenEditError
 from evenedit.core.log import log
 from evenedit.core.provenance import provenance
 from evenedit.core.records import Outcome, Status
-from evenedit.core.second_process import ALONE, SecondProcess
+from evenedit.core.second_process import ALONE, LARGE, SecondProcess
 from evenedit.curation.portraits import MANIFEST
 from evenedit.protocol.prompts import PromptSet, merge
 from evenedit.ratings.combine import combine
 from evenedit.ratings.table import RatingTable
 from evenedit.results.results import Results
-from evenedit.stats import LARGE, AnalysisRules, KnownEffect, analyse
+from evenedit.stats import AnalysisRules, KnownEffect, analyse
 from evenedit.stats.digest import digest_of
 from evenedit.stats.planted import planted_effects
 from evenedit.study.asked import asked_of

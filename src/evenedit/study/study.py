@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from evenedit.config.study_file import StudyFile
 from evenedit.core import plugins
 from evenedit.core.given import checked
+from evenedit.core.second_process import LARGE, SecondProcess
 from evenedit.design.study_design import StudyDesign
 from evenedit.editors.python import GivenEditor
 from evenedit.judges.python import GivenJudge
@@ -33,6 +34,8 @@ if TYPE_CHECKING:
 
 
 Part = TypeVar("Part", GivenEditor, GivenJudge)
+REPORTING = ("evenedit.stats.analyse", "evenedit.report.contents")
+"""The modules that the second process of a report works with."""
 
 
 @dataclass
@@ -147,9 +150,10 @@ class Study:
 
         `pictures` are "none", "thumbnails", or "full": those in full size too.
         """
-        from evenedit.study.report import report_study
+        with SecondProcess(wanted=self.store.count_edits() >= LARGE, ready=REPORTING) as second:
+            from evenedit.study.report import report_study  # while the second process loads its own
 
-        return report_study(self, self.folder / "report" if out is None else Path(out), pictures)
+            return report_study(self, self.folder / "report" if out is None else Path(out), pictures, second)
 
     def serve(self, host: str = "127.0.0.1", port: int = 8000, *, background: bool = False) -> Any:
         """Serve the survey, the gallery and the pages for staff until stopped with Ctrl-C.

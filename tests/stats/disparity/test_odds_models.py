@@ -13,6 +13,7 @@ from statsmodels.miscmodels.ordinal_model import OrderedModel
 
 from evenedit.protocol import FACTORS
 from evenedit.protocol.factors import cells
+from evenedit.results.results import Results
 from evenedit.stats.disparity.odds_models import Fit, Unfit, _told, cube, newton
 from evenedit.stats.engine.panel import by_face
 
@@ -171,6 +172,26 @@ def test_a_two_by_two_table_is_haldanes_with_half_an_event_in_each_cell():
     design = np.array([[0.0, 1.0], [1.0, 1.0]])
     params, _ = newton(design, np.array([0.0, 8.0]), np.array([20.0, 20.0]), penalised=True)
     assert params == pytest.approx([np.log(8.5 / 12.5) - np.log(0.5 / 20.5), np.log(0.5 / 20.5)], abs=1e-6)
+
+
+@pytest.mark.filterwarnings("error")
+def test_odds_that_too_few_faces_decide_have_no_numbers_and_results_are_still_written():
+    """Six faces, of whom one man is in his 30s: he alone tells gender from age, so both hang on him."""
+    labels = [("Indian", "Male", "30s"), ("Indian", "Female", "30s"), ("Indian", "Male", "20s")]
+    labels += [("White", "Male", "20s"), ("White", "Female", "30s"), ("Indian", "Female", "30s")]
+    faces = pd.DataFrame(labels, columns=["race", "gender", "age"]).assign(source_id=list("abcdef"))
+    edits = faces.merge(pd.DataFrame({"prompt_id": ["p0", "p1", "p2", "p3"]}), how="cross")
+    score = np.array([5, 1, 5, 1, 3, 5, 5, 1, 5, 4, 5, 5, 1, 1, 5, 1, 5, 5, 1, 5, 4, 5, 5, 4])
+    cuts = [(score > cut).astype(np.int64) for cut in range(1, 5)]
+    told = list(_told(by_face(edits, FACTORS), np.ones(24, dtype=bool), cuts, "mean.x", "e", 0.95))
+    by_factor = {m.factor: m for m in told}
+    for factor in ("gender", "age"):
+        assert by_factor[factor].method == (
+            "none: an interval of the odds has no end: too few faces decide the effect of a label"
+        )
+        assert by_factor[factor].odds == {} and by_factor[factor].p is None
+    assert set(by_factor["race"].odds) == {"White", "Indian"}
+    Results({}, {}, (), models=tuple(told)).to_json()
 
 
 def test_a_group_without_an_exception_still_has_odds_with_a_finite_interval():

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import matplotlib as mpl
+from fontTools import subset
 from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 from matplotlib.ticker import MaxNLocator
@@ -27,6 +28,8 @@ BLUE, VERMILLION, GREEN = "#0072b2", "#d55e00", "#009e73"
 """Okabe and Ito's colours, which colour-blind readers can distinguish."""
 MOST_PLANTED = 36
 """Rows of the figure of planted effects; the table has all of them."""
+SETTING = {"GSUB", "GPOS", "GDEF", "BASE", "JSTF", "MATH", "kern"}
+"""Tables of a font that say how text is set."""
 
 STYLE: Any = {
     "font.family": "sans-serif",
@@ -85,13 +88,35 @@ def sheet(width: float, height: float, simulated: bool) -> Iterator[Figure]:
         yield figure
 
 
+@contextmanager
+def _glyphs_alone() -> Iterator[None]:
+    """Fonts put into a PDF without their tables for setting text.
+
+    The text is set already, so no reader of a PDF looks at them, and to cut them down takes most of the time.
+    """
+    whole = subset.load_font
+
+    def load(*given: Any, **options: Any) -> Any:
+        font = whole(*given, **options)
+        for table in SETTING.intersection(font.keys()):
+            del font[table]
+        return font
+
+    subset.load_font = load
+    try:
+        yield
+    finally:
+        subset.load_font = whole
+
+
 def picture(figure: Figure, index: Index, id: str, title: str, caption: str, alt: str) -> FigureFile:
     """Return a drawn figure as SVG, PDF and PNG."""
     svg, pdf, png = io.StringIO(), io.BytesIO(), io.BytesIO()
     nothing: dict[str, None] = dict.fromkeys(("Date", "Creator", "Format", "Type"))
     figure.savefig(svg, format="svg", metadata=nothing)
     figure.set_layout_engine(None)  # the layout is settled: the other files need not find it again
-    figure.savefig(pdf, format="pdf", metadata=dict.fromkeys(("CreationDate", "Creator", "Producer")))
+    with _glyphs_alone():
+        figure.savefig(pdf, format="pdf", metadata=dict.fromkeys(("CreationDate", "Creator", "Producer")))
     figure.savefig(png, format="png", dpi=200, facecolor="white", metadata={"Software": None})
     if index.results.simulated:
         alt = f"SIMULATED. {alt}"

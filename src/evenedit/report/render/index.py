@@ -304,6 +304,14 @@ class Index:
             for m in self.results.measured
         }
 
+    @cached_property
+    def tests(self) -> dict[tuple[str | None, ...], GapTest]:
+        """The first test at each place: experiment, condition, editor, factor and what is measured."""
+        found: dict[tuple[str | None, ...], GapTest] = {}
+        for t in self.results.tests:
+            found.setdefault((t.experiment, t.condition, t.editor, t.factor, Measure(t.measure).name), t)
+        return found
+
     @property
     def judges(self) -> tuple[str, ...]:
         """The raters that are not instruments."""

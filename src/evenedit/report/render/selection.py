@@ -121,13 +121,8 @@ class CaseLinks:
 
     def _test(self, s: Selection, factor: str) -> GapTest | None:
         """The test of a comparison of the groups of a factor."""
-        name = Measure(s.measure).name
-        own = self._index.instruments.get(s.rater or "")
-        for t in (own or self._index).results.tests:
-            place = (t.experiment, t.condition, t.editor, t.factor, Measure(t.measure).name)
-            if place == (s.experiment, s.condition, s.editor, factor, name):
-                return t
-        return None
+        own = self._index.instruments.get(s.rater or "", self._index)
+        return own.tests.get((s.experiment, s.condition, s.editor, factor, Measure(s.measure).name))
 
     def _counted(self, s: Selection) -> Pairs:
         measure = Measure(s.measure)

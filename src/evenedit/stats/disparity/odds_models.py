@@ -39,6 +39,7 @@ STEPS, CLOSE = 40, 1e-10
 """Newton steps at most, and the step at which it has arrived."""
 LONGEST, CLOSE_ENOUGH = 2.0, 1e-8
 """With the penalty, whose steps are those of another function: the longest step, and where it has arrived."""
+ENDLESS = "an interval of the odds has no end: too few faces decide the effect of a label"
 Matrix = NDArray[np.float64]
 
 
@@ -95,6 +96,9 @@ def _rows(
 ) -> Iterator[Model]:
     for factor, levels in factors.items():
         odds = {level: Ratio(*fit.odds(factor, at, confidence)) for at, level in enumerate(levels)}
+        if not all(np.isfinite(ratio.high) for ratio in odds.values()):
+            yield Model(*where, factor, {}, None, faces, n, f"none: {ENDLESS}")
+            continue
         yield Model(*where, factor, odds, fit.p(factor), faces, n, fit.method, fit.p_proportional(factor))
 
 
@@ -181,14 +185,15 @@ class Fit:
         return f"{kind}{firth}, prompts fixed, clustered by source{less}"
 
     def odds(self, factor: str, level: int, confidence: float) -> tuple[float, float, float]:
-        """A level's odds against the average level, with an interval."""
+        """A level's odds against the average level, with an interval; its end is infinite beyond what numbers hold."""
         block = self.blocks[factor]
         size = block.stop - block.start
         weights = np.eye(size + 1)[level][:size] - (level == size)  # the last level is minus the sum of the others
         value = float(weights @ self.coefficients[block])
         error = float(np.sqrt(weights @ self.covariance[block, block] @ weights))
         half = float(stdtrit(self.freedom, 0.5 + confidence / 2)) * error
-        return float(np.exp(value)), float(np.exp(value - half)), float(np.exp(value + half))
+        with np.errstate(over="ignore"):
+            return float(np.exp(value)), float(np.exp(value - half)), float(np.exp(value + half))
 
     def p(self, factor: str) -> float:
         """Wald's F test that no level differs."""

@@ -57,16 +57,10 @@ class Job(NamedTuple):
 def multilevel(
     scores: Scores, found: Answers, rules: AnalysisRules, second: SecondProcess = ALONE
 ) -> tuple[Multilevel, ...]:
-    """Every rate and axis of the diagnosis, editor by editor; half of them in the second process, half in a third.
-
-    Matrices are small, so the threads of this process's own linear algebra would only wait for each other; those
-    processes have one thread each.
-    """
+    """Every rate and axis of the diagnosis, editor by editor; half of them in the second process."""
     jobs = list(_jobs(scores, found, rules))
-    with SecondProcess(wanted=second is not ALONE) as third:
-        ours = third.give(_all, jobs[::2], rules.confidence, rules.seed)
-        theirs = second.give(_all, jobs[1::2], rules.confidence, rules.seed)
-        made = [*ours(), *theirs()]
+    theirs = second.give(_all, jobs[1::2], rules.confidence, rules.seed)
+    made = [*_all(jobs[::2], rules.confidence, rules.seed), *theirs()]
     order = [*range(0, len(jobs), 2), *range(1, len(jobs), 2)]
     return tuple(made[order.index(at)] for at in range(len(jobs)))
 

@@ -104,6 +104,7 @@ def left_open(table: RatingTable) -> Iterator[LeftOpen]:
     The preference is asked in calls of its own.
     """
     applies, edits = asked_of(table), table.edits
+    groups = [({f.name: code}, (edits[f.name] == code).to_numpy()) for f in table.factors for code in f.codes]
     for rater in table.of_kind(Kind.VLM):
         scored = table.status[rater] == STATUSES.index(Status.SCORED)
         for at, question in enumerate(QUESTION_IDS):
@@ -114,17 +115,16 @@ def left_open(table: RatingTable) -> Iterator[LeftOpen]:
                 pairs = zip(edits["experiment"][gone], edits["editor"][gone], strict=True)
                 for experiment, editor in sorted(set(pairs)):
                     here = called & ((edits["experiment"] == experiment) & (edits["editor"] == editor)).to_numpy()
-                    for group, n, without in _by_group(table, here, gone):
+                    for group, n, without in _by_group(groups, here, gone):
                         yield LeftOpen(table.raters[rater], experiment, editor, question, group, n, without)
 
 
 def _by_group(
-    table: RatingTable, here: NDArray[np.bool_], gone: NDArray[np.bool_]
+    groups: list[tuple[dict[str, str], NDArray[np.bool_]]], here: NDArray[np.bool_], gone: NDArray[np.bool_]
 ) -> Iterator[tuple[dict[str, str], int, int]]:
     """Of some edits, how many there are and how many of these are gone: over everybody, then in each group."""
     yield {}, int(here.sum()), int((here & gone).sum())
-    for factor in table.factors:
-        for code in factor.codes:
-            mask = here & (table.edits[factor.name] == code).to_numpy()
-            if mask.any():
-                yield {factor.name: code}, int(mask.sum()), int((mask & gone).sum())
+    for group, of in groups:
+        mask = here & of
+        if mask.any():
+            yield group, int(mask.sum()), int((mask & gone).sum())
