@@ -1,5 +1,6 @@
 """Call control: what is retried and when, how many calls at once, what a foreign error becomes."""
 
+import gc
 import io
 import threading
 import time
@@ -312,12 +313,17 @@ def provider(connect: Callable[[str], Any] = lambda key: key, **changes: Any) ->
 
 def test_the_client_is_made_once_on_first_use(monkeypatch: pytest.MonkeyPatch):
     made: list[str] = []
-    line = provider(lambda key: made.append(key) or key)
+    closed: list[bool] = []
+    client = SimpleNamespace(close=lambda: closed.append(True))
+    lines = [provider(lambda key: made.append(key) or client)]
     assert made == []
     monkeypatch.setenv("SOME_KEY", f" {KEY}\n")
     with ThreadPoolExecutor(8) as pool:
-        assert set(pool.map(lambda _: line.call(lambda client: client), range(8))) == {KEY}
-    assert made == [KEY]
+        assert all(pool.map(lambda _: lines[0].call(lambda given: given is client), range(8)))
+    assert made == [KEY] and not closed
+    lines.clear()
+    gc.collect()
+    assert closed == [True], "its connections end with the provider"
 
 
 def test_a_missing_key_or_sdk_says_what_to_do(monkeypatch: pytest.MonkeyPatch):
