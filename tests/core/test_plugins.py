@@ -78,11 +78,13 @@ def test_a_first_settings_default_enters_always():
     assert plugins.identity("editors", "Later", {"color": "red"})["color"] == "red"
 
 
-PIPELINE = {"call", "image_argument", "load", "lora", "memory", "scheduler", "size"}
+PIPELINE = {"batch", "call", "image_argument", "load", "lora", "memory", "scheduler", "size"}
 LATER = {
+    "diffusers": {"batch"},
     "flux2-dev": PIPELINE,
     "folder": {"editor"},
     "openai-images": {"extra"},
+    "python": {"batch"},
     "qwen-image-edit-2511": PIPELINE - {"size"},
     "step1x-edit-v1p2": {"memory"},
     **dict.fromkeys(("flux1-kontext-dev", "flux2-klein-4b", "instruct-pix2pix", "joyai-image-edit"), PIPELINE),

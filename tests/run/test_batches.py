@@ -31,9 +31,9 @@ def calls(folder: Any, name: str) -> Counter[str]:
     return Counter(line.split()[0] for line in (folder / f"{name}.log").read_text().splitlines())
 
 
-def study(folder: Any, editors: list[dict[str, Any]], **executor: Any) -> Any:
+def study(folder: Any, editors: list[dict[str, Any]], store: Any = None, **executor: Any) -> Any:
     limits = {"retries": 0, "max_failures": 0, "processes": 1, **executor}
-    changes = {"sources": TWO, "prompts": {"include": ["O-01"]}, "judges": []}
+    changes = {"store": store or {}, "sources": TWO, "prompts": {"include": ["O-01"]}, "judges": []}
     return write_study(folder, editors=editors, executor=limits, **changes)
 
 
@@ -96,6 +96,26 @@ def test_a_killed_run_goes_on_and_every_edit_is_stored_once(plugin, tmp_path):
     after = Store(folder).run_of_edits()
     assert len(after) == EDITS and {i: after[i] for i in before} == before
     assert EDITS // 2 <= calls(tmp_path, "slow")["batch-2"] <= EDITS // 2 + 1, "but for what was under way"
+
+
+def test_runs_that_share_a_study_lease_every_edit_of_a_batch(plugin, postgres_url, tmp_path):
+    shared = {"store": {"url": postgres_url, "images": f"file://{tmp_path / 'images'}"}}
+    given = editor("slow", tmp_path, batch=2, seconds=1.0)
+    folders = [study(tmp_path / name, [given], lease=3, **shared) for name in ("first", "second")]
+    command = [sys.executable, "-m", "evenedit", "run"]
+    first, second = [subprocess.Popen([*command, str(folder)], env=plugin) for folder in folders]
+    store = Store(tmp_path / "reader", postgres_url)
+    deadline = time.monotonic() + 120
+    while len(set(store.run_of_edits().values())) < 2 and time.monotonic() < deadline:
+        time.sleep(0.1)
+    first.kill()
+    first.wait()
+    assert second.wait(120) == 0
+    assert len(store.edits()) == EDITS and {e.outcome for e in store.edits().values()} == {Outcome.EDITED}
+    assert EDITS // 2 <= calls(tmp_path, "slow").total() - calls(tmp_path, "slow")["load"] <= EDITS // 2 + 1
+    with store.begin() as db:
+        assert db.exec_driver_sql("SELECT count(*) FROM leases").scalar_one() == 0
+    store.close()
 
 
 class Mirror:
