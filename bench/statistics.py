@@ -8,6 +8,7 @@ import pandas as pd
 from scipy.stats import bootstrap
 
 from bench.clock import timed
+from evenedit.core.one_thread import one_thread
 from evenedit.protocol import AXES, load_prompts
 from evenedit.protocol.factors import cells
 from evenedit.ratings.combine import combine
@@ -72,6 +73,7 @@ def naive(path: Path) -> float:
     return seconds / NAIVE_DRAWS
 
 
+@one_thread()  # as `analyse` is
 def headline(table: RatingTable) -> tuple[int, int]:
     """Every mean, rate, gap and contrast with its interval, from two-way draws; how many there are."""
     rules = AnalysisRules.default()

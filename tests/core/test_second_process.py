@@ -28,6 +28,17 @@ def test_it_is_another_process_that_works_with_one_thread():
         assert second.give(os.getenv, "OPENBLAS_NUM_THREADS")() == "1"
 
 
+@several
+def test_it_has_loaded_what_its_work_will_need():
+    with SecondProcess(ready=["wave"]) as second:
+        assert second.give(is_loaded, "wave")()
+        assert not second.give(is_loaded, "sndhdr")()
+
+
+def is_loaded(module: str) -> bool:
+    return module in sys.modules
+
+
 def test_without_a_second_process_this_one_works():
     assert ALONE.give(os.getpid)() == os.getpid()
     with SecondProcess(wanted=False) as second:

@@ -4,6 +4,7 @@ import csv
 import io
 import json
 import re
+import zlib
 from collections.abc import Iterator
 from dataclasses import replace
 from html.parser import HTMLParser
@@ -11,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from fontTools.ttLib import TTFont
 from PIL import Image
 
 from evenedit.core.provenance import provenance
@@ -18,9 +20,10 @@ from evenedit.core.records import Estimate
 from evenedit.core.second_process import SecondProcess
 from evenedit.report.contents import FIGURES, SECTIONS, TABLES, all_figures, all_tables, begin_figures
 from evenedit.report.figures.photo_figure import PHOTO_FIGURES, photo_figure
+from evenedit.report.figures.plots import SETTING
 from evenedit.report.figures.specification_curve import sentence
 from evenedit.report.pages import report as page
-from evenedit.report.pages.report import ExampleCase, write_report
+from evenedit.report.pages.report import ExampleCase, _write_pictures, write_report
 from evenedit.report.render.index import Index
 from evenedit.report.render.latex import latex
 from evenedit.report.render.table import Column, Number, Table
@@ -504,6 +507,25 @@ def test_points_of_a_figure_say_what_they_are(real: Path):
     for text in ((real / "figures/figure4.svg").read_text(), (real / "report.html").read_text()):
         assert "<title>flux2_dev, Indian: 30.0% [26.0, 34.0], n = 120</title>" in text
     assert 'id="tip:' not in (real / "report.html").read_text()
+
+
+def test_fonts_in_a_pdf_hold_its_glyphs_and_nothing_that_sets_text(real: Path):
+    content = (real / "figures" / "figure4.pdf").read_bytes()
+    packed = re.findall(rb"(?<!end)stream\n(.*?)\nendstream", content, re.DOTALL)
+    streams = [zlib.decompress(part) for part in packed]
+    fonts = [TTFont(io.BytesIO(s)) for s in streams if s.startswith(b"\0\1\0\0")]
+    assert fonts and not any(SETTING.intersection(font.keys()) for font in fonts)
+    drawn = {name for font in fonts for name in font.getGlyphOrder() if font["glyf"][name].numberOfContours}
+    assert {*"BlackIndian"} < drawn
+
+
+def test_pictures_that_are_there_already_are_left_alone(tmp_path: Path):
+    folder = tmp_path / "pictures"
+    _write_pictures(folder, [("a.webp", b"one"), ("b.webp", b"two"), ("c.webp", b"three")])
+    before = {file.name: file.stat().st_ino for file in folder.iterdir()}
+    _write_pictures(folder, [("a.webp", b"one"), ("b.webp", b"new")])
+    assert {file.name: file.read_bytes() for file in folder.iterdir()} == {"a.webp": b"one", "b.webp": b"new"}
+    assert (folder / "a.webp").stat().st_ino == before["a.webp"]
 
 
 def test_figures_are_there_as_pdf_without_a_date(real: Path):
