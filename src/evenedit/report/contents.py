@@ -102,7 +102,7 @@ FIGURES: dict[str, Callable[[Index], FigureFile | None]] = {
     "figure_multiverse": curve.specification_curve,
 }
 """Each figure's builder by the figure's id."""
-OWN = ("figure_planted",)
+OWN = ("figure_gaps", "figure_planted")
 """What this process draws where a second process draws the others: it has the tables and photo figures to make too."""
 
 
