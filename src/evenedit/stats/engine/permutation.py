@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import lgamma, log
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,6 +29,7 @@ from evenedit.stats.engine.panel import EXACT_FLOAT32, Panel
 from evenedit.stats.engine.prompt_null import FEWEST_PROMPTS, PromptNoise, prompt_noise
 from evenedit.stats.engine.rules import AnalysisRules
 
+Whole = TypeVar("Whole", np.int8, np.int64)
 CHUNK = 250
 """Permutations made at once. Changing it changes the random numbers."""
 STREAM = 2
@@ -59,13 +60,13 @@ def strata(labels: Mapping[str, NDArray[np.str_]], factor: str, permutations: in
 
 
 def permuted(
-    labels: NDArray[np.int8], within: NDArray[np.int64], permutations: int, rng: np.random.Generator
-) -> Iterator[NDArray[np.int8]]:
-    """Labels permuted within strata: chunks of [permutation, face]."""
+    labels: NDArray[Whole], within: NDArray[np.int64], permutations: int, rng: np.random.Generator
+) -> Iterator[NDArray[Whole]]:
+    """Labels permuted within strata: chunks of [permutation, face]. Which go where does not depend on the labels."""
     places = [np.flatnonzero(within == stratum) for stratum in range(within.max() + 1)]
     for start in range(0, permutations, CHUNK):
         size = min(CHUNK, permutations - start)
-        chunk = np.empty((size, len(labels)), dtype=np.int8)
+        chunk = np.empty((size, len(labels)), dtype=labels.dtype)
         for place in places:
             chunk[:, place] = rng.permuted(np.tile(labels[place], (size, 1)), axis=1)
         yield chunk

@@ -9,6 +9,7 @@ and the number is exact; else it is told as "at most".
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import combinations, product
 from math import comb
 from typing import NamedTuple
@@ -20,7 +21,7 @@ from evenedit.protocol.measures import Measure, MeasureKind
 from evenedit.results.finding import ALPHA
 from evenedit.results.results import GapTest
 from evenedit.stats.engine.panel import Panel
-from evenedit.stats.engine.permutation import p_values, strata
+from evenedit.stats.engine.permutation import TIE, between_of, permuted, strata
 from evenedit.stats.engine.rules import AnalysisRules
 
 RELABELLINGS = 499
@@ -64,10 +65,18 @@ class Labelling:
     def shows(self, codes: NDArray[np.int8]) -> bool:
         """Whether the test would show the gap with these labels, in whatever order the faces stand."""
         order = np.lexsort((self.total, self.count, codes, self.within))
-        within, total, count = self.within[order], self.total[order, None], self.count[order, None]
-        rng = np.random.default_rng([self.rules.seed, STREAM])
+        total, count = (x[order, None].astype(np.float64) for x in (self.total, self.count))
+        labels, levels = codes[order], int(codes.max()) + 1
+        observed = between_of(labels[None], levels, total, count)
+        reached = (between_of(labels[self._orders], levels, total, count) >= observed - TIE).sum()
+        return bool((1 + reached) / (1 + len(self._orders)) < ALPHA)
+
+    @cached_property
+    def _orders(self) -> NDArray[np.int64]:
+        """[permutation, face]: which face's label each gets; the same whatever the labels, so drawn once."""
+        rng, places = np.random.default_rng([self.rules.seed, STREAM]), np.arange(len(self.codes), dtype=np.int64)
         draws = min(self.rules.permutations, RELABELLINGS)
-        return bool(p_values(codes[order], within, total, count, draws, rng)[0] < ALPHA)
+        return np.concatenate(list(permuted(places, np.sort(self.within), draws, rng)))
 
 
 def faces_to_relabel(panel: Panel, test: GapTest, rules: AnalysisRules) -> WrongLabels | None:
