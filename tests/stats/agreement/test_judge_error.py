@@ -46,4 +46,4 @@ def test_what_a_sample_is_said_to_show_is_shown_in_eight_of_ten(sizes: tuple[int
         total = np.rint(1000 * errors).astype(np.int64)[:, None]
         within = np.zeros(len(code), dtype=np.int64)
         shown += p_values(code, within, total, ones, 999, rng)[0] < 0.05 / 15
-    assert 0.7 < shown / studies < 0.9
+    assert 0.66 < shown / studies < 0.92  # both are simulated: standard errors of 0.03 and 0.03

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from statistics import NormalDist
 
 import numpy as np
@@ -20,8 +21,8 @@ FACE_SHARE = 0.1
 AXES, FACTORS = 5, 3
 """Holm's first step divides by the number of axes, and an axis has one test of all factors: the furthest apart."""
 LABELS = (50, 100, 150, 200, 300, 400, 500, 750, 1000, 1500, 2000, 3000, 5000)
-HALVINGS = 6
-"""Of the largest error tried, until the smallest that is found is known to a fortieth of a point."""
+MOST_SPREADS, HALVINGS = 10.0, 8
+"""Standard deviations that are tried at most, and how often they are halved to find the fewest."""
 Whole = NDArray[np.int64]
 RATERS, AGREEMENT = 3, 0.6
 """People of each item, and their agreement (intraclass correlation), which the target is."""
@@ -66,13 +67,20 @@ def detectable_error(sizes: Sequence[int], spread: float, tests: int, target: fl
     `spread` is the standard deviation of faces' mean errors; the group is the one whose size is nearest the average.
     """
     average = sum(sizes) / len(sizes)
-    ordered = np.array(sorted(sizes, key=lambda size: abs(size - average)), dtype=np.int64)
-    low, high = 0.0, ERRORS[-1]
-    if _power(ordered, spread, high, tests) < target:
+    needed = _spreads_needed(tuple(sorted(sizes, key=lambda size: (abs(size - average), size))), tests, target)
+    return None if needed is None or needed * spread > ERRORS[-1] else needed * spread
+
+
+@lru_cache(maxsize=256)
+def _spreads_needed(sizes: tuple[int, ...], tests: int, target: float) -> float | None:
+    """By how many standard deviations the first group must be apart; None where ten do not suffice."""
+    low, high = 0.0, MOST_SPREADS
+    groups = np.array(sizes, dtype=np.int64)
+    if _power(groups, 1.0, high, tests) < target:
         return None
     for _ in range(HALVINGS):
         middle = (low + high) / 2
-        low, high = (low, middle) if _power(ordered, spread, middle, tests) >= target else (middle, high)
+        low, high = (low, middle) if _power(groups, 1.0, middle, tests) >= target else (middle, high)
     return high
 
 
