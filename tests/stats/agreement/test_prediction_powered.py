@@ -116,6 +116,10 @@ def test_people_correct_judges_that_err_more_for_one_group():
         covered += contrast.ends[0] <= -0.02 <= contrast.ends[1]
         mirrored = next(r for r in found if r.measure == "contrast.x" and r.group == {"race": "White"})
         assert mirrored.ends == pytest.approx([-x for x in reversed(contrast.ends)]), "of two groups each is the rest"
+        gap = next(r for r in found if r.measure == "gap.x" and r.group == {"race": "*"})
+        told = (contrast.human, contrast.human_ends) if gap.tuning == 0 else (contrast.value, contrast.ends)
+        assert (gap.value, gap.ends[1]) == pytest.approx((abs(told[0]), max(map(abs, told[1]))))
+        assert (gap.ends[0] > 0) == (told[1][0] * told[1][1] > 0), "it excludes 0 where the difference does"
         for r in found:
             rows += 1
             assert r.ends[0] is not None and r.ends[0] <= r.value <= r.ends[1]

@@ -288,15 +288,31 @@ def _three_ways(sample: LabelledSample, axes: Axes, measure: str, rules: Analysi
                 yield _too_few(mine, measure, {factor: level})
         if not is_rate or len(levels) < 2 or len(parts) < len(levels):
             continue
+        apart = {}
         for level, at in groups.items():
             others = sample.only(~at)
             rest = together(others, tuned(others))
             row = _contrast(parts[level], rest, tuning[level], rules, pulls[level]).settled(False)
-            yield replace(row, measure=measure.replace("rate.", "contrast.", 1), group={factor: level})
-        row = _gap(list(parts.values()), float(np.mean(list(tuning.values()))), rules, list(pulls.values())).settled(
-            True
-        )
-        yield replace(row, measure=measure.replace("rate.", "gap.", 1), group={factor: "*"})
+            apart[level] = replace(row, measure=measure.replace("rate.", "contrast.", 1), group={factor: level})
+        yield from apart.values()
+        row = _gap(list(parts.values()), float(np.mean(list(tuning.values()))), rules, list(pulls.values()))
+        if len(levels) == 2:
+            row = _of_two(row, apart[levels[0]])
+        yield replace(row.settled(True), measure=measure.replace("rate.", "gap.", 1), group={factor: "*"})
+
+
+def _of_two(gap: PoweredEstimate, contrast: PoweredEstimate) -> PoweredEstimate:
+    """A gap of two groups with the interval of their difference, which knows what they share through prompts."""
+    ends = [_size(e) for e in (contrast.human_ends, contrast.ends)]
+    return replace(gap, value=abs(contrast.value), human_ends=ends[0], ends=ends[1])
+
+
+def _size(ends: Ends) -> Ends:
+    """The interval of a difference's size."""
+    low, high = ends
+    if low is None or high is None:
+        return NONE
+    return (0.0 if low <= 0 <= high else min(abs(low), abs(high))), max(abs(low), abs(high))
 
 
 def _enough(sample: LabelledSample) -> bool:
