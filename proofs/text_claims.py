@@ -538,8 +538,9 @@ FINDINGS: tuple[tuple[re.Pattern[str], FindingCheck], ...] = (
         pattern(
             r"(?:The judges' error, measured against people, (?P<what>differs by group): .+\. Gaps there can be the "
             r"judges'\.|No difference by group was shown in the judges' error against people\.(?: The intervals still "
-            r"allow a difference of (?P<bound>[\d.]+) scale points \(.+?\)\. So many labels show (?:not even one of "
-            r"1\.5|one of (?P<shown>[\d.]+)) points for one group there in 80 of 100 samples\.)?)"
+            r"allow a difference of (?P<bound>[\d.]+) scale points \(.+?\)\. With so many labels (?:not even a "
+            r"difference of 1\.5|a difference of (?P<shown>[\d.]+)) points for one group would be shown there in 80 of "
+            r"100 samples\.)?)"
         ),
         judge_error,
     ),

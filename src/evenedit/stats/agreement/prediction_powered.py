@@ -295,16 +295,26 @@ def _three_ways(sample: LabelledSample, axes: Axes, measure: str, rules: Analysi
             row = _contrast(parts[level], rest, tuning[level], rules, pulls[level]).settled(False)
             apart[level] = replace(row, measure=measure.replace("rate.", "contrast.", 1), group={factor: level})
         yield from apart.values()
-        row = _gap(list(parts.values()), float(np.mean(list(tuning.values()))), rules, list(pulls.values()))
+        share = float(np.mean(list(tuning.values())))
         if len(levels) == 2:
-            row = _of_two(row, apart[levels[0]])
+            row = _of_two(list(parts.values()), apart[levels[0]], share)
+        else:
+            row = _gap(list(parts.values()), share, rules, list(pulls.values()))
         yield replace(row.settled(True), measure=measure.replace("rate.", "gap.", 1), group={factor: "*"})
 
 
-def _of_two(gap: PoweredEstimate, contrast: PoweredEstimate) -> PoweredEstimate:
-    """A gap of two groups with the interval of their difference, which knows what they share through prompts."""
-    ends = [_size(e) for e in (contrast.human_ends, contrast.ends)]
-    return replace(gap, value=abs(contrast.value), human_ends=ends[0], ends=ends[1])
+def _of_two(parts: Sequence[Both], contrast: PoweredEstimate, tuning: float) -> PoweredEstimate:
+    """A gap of two groups: the size of their difference, whose interval knows what they share through prompts."""
+    return replace(
+        contrast,
+        human=abs(contrast.human),
+        human_ends=_size(contrast.human_ends),
+        value=abs(contrast.value),
+        ends=_size(contrast.ends),
+        tuning=0.0 if contrast.ends == contrast.human_ends else tuning,  # 0 where people's own numbers stand
+        n=sum(len(b.sample.face) for b in parts),
+        labelled=sum(int(b.sample.labelled.sum()) for b in parts),
+    )
 
 
 def _size(ends: Ends) -> Ends:
@@ -430,7 +440,7 @@ def _contrast(
     )
 
 
-def _gap(parts: list[Both], tuning: float, rules: AnalysisRules, pulls: Sequence[Pulls]) -> PoweredEstimate:
+def _gap(parts: Sequence[Both], tuning: float, rules: AnalysisRules, pulls: Sequence[Pulls]) -> PoweredEstimate:
     """Highest minus lowest; the noise that groups share through prompts is left in, which errs on the wide side."""
     sizes = np.array([float(b.sample.labelled.sum()) for b in parts])
     shares = np.clip([[b.human for b in parts], [b.powered for b in parts]], 0.0, 1.0)

@@ -10,6 +10,7 @@ from evenedit.protocol.factors import Factor
 from evenedit.results.finding import ALPHA, ENSEMBLE, PEOPLE, Finding, FindingKind, FindingLevel
 from evenedit.results.results import Agreement, Results
 from evenedit.results.words import group_name, listed, noun, points
+from evenedit.stats.agreement.power_of_people import ERRORS
 
 TARGET = 0.6
 """Fleiss' kappa that people should reach among themselves."""
@@ -71,8 +72,8 @@ def _judge_error(results: Results) -> Iterator[Finding]:
         place = ("mean_difference_gap_detectable", widest.axis, widest.group, widest.condition)
         power = [a for a in results.agreement if (a.statistic, a.axis, a.group, a.condition) == place]
         needed = next((a.value for a in power), None)
-        size = "not even one of 1.5" if needed is None else f"one of {needed:.2f}"
-        bound += f" So many labels show {size} points for one group there in 80 of 100 samples."
+        size = f"not even a difference of {ERRORS[-1]:g}" if needed is None else f"a difference of {needed:.2f}"
+        bound += f" With so many labels {size} points for one group would be shown there in 80 of 100 samples."
     text = f"No difference by group was shown in the judges' error against people.{bound}"
     yield _finding("judge", "observed", text, rater=ENSEMBLE, n=n, high=widest.high if widest else None)
 

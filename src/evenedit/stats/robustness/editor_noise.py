@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,6 +11,7 @@ from evenedit.core.records import Condition, Estimate, Experiment
 from evenedit.protocol.measures import Measure
 from evenedit.protocol.shifts import ONE_SIDED, TWO_SIDED, WANTED_OF_NOTHING
 from evenedit.ratings.table import QUESTION_IDS, RatingTable, Scores
+from evenedit.results.finding import ENSEMBLE
 from evenedit.results.sensitivities import EditorNoise
 from evenedit.stats.disparity.instruments import instrument_panel
 from evenedit.stats.engine.bootstrap import Bootstrap
@@ -19,8 +20,6 @@ from evenedit.stats.engine.measures import met_rates
 from evenedit.stats.engine.panel import Panel
 from evenedit.stats.engine.rules import AnalysisRules
 from evenedit.stats.findings.evidence import PanelEvidence, measure_of
-
-WANTED_MEASURED = frozenset(f"measured_{name}" for name in WANTED_OF_NOTHING)
 
 
 def editor_noise(scores: Scores, rules: AnalysisRules, estimated: Iterable[Estimate]) -> Iterator[EditorNoise]:
@@ -38,17 +37,8 @@ def editor_noise(scores: Scores, rules: AnalysisRules, estimated: Iterable[Estim
                 if e is None or e.value is None or editor is None:
                     continue
                 null = found.get((measure, Condition.FLOOR, editor)) if name not in WANTED_OF_NOTHING else None
-                null = null if null is not None and null.value is not None else None
                 by_seed = _by_seed(scores, rules, name, editor) if several else []
-                if null is not None or len(by_seed) > 1:
-                    yield EditorNoise(
-                        measure,
-                        editor,
-                        e.value,
-                        *((null.value, null.low, null.high, null.n) if null is not None else (None, None, None, 0)),
-                        max(1, len(by_seed)),
-                        *((min(by_seed), max(by_seed)) if len(by_seed) > 1 else (None, None)),
-                    )
+                yield from _beside(measure, editor, e.value, null, by_seed, ENSEMBLE)
                 break
 
 
@@ -70,23 +60,31 @@ def measured_noise(
         drawn = None if floor is None else Bootstrap(floor, rules.draws, rules.seed)
         nulls = {} if drawn is None else {(e.measure, e.editor): e for e in estimates(drawn, [{}], rules)}
         for t in one.shares:
-            e = nulls.get((t.measure, t.editor)) if t.measure.name not in WANTED_MEASURED else None
-            e = e if e is not None and e.value is not None else None
+            wanted = t.measure.name.removeprefix("measured_") in WANTED_OF_NOTHING
+            e = None if wanted else nulls.get((t.measure, t.editor))
             seeds = [x for panel in by_seed if panel and (x := _value(panel, t.measure, t.editor)) is not None]
-            if e is not None or len(seeds) > 1:
-                yield EditorNoise(
-                    measure=t.measure,
-                    editor=t.editor,
-                    value=t.value,
-                    floor=e.value if e else None,
-                    floor_low=e.low if e else None,
-                    floor_high=e.high if e else None,
-                    floor_n=e.n if e else 0,
-                    seeds=max(1, len(seeds)),
-                    seed_low=min(seeds) if len(seeds) > 1 else None,
-                    seed_high=max(seeds) if len(seeds) > 1 else None,
-                    rater=one.rater,
-                )
+            yield from _beside(t.measure, t.editor, t.value, e, seeds, one.rater)
+
+
+def _beside(
+    measure: str, editor: str, value: float, null: Estimate | None, seeds: Sequence[float], rater: str
+) -> Iterator[EditorNoise]:
+    """A shift with what stands beside it; nothing where there is neither a null edit nor a second seed."""
+    null = null if null is not None and null.value is not None else None
+    if null is not None or len(seeds) > 1:
+        yield EditorNoise(
+            measure=measure,
+            editor=editor,
+            value=value,
+            floor=null.value if null else None,
+            floor_low=null.low if null else None,
+            floor_high=null.high if null else None,
+            floor_n=null.n if null else 0,
+            seeds=max(1, len(seeds)),
+            seed_low=min(seeds) if len(seeds) > 1 else None,
+            seed_high=max(seeds) if len(seeds) > 1 else None,
+            rater=rater,
+        )
 
 
 def _value(panel: Panel, measure: Measure, editor: str) -> float | None:
